@@ -1,0 +1,91 @@
+// swift-tools-version: 6.2
+// The house: arrows point down only, one idea per target, each C library has exactly one importer (docs/architecture.md).
+
+import PackageDescription
+
+/// Settings of every Swift target: warnings are errors, imports stay in the file that makes them.
+let common: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// Settings of the targets that touch a C library or the system's C calls: each unsafe expression is spelled `unsafe`.
+let atTheEdge: [SwiftSetting] = common + [.strictMemorySafety()]
+
+let package = Package(
+    name: "refresh-worker",
+    products: [
+        .executable(name: "refresh-worker", targets: ["RefreshWorker"]),
+        .executable(name: "google-sandbox", targets: ["GoogleSandbox"]),
+    ],
+    targets: [
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+
+        .target(name: "Clocks", swiftSettings: atTheEdge),
+        .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
+        .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "Secrets"], swiftSettings: common),
+        .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
+        .target(
+            name: "SQLiteStore",
+            dependencies: ["CSQLite", "Clocks", "Secrets", "Store"],
+            swiftSettings: atTheEdge
+        ),
+        .target(name: "Observability", dependencies: ["Clocks"], swiftSettings: atTheEdge),
+        .target(name: "HTTPServer", dependencies: ["CMicroHTTPD"], swiftSettings: atTheEdge),
+        .target(
+            name: "RefreshEngine",
+            dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "Observability", "Scheduler", "Secrets", "Store"],
+            swiftSettings: common
+        ),
+        .executableTarget(
+            name: "RefreshWorker",
+            dependencies: [
+                "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "SQLiteStore", "Scheduler",
+                "Secrets", "Store",
+            ],
+            swiftSettings: atTheEdge
+        ),
+        .executableTarget(
+            name: "GoogleSandbox",
+            dependencies: ["Clocks", "HTTPServer", "Secrets"],
+            swiftSettings: atTheEdge
+        ),
+
+        .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
+        .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
+        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "Secrets"], swiftSettings: common),
+        .testTarget(
+            name: "GoogleOAuthTests",
+            dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "Secrets"],
+            swiftSettings: common
+        ),
+        .testTarget(
+            name: "StoreTests",
+            dependencies: ["Clocks", "SQLiteStore", "Secrets", "Store"],
+            swiftSettings: common
+        ),
+        .testTarget(name: "ObservabilityTests", dependencies: ["Clocks", "Observability"], swiftSettings: common),
+        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
+        .testTarget(
+            name: "RefreshEngineTests",
+            dependencies: [
+                "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "Scheduler", "Secrets",
+                "Store",
+            ],
+            swiftSettings: common
+        ),
+        .testTarget(
+            name: "RefreshWorkerTests",
+            dependencies: ["Clocks", "RefreshWorker", "Store"],
+            swiftSettings: common
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

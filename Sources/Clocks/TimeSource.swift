@@ -1,0 +1,46 @@
+private import Glibc
+
+/// Where time comes from: the only way that any part of the worker reads a clock.
+package protocol TimeSource: Sendable {
+    /// The wall clock, which an administrator or NTP may step.
+    var now: Timestamp { get }
+
+    /// The time since this machine booted, which nobody can step and which goes on while it is suspended.
+    var sinceBoot: BootInstant { get }
+}
+
+/// A point of the boot clock: comparable only with points of the same boot.
+package struct BootInstant: Hashable, Comparable, Sendable, Codable {
+    package var milliseconds: Int64
+
+    package init(milliseconds: Int64) {
+        self.milliseconds = milliseconds
+    }
+
+    package static func < (left: BootInstant, right: BootInstant) -> Bool { left.milliseconds < right.milliseconds }
+
+    package static func + (point: BootInstant, span: Duration) -> BootInstant {
+        BootInstant(milliseconds: point.milliseconds + span.wholeMilliseconds)
+    }
+
+    package static func - (left: BootInstant, right: BootInstant) -> Duration {
+        .milliseconds(left.milliseconds - right.milliseconds)
+    }
+}
+
+/// The clocks of the machine.
+package struct SystemTime: TimeSource {
+    package init() {}
+
+    package var now: Timestamp { Timestamp(milliseconds: Self.read(CLOCK_REALTIME)) }
+
+    package var sinceBoot: BootInstant { BootInstant(milliseconds: Self.read(CLOCK_BOOTTIME)) }
+
+    private static func read(_ clock: clockid_t) -> Int64 {
+        var point = timespec()
+        // Both clocks exist on every Linux since 2.6.39, so the call cannot fail.
+        let result = unsafe clock_gettime(clock, &point)
+        precondition(result == 0, "clock_gettime(\(clock)) failed with errno \(errno)")
+        return Int64(point.tv_sec) * 1000 + Int64(point.tv_nsec) / 1_000_000
+    }
+}
