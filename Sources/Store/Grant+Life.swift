@@ -1,0 +1,246 @@
+package import Clocks
+package import Secrets
+
+/// The life of a grant: the only place where its state, its generation and its tokens change.
+///
+/// Every function returns the events that belong in the grant's history; the caller stores grant and events together.
+extension Grant {
+    /// A grant that the app, or an import, brought.
+    package static func connected(
+        id: GrantID,
+        userID: String,
+        handover: Handover,
+        dueAt: Timestamp?,
+        at now: Timestamp
+    ) -> (grant: Grant, events: [GrantEvent]) {
+        let grant = Grant(
+            id: id,
+            userID: userID,
+            createdAt: now,
+            clientID: handover.clientID,
+            owner: handover.owner,
+            scope: handover.scope ?? "",
+            state: .active,
+            reason: .none,
+            since: now,
+            generation: 1,
+            refreshToken: handover.refreshToken,
+            accessToken: handover.accessToken,
+            dueAt: dueAt,
+            attempts: 0,
+            failingSince: nil,
+            lastSuccessAt: nil,
+            lastAttemptAt: nil,
+            isProven: false,
+            revocationAskedAt: nil,
+            lease: nil
+        )
+        return (grant, [GrantEvent(of: grant, kind: .connected, from: nil, at: now)])
+    }
+
+    /// The app, or an import that replaces, brings tokens for a grant that is stored already.
+    ///
+    /// With another refresh token the old one is forgotten and the generation grows, so that a late answer to the old one
+    /// is void. Without one, and for the same account, the stored one stays, and so does the fence: an answer on its way
+    /// to the stored token is still good, and the later of both access tokens wins.
+    package mutating func reconnect(
+        _ handover: Handover,
+        bringsOtherRefreshToken: Bool,
+        switchesAccount: Bool,
+        dueAt: Timestamp?,
+        at now: Timestamp
+    ) -> [GrantEvent] {
+        let former = state
+        if switchesAccount {
+            owner = handover.owner
+            accessToken = handover.accessToken
+        } else {
+            owner.merge(handover.owner)
+            accessToken = AccessToken.later(of: accessToken, handover.accessToken)
+        }
+        if switchesAccount || bringsOtherRefreshToken {
+            generation += 1
+            refreshToken = handover.refreshToken
+            clientID = handover.clientID
+            isProven = false
+        } else if let known = handover.refreshToken?.expiresAt {
+            refreshToken?.expiresAt = known
+        }
+        scope = handover.scope ?? scope
+        revocationAskedAt = nil
+        endFailures()
+        enter(.active, reason: .none, at: now)
+        self.dueAt = dueAt
+        return [GrantEvent(of: self, kind: .connected, from: former, at: now)]
+    }
+
+    /// A refresh succeeded.
+    package mutating func refreshed(_ tokens: RefreshedTokens, dueAt: Timestamp?, at now: Timestamp) -> [GrantEvent] {
+        let former = state
+        var events = rotate(to: tokens.rotated, at: now)
+        accessToken = AccessToken.later(of: accessToken, tokens.accessToken)
+        if let scope = tokens.scope, Set(scope.split(separator: " ")) != Set(self.scope.split(separator: " ")) {
+            self.scope = scope
+            events.append(GrantEvent(of: self, kind: .scopeChanged, from: state, at: now))
+        }
+        if refreshToken?.expiresAt == nil { refreshToken?.expiresAt = tokens.refreshTokenExpiresAt }
+        isProven = true
+        lastSuccessAt = now
+        lastAttemptAt = now
+        endFailures()
+        enter(.active, reason: .none, at: now)
+        self.dueAt = dueAt
+        if former != state { events.append(GrantEvent(of: self, kind: .state, from: former, at: now)) }
+        return events
+    }
+
+    /// Stores a refresh token that came with an answer, whatever else is wrong with that answer.
+    package mutating func rotate(to token: RefreshToken?, at now: Timestamp) -> [GrantEvent] {
+        guard let token else { return [] }
+        generation += 1
+        refreshToken = RefreshToken(sealed: token.sealed, expiresAt: token.expiresAt)
+        return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
+    }
+
+    /// A try failed in a way that passes, or whose answer awaits a second opinion.
+    package mutating func retry(reason: GrantReason, dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
+        let former = state
+        attempts = min(attempts + 1, 1_000_000)
+        failingSince = failingSince ?? now
+        lastAttemptAt = now
+        enter(.retrying, reason: reason, at: now)
+        self.dueAt = dueAt
+        return former == state ? [] : [GrantEvent(of: self, kind: .state, from: former, at: now)]
+    }
+
+    /// A try failed for a reason that is not the grant's: it stays as it is and is tried again.
+    package mutating func postpone(until dueAt: Timestamp, at now: Timestamp) {
+        lastAttemptAt = now
+        self.dueAt = dueAt
+    }
+
+    /// An administrator or a policy blocks the grant.
+    package mutating func suspend(reason: GrantReason, probeAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
+        let former = (state, self.reason)
+        lastAttemptAt = now
+        endFailures()
+        enter(.suspended, reason: reason, at: now)
+        dueAt = probeAt
+        return former == (state, self.reason) ? [] : [GrantEvent(of: self, kind: .state, from: former.0, at: now)]
+    }
+
+    /// Only the user can mend the grant.
+    package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        end(as: .reauthRequired, reason: reason, at: now)
+    }
+
+    /// Google said that the grant is dead. The tokens stay, sealed: the answer may turn out to be one of a wave.
+    package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        end(as: .disconnected, reason: reason, at: now)
+    }
+
+    /// The user asked to end the grant. With `revokes` its tokens are kept until Google has been told, else wiped at once.
+    package mutating func disconnectByRequest(revokes: Bool, at now: Timestamp) -> [GrantEvent] {
+        let events = end(as: .disconnected, reason: .userRequest, at: now)
+        if revokes, refreshToken != nil || accessToken != nil {
+            revocationAskedAt = revocationAskedAt ?? now
+            dueAt = now
+        } else {
+            wipeTokens()
+        }
+        return events
+    }
+
+    /// Google has been told, or could not be told for a day: the tokens go.
+    package mutating func finishRevocation() {
+        revocationAskedAt = nil
+        dueAt = nil
+        endFailures()
+        wipeTokens()
+    }
+
+    /// Google could not be told yet.
+    package mutating func postponeRevocation(until dueAt: Timestamp, at now: Timestamp) {
+        attempts = min(attempts + 1, 1_000_000)
+        lastAttemptAt = now
+        self.dueAt = dueAt
+    }
+
+    /// Takes back a disconnection that one answer of a wave brought about: the grant is asked again.
+    package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
+        guard state == .disconnected, reason == .invalidGrant, refreshToken != nil else { return [] }
+        attempts = 1
+        failingSince = now
+        enter(.retrying, reason: .invalidGrantUnconfirmed, at: now)
+        self.dueAt = dueAt
+        return [GrantEvent(of: self, kind: .state, from: .disconnected, at: now)]
+    }
+
+    /// Moves the due time alone, as when the wall clock was found wrong or an operator asks.
+    package mutating func reschedule(to dueAt: Timestamp) {
+        guard self.dueAt != nil else { return }
+        self.dueAt = dueAt
+    }
+
+    /// Puts sealed tokens in place of the same tokens sealed by another key: the fence stays.
+    package mutating func reseal(refreshToken newRefresh: SealedSecret?, accessToken newAccess: SealedSecret?) {
+        if let newRefresh { refreshToken?.sealed = newRefresh }
+        if let newAccess { accessToken?.sealed = newAccess }
+    }
+
+    /// Takes, renews or gives up the right to call Google for this grant.
+    package mutating func setLease(_ lease: Lease?) {
+        self.lease = lease
+    }
+
+    /// Puts an imported grant into the state that it had where it came from.
+    package mutating func adopt(state: GrantState, reason: GrantReason, since: Timestamp, at now: Timestamp) {
+        enter(state, reason: reason, at: since)
+        if state.endsCalls { dueAt = nil }
+    }
+
+    private mutating func end(as ending: GrantState, reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        let former = state
+        generation += 1
+        lastAttemptAt = now
+        endFailures()
+        enter(ending, reason: reason, at: now)
+        dueAt = nil
+        return [GrantEvent(of: self, kind: .state, from: former, at: now)]
+    }
+
+    private mutating func enter(_ state: GrantState, reason: GrantReason, at now: Timestamp) {
+        if state != self.state { since = now }
+        self.state = state
+        self.reason = reason
+    }
+
+    private mutating func endFailures() {
+        attempts = 0
+        failingSince = nil
+    }
+
+    private mutating func wipeTokens() {
+        refreshToken = nil
+        accessToken = nil
+    }
+}
+
+extension Grant.AccessToken {
+    /// The one that lives longer.
+    static func later(of first: Self?, _ second: Self?) -> Self? {
+        guard let first else { return second }
+        guard let second else { return first }
+        return first.expiresAt > second.expiresAt ? first : second
+    }
+}
+
+extension Grant.Owner {
+    /// Takes over what the other knows.
+    mutating func merge(_ other: Self) {
+        googleUserID = other.googleUserID ?? googleUserID
+        email = other.email ?? email
+        name = other.name ?? name
+        emailIsVerified = other.emailIsVerified ?? emailIsVerified
+    }
+}

@@ -1,0 +1,53 @@
+package import Clocks
+
+/// One line of a grant's history.
+package struct GrantEvent: Hashable, Sendable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// The app or an import brought tokens.
+        case connected
+        /// The state changed.
+        case state
+        /// Another refresh token replaced the stored one.
+        case rotated
+        /// The granted scopes differ from those of the answer before.
+        case scopeChanged = "scope_changed"
+    }
+
+    package var grant: GrantID
+    package var at: Timestamp
+    package var kind: Kind
+    package var from: GrantState?
+    package var to: GrantState
+    package var reason: GrantReason
+    package var generation: Int64
+
+    package init(
+        grant: GrantID,
+        at: Timestamp,
+        kind: Kind,
+        from: GrantState?,
+        to: GrantState,
+        reason: GrantReason,
+        generation: Int64
+    ) {
+        self.grant = grant
+        self.at = at
+        self.kind = kind
+        self.from = from
+        self.to = to
+        self.reason = reason
+        self.generation = generation
+    }
+
+    init(of grant: Grant, kind: Kind, from: GrantState?, at now: Timestamp) {
+        self.init(
+            grant: grant.id,
+            at: now,
+            kind: kind,
+            from: from,
+            to: grant.state,
+            reason: grant.reason,
+            generation: grant.generation
+        )
+    }
+}

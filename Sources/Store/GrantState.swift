@@ -1,0 +1,54 @@
+/// What the worker knows of a grant, and what it does next.
+package enum GrantState: String, CaseIterable, Sendable, Codable {
+    /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`, `disconnected`.
+    case active
+    /// The last tries failed for reasons that pass, or await a second opinion. Next: any.
+    case retrying
+    /// An administrator or a policy blocks it, and may lift the block: probed once a day. Next: any.
+    case suspended
+    /// Only the user can mend it by signing in again. Next: `active`, when the app brings tokens.
+    case reauthRequired = "reauth_required"
+    /// Dead: Google said so, or the user asked. Next: `active` when the app brings tokens; `retrying` when the answer that
+    /// said so turns out to have been one of a wave.
+    case disconnected
+
+    /// Whether the user's profile shows the account as connected.
+    package var isConnected: Bool { self == .active || self == .retrying }
+
+    /// Whether no refresh is ever sent while the grant is in this state.
+    package var endsCalls: Bool { self == .reauthRequired || self == .disconnected }
+}
+
+/// Why a grant is in its state: a short code that is safe to print.
+package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+    package let rawValue: String
+
+    /// Takes a code as it is; whatever is not a lower-case code of at most 64 characters becomes `unknown`.
+    package init(rawValue: String) {
+        let isCode =
+            (1...64).contains(rawValue.utf8.count)
+            && rawValue.utf8.allSatisfy { byte in
+                (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
+            }
+        self.rawValue = isCode ? rawValue : "unknown"
+    }
+
+    package var description: String { rawValue }
+
+    /// Google said plainly that the grant is dead.
+    package static let invalidGrant = GrantReason(rawValue: "invalid_grant")
+    /// Google said so in the middle of a wave of such answers: asked again before it is believed.
+    package static let invalidGrantUnconfirmed = GrantReason(rawValue: "invalid_grant_unconfirmed")
+    /// The access token ran out and there is no refresh token to get another.
+    package static let noRefreshToken = GrantReason(rawValue: "no_refresh_token")
+    /// The refresh token belongs to another client.
+    package static let clientMismatch = GrantReason(rawValue: "client_mismatch")
+    /// The refresh token seems to belong to another client: asked again before it is believed.
+    package static let clientMismatchUnconfirmed = GrantReason(rawValue: "client_mismatch_unconfirmed")
+    /// The user, or an operator for the user, ended it.
+    package static let userRequest = GrantReason(rawValue: "user_request")
+    /// The stored token cannot be opened with any key of the ring.
+    package static let sealedWithUnknownKey = GrantReason(rawValue: "unreadable_token")
+    /// Nothing to explain.
+    package static let none = GrantReason(rawValue: "none")
+}

@@ -1,0 +1,180 @@
+package import Clocks
+package import Secrets
+
+/// What every store keeps: grants, their history, the health of each client, and which workers live.
+///
+/// A store only reads and writes. What an answer makes of a grant is decided by whoever passes the body of ``transact(_:)``,
+/// so that the decision sees what is stored at that instant, and so that all stores decide alike.
+package protocol GrantStore: Sendable {
+    /// The clock of this store's leases.
+    func leaseTime() async throws -> LeaseTime
+
+    /// Runs `body` in one transaction that excludes every other writer, in this process and in others. What it wrote is
+    /// durable when this returns; when it throws, nothing of it is written.
+    func transact<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result
+
+    /// Takes the lease of each of `ids` that is due by `dueBy` (`nil`: whenever it is due) and not leased to another, in one
+    /// transaction. Grants that another worker has or has done are left out of the answer.
+    func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant]
+
+    /// Prolongs leases that still stand under the same claim; answers the ids of those.
+    func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID>
+
+    /// Gives leases back without having called.
+    func release(_ leases: [GrantID: Int64]) async throws
+
+    /// The next grants due by `limit`, in the order of their due times, after a cursor.
+    func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry]
+
+    func grant(_ id: GrantID) async throws -> Grant?
+    func grant(ofUser userID: String) async throws -> Grant?
+
+    /// One page of all grants in the order of their ids.
+    func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant]
+
+    /// The history of one grant, the latest first.
+    func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent]
+
+    /// How many grants there are in each state, how many are due, and which end soon.
+    func census(at now: Timestamp, refreshTokensEndingBefore end: Timestamp, idleSince: Timestamp) async throws -> Census
+
+    /// Which keys the stored tokens are sealed with, and how many tokens each.
+    func keysInUse() async throws -> [KeyID: Int]
+
+    /// Makes every grant whose access token was stored later than `now` due at `now`, spread over a minute: it was stored
+    /// by a clock that was ahead, so neither its expiry nor its due time can be believed. Answers how many there were.
+    func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int
+
+    /// Stores what this worker reports, and answers what all workers that still live reported last.
+    func report(_ worker: WorkerReport) async throws -> [WorkerReport]
+    func liveWorkers() async throws -> [WorkerReport]
+    func forgetWorker(_ id: String) async throws
+
+    /// The health of each client, as last stored.
+    func clientHealth() async throws -> [String: [UInt8]]
+
+    /// Stores a reading of both clocks and answers the one stored before, so that a step between two runs can be told.
+    func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading?
+
+    /// Closes files and connections; the store is not used afterwards.
+    func close() async
+}
+
+/// What a body given to ``GrantStore/transact(_:)`` can do.
+package protocol StoreTransaction {
+    /// The clock of this store's leases.
+    var leaseTime: LeaseTime { get }
+
+    func grant(_ id: GrantID) throws -> Grant?
+    func grant(ofUser userID: String) throws -> Grant?
+
+    /// Grants other than `id` that hold a refresh token for the same account at Google (by its id, else by e-mail without case).
+    func grants(sharingAccountWith grant: Grant) throws -> [Grant]
+
+    /// Adds a grant, and its user where there is none. A user has one grant: a second one throws.
+    func insert(_ grant: Grant) throws
+    func update(_ grant: Grant) throws
+    func record(_ event: GrantEvent) throws
+
+    /// The health of a client: bytes that only the engine understands.
+    func clientHealth(_ clientID: String) throws -> [UInt8]?
+    func setClientHealth(_ health: [UInt8], of clientID: String) throws
+}
+
+/// One entry of the due index.
+package struct DueEntry: Hashable, Sendable {
+    package var dueAt: Timestamp
+    package var id: GrantID
+    package var clientID: String
+
+    package init(dueAt: Timestamp, id: GrantID, clientID: String) {
+        self.dueAt = dueAt
+        self.id = id
+        self.clientID = clientID
+    }
+}
+
+/// Counts over all grants.
+package struct Census: Hashable, Sendable {
+    package var byState: [GrantState: Int]
+    package var due: Int
+    package var oldestDueAt: Timestamp?
+    /// Connected grants whose refresh token dies of itself soon.
+    package var refreshTokensEnding: Int
+    /// Connected grants that have not been refreshed for so long that Google may forget them.
+    package var idle: Int
+
+    package init(byState: [GrantState: Int], due: Int, oldestDueAt: Timestamp?, refreshTokensEnding: Int, idle: Int) {
+        self.byState = byState
+        self.due = due
+        self.oldestDueAt = oldestDueAt
+        self.refreshTokensEnding = refreshTokensEnding
+        self.idle = idle
+    }
+}
+
+/// What a worker says of itself while it lives.
+package struct WorkerReport: Hashable, Sendable {
+    /// A report older than this is a dead worker's.
+    package static let lifetime: Duration = .seconds(30)
+
+    package var id: String
+    /// Every key that it can open tokens with.
+    package var keyIDs: [KeyID]
+    package var sealingKeyID: KeyID
+
+    package init(id: String, keyIDs: [KeyID], sealingKeyID: KeyID) {
+        self.id = id
+        self.keyIDs = keyIDs
+        self.sealingKeyID = sealingKeyID
+    }
+}
+
+/// Both clocks, read at one instant.
+package struct ClockReading: Hashable, Sendable {
+    package var now: Timestamp
+    package var leaseTime: LeaseTime
+
+    package init(now: Timestamp, leaseTime: LeaseTime) {
+        self.now = now
+        self.leaseTime = leaseTime
+    }
+}
+
+/// Why a store could not do what it was asked.
+package struct StoreError: Error, Sendable, CustomStringConvertible {
+    package enum Code: String, Sendable {
+        /// Another process holds the database, or it is busy beyond patience: try again.
+        case busy
+        /// No room, or a file-system error: try again when it is mended.
+        case input
+        case diskFull = "disk_full"
+        case readOnly = "read_only"
+        case cannotOpen = "cannot_open"
+        /// The file is damaged or is no database.
+        case corrupt
+        /// The database was written by a newer version of this program.
+        case newerSchema = "newer_schema"
+        /// What was asked contradicts what is stored: a second grant of one user.
+        case conflict
+        case closed
+        /// A fault of this program.
+        case fault
+    }
+
+    package var code: Code
+    /// What happened, where, and what to do about it.
+    package var message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package var description: String { message }
+
+    /// Whether the same call may succeed later without anybody's doing.
+    package var mayPass: Bool { code == .busy || code == .input || code == .diskFull }
+}
