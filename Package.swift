@@ -27,10 +27,11 @@ let package = Package(
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
 
         .target(name: "Clocks", swiftSettings: atTheEdge),
+        .target(name: "JSON", swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
         .target(name: "HTTPClient", dependencies: ["CCurl", "Secrets"], swiftSettings: atTheEdge),
-        .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "Secrets"], swiftSettings: common),
+        .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
         .target(
             name: "SQLiteStore",
@@ -47,7 +48,8 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "SQLiteStore", "Scheduler",
+                "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "SQLiteStore",
+                "Scheduler",
                 "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
@@ -58,6 +60,7 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
 
+        .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
         .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "Secrets"], swiftSettings: common),

@@ -134,12 +134,16 @@ extension Grant {
         end(as: .reauthRequired, reason: reason, at: now)
     }
 
-    /// Google said that the grant is dead. The tokens stay, sealed: the answer may turn out to be one of a wave.
+    /// Google said that the grant is dead.
+    ///
+    /// The tokens stay, sealed: the answer may turn out to be one of a wave.
     package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         end(as: .disconnected, reason: reason, at: now)
     }
 
-    /// The user asked to end the grant. With `revokes` its tokens are kept until Google has been told, else wiped at once.
+    /// The user asked to end the grant.
+    ///
+    /// With `revokes` its tokens are kept until Google has been told, else wiped at once.
     package mutating func disconnectByRequest(revokes: Bool, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .disconnected, reason: .userRequest, at: now)
         if revokes, refreshToken != nil || accessToken != nil {

@@ -38,7 +38,8 @@ package protocol GrantStore: Sendable {
     func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent]
 
     /// How many grants there are in each state, how many are due, and which end soon.
-    func census(at now: Timestamp, refreshTokensEndingBefore end: Timestamp, idleSince: Timestamp) async throws -> Census
+    func census(at now: Timestamp, refreshTokensEndingBefore end: Timestamp, idleSince: Timestamp) async throws
+        -> Census
 
     /// Which keys the stored tokens are sealed with, and how many tokens each.
     func keysInUse() async throws -> [KeyID: Int]
