@@ -11,6 +11,16 @@ extension JSONValue {
     }
 }
 
+extension JSONValue {
+    /// The object that a text is; `nil` for anything else, for readers to whom all else means the same.
+    package static func object(in text: some Collection<UInt8>) -> JSONValue? {
+        guard case .success(let value) = Result(catching: { () throws(JSONError) in try parse(text) }),
+            value.object != nil
+        else { return nil }
+        return value
+    }
+}
+
 /// A recursive-descent parser over bytes: strict about the grammar, bounded in depth.
 private struct JSONParser {
     private let bytes: [UInt8]
