@@ -1,5 +1,3 @@
-package import Clocks
-
 /// How long to wait before a grant is tried again.
 ///
 /// Full jitter: the wait is spread evenly between nothing and the cap, so that grants which failed together do not come
@@ -44,6 +42,7 @@ package struct BackOff: Hashable, Sendable {
     ///   - failures: failures in a row, the latest included; fewer than one counts as one.
     ///   - remainingLife: how long the access token still lives; nil or not positive when it is dead.
     ///   - unit: a random number from 0 up to but not including 1.
+    /// - Returns: the wait, at least the shortest and at most the cap.
     package func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
         let cap = Self.hold(cap(failures: failures), within: remainingLife)
         // 1 - unit lies in (0, 1]: the cap itself can be reached and zero cannot.
@@ -58,6 +57,7 @@ package struct BackOff: Hashable, Sendable {
     ///   - failingFor: the span since the first of them.
     ///   - remainingLife: how long the access token still lives; nil or not positive when it is dead.
     ///   - unit: a random number from 0 up to but not including 1.
+    /// - Returns: the wait, at least the shortest and at most the cap.
     package func delayForUnknown(
         failures: Int,
         failingFor: Duration,

@@ -1,14 +1,14 @@
 package import Clocks
 
 extension Breaker {
-    /// Asks to send one grant; true when the caller may.
+    /// Asks to send one grant as the probe.
     ///
-    /// No other probe begins before the deadline has passed, in whichever process, or before the answer is in. True
-    /// without a probe when the breaker has closed meanwhile.
+    /// No other probe begins, in whichever process, before the answer is in or the deadline has passed.
     ///
     /// - Parameters:
     ///   - now: the instant of asking.
     ///   - deadline: the span within which the request has an answer or is given up.
+    /// - Returns: whether the caller may send; true without a probe when the breaker is closed.
     package mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
         switch state {
         case .closed:
@@ -41,6 +41,7 @@ extension Breaker {
     ///   - grant: the grant that met it.
     ///   - now: the instant of the failure.
     ///   - unit: a random number from 0 up to but not including 1, for the next probe.
+    /// - Returns: the opening, when this failure was the one too many.
     package mutating func endpointFailed(grant: Int64, at now: BootInstant, unit: Double) -> Change? {
         switch state {
         case .closed(let failuresBefore, var grants):
@@ -68,6 +69,7 @@ extension Breaker {
     ///   - code: the endpoint's error code.
     ///   - now: the instant of the answer.
     ///   - unit: a random number from 0 up to but not including 1, for the next probe.
+    /// - Returns: the opening, or the new reason when a probe found another fault than the one that opened it.
     package mutating func clientFault(_ code: String, at now: BootInstant, unit: Double) -> Change? {
         let fault = Reason.clientFault(code)
         switch state {

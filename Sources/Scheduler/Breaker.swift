@@ -51,10 +51,10 @@ package struct Breaker: Hashable, Sendable, Codable {
         case wait(until: BootInstant)
     }
 
-    /// So many endpoint failures in a row open the breaker …
+    /// So many endpoint failures in a row open the breaker, if they met enough grants.
     package static let failuresToOpen = 20
 
-    /// … if they met at least so many grants: a few odd grants must not stop the others.
+    /// So many different grants must have met them: a few odd grants must not stop the others.
     package static let grantsToOpen = 10
 
     /// The wait for the first probe, doubled by each that fails.
@@ -63,7 +63,7 @@ package struct Breaker: Hashable, Sendable, Codable {
     /// The longest wait for a probe, jitter included: recovery is seen within it.
     package static let longestProbeDelay: Duration = .seconds(30)
 
-    package private(set) var state: State
+    package internal(set) var state: State
 
     package init() {
         state = .closed(consecutiveFailures: 0, grants: [])

@@ -17,14 +17,14 @@ package enum DuePolicy {
     /// How far before the longest interval's end due times are spread, for the same reason as over a lifetime.
     package static let longestIntervalSpread: Duration = .seconds(15 * 60)
 
-    /// The instant at which to refresh: the margin and the grant's own jitter before expiry, and within the longest
-    /// interval; never before the token was obtained, and at that instant when it has no lifetime.
+    /// Works out when to refresh: the margin and the grant's own jitter before expiry, and within the longest interval.
     ///
     /// - Parameters:
     ///   - obtainedAt: when the access token was obtained.
     ///   - expiresAt: when it expires.
     ///   - phase: the grant's place in the spread, from 0 up to but not including 1. Fixed per grant, so that grants
     ///     once spread stay spread, and rows that lie together in the store come due together.
+    /// - Returns: the due time; never before the token was obtained, and that very instant when it has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
         let lifetime = expiresAt - obtainedAt

@@ -32,7 +32,7 @@ package struct Pacer: Sendable {
     package mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
         guard wanted > 0, !isPaused(at: now) else { return 0 }
         let available = tokens(at: now)
-        let taken = min(wanted, Int(available))
+        let taken = available >= Double(wanted) ? wanted : Int(available)
         tokens = available - Double(taken)
         refilledAt = max(refilledAt ?? now, now)
         return taken
