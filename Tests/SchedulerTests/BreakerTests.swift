@@ -22,7 +22,7 @@ struct BreakerTests {
         #expect(breaker.permits(at: Self.start) == .all)
         #expect(breaker.isOpen == false)
         #expect(breaker.reason == nil)
-        #expect(breaker.beginProbe(at: Self.start, deadline: Self.deadline))
+        #expect(breaker.beginProbe(at: Self.start, deadline: Self.deadline) == true)
         #expect(breaker == Breaker())
     }
 
@@ -86,7 +86,7 @@ struct BreakerTests {
         var breaker = Self.opened()
         #expect(breaker.beginProbe(at: Self.after(0.999), deadline: Self.deadline) == false)
         #expect(breaker.permits(at: Self.after(1)) == .probeDue)
-        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline))
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
         #expect(breaker.isOpen)
         #expect(breaker.permits(at: Self.after(1)) == .wait(until: Self.after(16)))
         #expect(breaker.beginProbe(at: Self.after(15.999), deadline: Self.deadline) == false)
@@ -95,8 +95,8 @@ struct BreakerTests {
     @Test("A probe whose answer is lost gives way to another after its deadline")
     func lostProbe() {
         var breaker = Self.opened()
-        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline))
-        #expect(breaker.beginProbe(at: Self.after(16), deadline: Self.deadline))
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
+        #expect(breaker.beginProbe(at: Self.after(16), deadline: Self.deadline) == true)
         #expect(breaker.permits(at: Self.after(16)) == .wait(until: Self.after(31)))
         #expect(breaker.succeeded() == .closed)
     }
@@ -104,7 +104,7 @@ struct BreakerTests {
     @Test("A probe that succeeds closes it")
     func closes() {
         var breaker = Self.opened()
-        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline))
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
         #expect(breaker.succeeded() == .closed)
         #expect(breaker == Breaker())
         #expect(breaker.permits(at: Self.after(1)) == .all)
@@ -124,7 +124,7 @@ struct BreakerTests {
             let jittered = min(Double(expected) * (0.8 + 0.4 * unit), 30)
             #expect(abs(wait - jittered) < 0.002)
             now = until
-            #expect(breaker.beginProbe(at: now, deadline: Self.deadline))
+            #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
             #expect(breaker.clientFault("invalid_client", at: now, unit: unit) == nil)
         }
     }
@@ -135,7 +135,7 @@ struct BreakerTests {
         var now = Self.start
         for _ in 0..<1_000 {
             now = now + .seconds(30)
-            #expect(breaker.beginProbe(at: now, deadline: Self.deadline))
+            #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
             #expect(breaker.endpointFailed(grant: 1, at: now, unit: 0.5) == nil)
         }
         #expect(breaker.permits(at: now) == .wait(until: now + .seconds(30)))
@@ -144,11 +144,11 @@ struct BreakerTests {
     @Test("A probe that finds another fault of the client says so; silence leaves the reason as it is")
     func otherReason() {
         var breaker = Self.opened()
-        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline))
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
         let change = breaker.clientFault("deleted_client", at: Self.after(2), unit: 0.5)
         #expect(change == .opened(.clientFault("deleted_client")))
         #expect(breaker.permits(at: Self.after(2)) == .wait(until: Self.after(4)))
-        #expect(breaker.beginProbe(at: Self.after(4), deadline: Self.deadline))
+        #expect(breaker.beginProbe(at: Self.after(4), deadline: Self.deadline) == true)
         #expect(breaker.endpointFailed(grant: 1, at: Self.after(5), unit: 0.5) == nil)
         #expect(breaker.reason == .clientFault("deleted_client"))
     }
@@ -160,7 +160,7 @@ struct BreakerTests {
         var faulty = Breaker()
         _ = faulty.clientFault("invalid_client", at: Self.start, unit: 0.5)
         var probing = Self.opened()
-        #expect(probing.beginProbe(at: Self.after(1), deadline: Self.deadline))
+        #expect(probing.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
         for breaker in [Breaker(), counting, faulty, Self.opened(), probing] {
             let stored = try JSONEncoder().encode(breaker)
             #expect(try JSONDecoder().decode(Breaker.self, from: stored) == breaker)
@@ -171,10 +171,10 @@ struct BreakerTests {
     func opensAgain() {
         var breaker = Self.opened()
         for second in [1.0, 31, 61] {
-            #expect(breaker.beginProbe(at: Self.after(second), deadline: Self.deadline))
+            #expect(breaker.beginProbe(at: Self.after(second), deadline: Self.deadline) == true)
             _ = breaker.endpointFailed(grant: 1, at: Self.after(second), unit: 0.5)
         }
-        #expect(breaker.beginProbe(at: Self.after(91), deadline: Self.deadline))
+        #expect(breaker.beginProbe(at: Self.after(91), deadline: Self.deadline) == true)
         #expect(breaker.succeeded() == .closed)
         #expect(breaker.clientFault("invalid_client", at: Self.after(92), unit: 0.5) != nil)
         #expect(breaker.permits(at: Self.after(92)) == .wait(until: Self.after(93)))

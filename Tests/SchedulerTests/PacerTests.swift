@@ -76,11 +76,11 @@ struct PacerTests {
     @Test("Throttling halves the ceiling once for answers that arrive together, and again after a second")
     func halving() {
         var pacer = Pacer(maxRate: 200)
-        #expect(pacer.throttled(retryAfter: nil, at: Self.start))
+        #expect(pacer.throttled(retryAfter: nil, at: Self.start) == true)
         #expect(pacer.ceiling(at: Self.start) == 100)
         for _ in 0..<60 { #expect(pacer.throttled(retryAfter: nil, at: Self.after(0.9)) == false) }
         #expect(pacer.ceiling(at: Self.start) == 100)
-        #expect(pacer.throttled(retryAfter: nil, at: Self.after(1)))
+        #expect(pacer.throttled(retryAfter: nil, at: Self.after(1)) == true)
         // A second's recovery lies between the two: 101 / 2.
         #expect(pacer.ceiling(at: Self.after(1)) == 50.5)
     }
@@ -128,7 +128,7 @@ struct PacerTests {
     @Test("Retry-After is obeyed, and recovery begins at its end")
     func retryAfter() {
         var pacer = Pacer(maxRate: 200)
-        #expect(pacer.throttled(retryAfter: .seconds(30), at: Self.start))
+        #expect(pacer.throttled(retryAfter: .seconds(30), at: Self.start) == true)
         #expect(pacer.isPaused(at: Self.after(29.999)))
         #expect(pacer.take(upTo: 1, at: Self.after(29.999)) == 0)
         #expect(pacer.nextAvailable(at: Self.start) == .milliseconds(30_010))
