@@ -1,10 +1,9 @@
 extension DeadlineHeap {
     /// A place in the heap's array, and the arithmetic of the tree laid out in it.
     ///
-    /// Four children a node: the tree is half as deep as a binary one, and four siblings share a cache line, so a
+    /// Four children a node: the tree is half as deep as a binary one, and four siblings lie within 64 bytes, so a
     /// removal touches less memory.
     struct Node: Equatable {
-        static let root = Node(offset: 0)
         private static let childrenPerNode = 4
 
         let offset: Int

@@ -24,13 +24,14 @@ package enum DuePolicy {
     ///   - expiresAt: when it expires.
     ///   - phase: the grant's place in the spread, from 0 up to but not including 1. Fixed per grant, so that grants
     ///     once spread stay spread, and rows that lie together in the store come due together.
-    /// - Returns: the due time; never before the token was obtained, and that very instant when it has no lifetime.
+    /// - Returns: the due time; never before the token was obtained, for margin and jitter take less than two fifths of a
+    ///   lifetime, and that very instant when it has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
         let lifetime = expiresAt - obtainedAt
         let jitter = lifetime / lifetimesPerSpread * phase
         let beforeExpiry = expiresAt - min(margin, lifetime / lifetimesPerMargin) - jitter
         let withinInterval = obtainedAt + (longestInterval - longestIntervalSpread * phase)
-        return max(min(beforeExpiry, withinInterval), obtainedAt)
+        return min(beforeExpiry, withinInterval)
     }
 }

@@ -10,8 +10,8 @@ private import Dispatch
 /// Run down this way, a wake is never further away than the longest sleep of running time: the owner then reads the
 /// clock anew and arms the timer again, so a step of the clock or a suspended machine costs at most one such sleep.
 package final class WakeTimer: Sendable {
-    // libdispatch serialises calls to one source, so it may be armed and cancelled from any thread.
-    // https://github.com/apple/swift-corelibs-libdispatch/blob/main/src/source.c
+    // Never assigned again, and the source may be armed and cancelled from any thread: libdispatch swaps new settings in
+    // and sets the cancelled flag atomically (https://github.com/apple/swift-corelibs-libdispatch, src/source.c).
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
     private let timeSource: any TimeSource
     private let longestSleep: Duration

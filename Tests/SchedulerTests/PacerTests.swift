@@ -59,6 +59,16 @@ struct PacerTests {
         }
     }
 
+    @Test("A request is there when its thousandths of a second are over, whatever the rounding")
+    func rounding() {
+        for milliseconds in 200...2_000 as ClosedRange<Int64> {
+            var pacer = Pacer(maxRate: 1000 / Double(milliseconds))
+            #expect(pacer.take(upTo: 1, at: Self.start) == 1)
+            let due = Self.start + .milliseconds(milliseconds)
+            #expect(pacer.take(upTo: 1, at: due) == 1, "one request in \(milliseconds) ms")
+        }
+    }
+
     @Test("However it is asked, no more goes out than the rate and one bucket", arguments: 1...20)
     func neverMore(seed: Int) {
         let random = SeededRandom(seed: UInt64(seed))
