@@ -8,7 +8,9 @@ enum ErrorCode {
         switch code {
         case "invalid_grant":
             // A Workspace session has ended: the refresh token itself is alive (https://support.google.com/a/answer/9368756).
-            if let subtype, ["invalid_rapt", "rapt_required"].contains(subtype) { return .signInRequired(code: subtype) }
+            if let subtype, ["invalid_rapt", "rapt_required"].contains(subtype) {
+                return .signInRequired(code: subtype)
+            }
             return .invalidGrant
         case "invalid_dpop_proof", "use_dpop_nonce":
             return .signInRequired(code: code)

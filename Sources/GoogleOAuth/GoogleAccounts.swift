@@ -64,7 +64,9 @@ package struct GoogleAccounts: TokenEndpoint {
         return info
     }
 
-    /// Asks whom an access token was issued to. The token goes in the body, which no proxy logs.
+    /// Asks whom an access token was issued to.
+    ///
+    /// The token goes in the body, which no proxy logs.
     package func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
         let request = HTTPRequest.form([("access_token", accessToken.bytes)], to: endpoints.tokeninfo)
         guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }

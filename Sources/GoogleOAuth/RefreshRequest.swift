@@ -33,5 +33,7 @@ extension HTTPRequest {
 
 extension Secret {
     /// The bytes, for a request's body.
-    var bytes: [UInt8] { withBytes { bytes in (0..<bytes.byteCount).map { bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) } } }
+    var bytes: [UInt8] {
+        withBytes { bytes in (0..<bytes.byteCount).map { bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) } }
+    }
 }

@@ -36,7 +36,9 @@ extension RefreshAnswer {
                 return verdict
             }
             if status == 403 { return .throttled(code: "http_403") }
-            guard let error else { return body == nil ? .endpointFault(code: "http_\(status)") : .unknown(code: "http_\(status)") }
+            guard let error else {
+                return body == nil ? .endpointFault(code: "http_\(status)") : .unknown(code: "http_\(status)")
+            }
             return .unknown(code: error)
         case 300..<400, 408, 500..<600:
             return .endpointFault(code: "http_\(status)")

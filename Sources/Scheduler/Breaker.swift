@@ -8,9 +8,9 @@ package import Clocks
 ///
 /// Answers carry no mark that says which one is the probe's. While the breaker is open, an answer counts only if a probe
 /// is under way: the late answers of requests from before it opened neither push the next probe away nor close it.
-package struct Breaker: Hashable, Sendable, Codable {
+package struct Breaker: Hashable, Sendable {
     /// Why nothing is sent.
-    package enum Reason: Hashable, Sendable, Codable {
+    package enum Reason: Hashable, Sendable {
         /// The endpoint refuses the client itself, with this error code.
         case clientFault(String)
         /// The endpoint does not answer, or not as an endpoint should.
@@ -18,7 +18,7 @@ package struct Breaker: Hashable, Sendable, Codable {
     }
 
     /// What callers may send.
-    package enum State: Hashable, Sendable, Codable {
+    package enum State: Hashable, Sendable {
         /// All goes; counts the endpoint's failures in a row and some of the grants that met them.
         ///
         /// Next: `open`.
@@ -66,7 +66,12 @@ package struct Breaker: Hashable, Sendable, Codable {
     package internal(set) var state: State
 
     package init() {
-        state = .closed(consecutiveFailures: 0, grants: [])
+        self.init(state: .closed(consecutiveFailures: 0, grants: []))
+    }
+
+    /// A breaker as it was stored.
+    package init(state: State) {
+        self.state = state
     }
 
     package var isOpen: Bool { reason != nil }

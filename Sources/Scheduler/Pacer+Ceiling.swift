@@ -5,7 +5,7 @@ extension Pacer {
     ///
     /// Its instants are of this boot; after a restart of the machine the caller drops what was stored and begins with
     /// `Limits()`. They do not depend on the pacer's own highest rate, so processes may run at different ones.
-    package struct Limits: Hashable, Sendable, Codable {
+    package struct Limits: Hashable, Sendable {
         /// The last halving of the ceiling; nil when the endpoint never throttled.
         package var cut: Cut?
         /// Nothing is sent before, because the endpoint said so (`Retry-After`).
@@ -18,7 +18,7 @@ extension Pacer {
     }
 
     /// A halving: the ceiling it led to, in requests a second, and when.
-    package struct Cut: Hashable, Sendable, Codable {
+    package struct Cut: Hashable, Sendable {
         package let ceiling: Double
         package let at: BootInstant
 

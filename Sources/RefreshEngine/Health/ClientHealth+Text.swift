@@ -19,7 +19,8 @@ extension ClientHealth {
             window: AnswerWindow(body["window"]),
             provenSuccessAt: body["proven_success_at"]?.integer.map { Timestamp(milliseconds: $0) },
             suspects: (body["suspects"]?.array ?? []).compactMap { entry in
-                guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let since = entry["since"]?.integer else {
+                guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let since = entry["since"]?.integer
+                else {
                     return nil
                 }
                 return Suspect(grant: id, since: Timestamp(milliseconds: since))
@@ -121,8 +122,9 @@ extension Pacer.Limits {
 }
 
 extension AnswerWindow {
-    /// One text instead of two hundred objects: it is rewritten with every batch of answers. Each entry is the grant's id
-    /// behind `-` for `invalid_grant` and `+` for anything else.
+    /// One text instead of two hundred objects: it is rewritten with every batch of answers.
+    ///
+    /// Each entry is the grant's id behind `-` for `invalid_grant` and `+` for anything else.
     fileprivate var text: String {
         entries.map { ($0.saysInvalid ? "-" : "+") + $0.grant.description }.joined()
     }
@@ -131,7 +133,9 @@ extension AnswerWindow {
         let text = Array((stored?.string ?? "").utf8)
         self.init(
             entries: stride(from: 0, to: text.count - text.count % 17, by: 17).compactMap { start in
-                guard let id = GrantID(String(decoding: text[start + 1..<start + 17], as: UTF8.self)) else { return nil }
+                guard let id = GrantID(String(decoding: text[start + 1..<start + 17], as: UTF8.self)) else {
+                    return nil
+                }
                 return Entry(grant: id, saysInvalid: text[start] == UInt8(ascii: "-"))
             }
         )

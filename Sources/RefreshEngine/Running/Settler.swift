@@ -68,7 +68,9 @@ package actor Settler {
         }
     }
 
-    /// Stops trying: the stop deadline has passed and the store still refuses. Answers how many findings are lost.
+    /// Stops trying: the stop deadline has passed and the store still refuses.
+    ///
+    /// Answers how many findings are lost.
     package func giveUp() -> Int {
         hasGivenUp = true
         let lost = waiting.count
@@ -165,8 +167,11 @@ package actor Settler {
     }
 
     private func pause(_ span: Duration) async {
-        // Cancelling the wait only makes the next try come sooner.
-        _ = await Result { () async throws in try await Task.sleep(for: span) }
+        do {
+            try await Task.sleep(for: span)
+        } catch {
+            // A cancelled wait only makes the next try come sooner.
+        }
     }
 }
 
