@@ -5,12 +5,12 @@ private import Glibc
 /// Closing cannot lose anything here: what was written has been through ``synchronize()`` before.
 struct OpenFile: ~Copyable {
     /// What `fstat` says about a file, as far as the key ring asks.
-    struct Status: Equatable {
+    struct Status {
         var isRegular: Bool
         var permissions: UInt32
         var owner: UInt32
-        var device: UInt64
-        var inode: UInt64
+        private var device: UInt64
+        private var inode: UInt64
 
         fileprivate init(_ status: stat) {
             isRegular = status.st_mode & S_IFMT == S_IFREG
@@ -19,6 +19,8 @@ struct OpenFile: ~Copyable {
             device = UInt64(status.st_dev)
             inode = UInt64(status.st_ino)
         }
+
+        func isSameFile(as other: Status) -> Bool { device == other.device && inode == other.inode }
     }
 
     let descriptor: Int32

@@ -27,6 +27,21 @@ package struct Secret: Sendable {
         }
     }
 
+    init(concatenating parts: [Secret]) {
+        self.init(capacity: parts.reduce(0) { $0 + $1.count }) { room in
+            var end = 0
+            for part in parts {
+                part.withBytes { span in
+                    for offset in 0..<span.byteCount {
+                        room.storeBytes(of: span.byte(at: offset), toByteOffset: end + offset, as: UInt8.self)
+                    }
+                }
+                end += part.count
+            }
+            return end
+        }
+    }
+
     /// Makes a secret in place, so that its bytes lie nowhere else: see ``SecretStorage``.
     init<Failure: Error>(
         capacity: Int,
