@@ -21,12 +21,8 @@ package enum KeyRingFile {
     ) throws(KeyRingFileError) -> KeyRing {
         let file = try open(path, namedBy: path)
         let status = try naming(path) { () throws(SystemCallError) in try file.status() }
-        let isCredential = try naming(path) { () throws(SystemCallError) in
-            try credentialsDirectory.map { (folder) throws(SystemCallError) in
-                try AtomicFile.resolve(path).hasPrefix(AtomicFile.resolve(folder) + "/")
-            }
-        }
-        try check(status, isCredential: isCredential ?? false, path: path)
+        let isCredential = credentialsDirectory.map { lies(path, in: $0) } ?? false
+        try check(status, isCredential: isCredential, path: path)
         return try document(in: file, path: path).ring
     }
 
@@ -119,6 +115,12 @@ extension KeyRingFile {
             }
             if isCurrent { return file }
         }
+    }
+
+    /// Whether a path is spelled as one inside a folder and never climbs out of it.
+    private static func lies(_ path: String, in folder: String) -> Bool {
+        let prefix = folder.hasSuffix("/") ? folder : folder + "/"
+        return path.hasPrefix(prefix) && !path.split(separator: "/").contains("..")
     }
 
     /// Opens without waiting for the writer of a pipe, which is then refused as no regular file.

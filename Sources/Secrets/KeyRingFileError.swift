@@ -26,7 +26,7 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
     package let line: Int?
     package let reason: Reason
 
-    init(path: String, line: Int? = nil, reason: Reason) {
+    package init(path: String, line: Int? = nil, reason: Reason) {
         self.path = path
         self.line = line
         self.reason = reason
