@@ -126,7 +126,7 @@ struct KeyRotationTests {
         let made = Mutex<[KeyID]>([])
         let refused = Mutex<[KeyRingFileError]>([])
         DispatchQueue.concurrentPerform(iterations: 16) { _ in
-            do {
+            do throws(KeyRingFileError) {
                 let id = try KeyRingFile.generate(path: path)
                 made.withLock { $0.append(id) }
             } catch {
