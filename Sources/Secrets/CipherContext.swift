@@ -15,6 +15,11 @@ struct CipherContext: ~Copyable {
     static let nonceLength = 12
     static let tagLength = 16
 
+    /// Looked up once, since each lookup costs as much as sealing a token.
+    ///
+    /// `nonisolated(unsafe)` holds because nobody writes to a cipher after its lookup; nil makes every init throw.
+    private nonisolated(unsafe) static let cipher = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
+
     private let context: OpaquePointer
 
     init(_ direction: Direction, key: RawSpan, nonce: RawSpan) throws(SealError) {
@@ -26,7 +31,7 @@ struct CipherContext: ~Copyable {
             unsafe nonce.withUnsafeBytes { nonce in
                 unsafe EVP_CipherInit_ex(
                     context,
-                    EVP_aes_256_gcm(),
+                    Self.cipher,
                     nil,
                     key.assumingMemoryBound(to: UInt8.self).baseAddress,
                     nonce.assumingMemoryBound(to: UInt8.self).baseAddress,

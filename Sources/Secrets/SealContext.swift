@@ -13,7 +13,10 @@ package struct SealContext: Hashable, Sendable {
 
     /// What the tag covers beside the secret; the fixed lengths before the column make it unambiguous.
     var authenticatedBytes: [UInt8] {
-        var bytes = Array("refresh-worker sealed 1".utf8)
+        let domain = "refresh-worker sealed 1".utf8
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(domain.count + 8 + column.utf8.count)
+        bytes.append(contentsOf: domain)
         for shift in stride(from: 56, through: 0, by: -8) {
             bytes.append(UInt8(truncatingIfNeeded: owner >> Int64(shift)))
         }

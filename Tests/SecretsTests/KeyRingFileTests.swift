@@ -57,7 +57,12 @@ struct KeyRingFileTests {
         BadText(name: "empty", text: "", complaint: "holds no key that seals"),
         BadText(name: "comments", text: "# a\n\n# b\n", complaint: "holds no key that seals"),
         BadText(name: "pending only", text: "0000000a \(Lines.zeroes) pending", complaint: "holds no key that seals"),
-        BadText(name: "one word", text: "# a\n\(Lines.zeroes)\n", line: 2, complaint: "the line is not: <id> <base64 key>"),
+        BadText(
+            name: "one word",
+            text: "# a\n\(Lines.zeroes)\n",
+            line: 2,
+            complaint: "the line is not: <id> <base64 key>"
+        ),
         BadText(
             name: "four words",
             text: "0000000a \(Lines.zeroes) pending pending",
@@ -66,7 +71,12 @@ struct KeyRingFileTests {
         ),
         BadText(name: "capital id", text: "0000000A \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
         BadText(name: "long id", text: "0000000aa \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
-        BadText(name: "words swapped", text: "\(Lines.zeroes) 0000000a", line: 1, complaint: "the key's id is not eight"),
+        BadText(
+            name: "words swapped",
+            text: "\(Lines.zeroes) 0000000a",
+            line: 1,
+            complaint: "the key's id is not eight"
+        ),
         BadText(name: "key too short", text: "\n\n0000000a AAAA", line: 3, complaint: "the key is not the base64"),
         BadText(
             name: "31 bytes",

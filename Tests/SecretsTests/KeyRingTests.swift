@@ -166,7 +166,10 @@ struct KeyIDTests {
         #expect(try #require(KeyID(text)).description == text)
     }
 
-    @Test("is nothing else", arguments: ["", "0123abc", "0123abcde", "0123ABCD", "0123abcg", "+123abcd", "0123 bcd", "ééabcd"])
+    @Test(
+        "is nothing else",
+        arguments: ["", "0123abc", "0123abcde", "0123ABCD", "0123abcg", "+123abcd", "0123 bcd", "ééabcd"]
+    )
     func bad(text: String) {
         #expect(KeyID(text) == nil)
     }

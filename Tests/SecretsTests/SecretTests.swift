@@ -16,7 +16,9 @@ struct SecretTests {
 
     @Test(
         "equals only one with the same bytes",
-        arguments: [("", "", true), ("abc", "abc", true), ("abc", "abd", false), ("abc", "ab", false), ("", "a", false)]
+        arguments: [
+            ("", "", true), ("abc", "abc", true), ("abc", "abd", false), ("abc", "ab", false), ("", "a", false),
+        ]
     )
     func equality(left: String, right: String, isEqual: Bool) {
         #expect((Secret(left) == Secret(right)) == isEqual)
@@ -42,9 +44,11 @@ struct SecretTests {
 
         var secret: Secret? = Secret(utf8: (0..<count).lazy.map(pattern))
         var copy = secret
-        let address = try #require(secret?.withBytes { span in
-            span.withUnsafeBytes { bytes in bytes.baseAddress.map { UInt64(UInt(bitPattern: $0)) } }
-        })
+        let address = try #require(
+            secret?.withBytes { span in
+                span.withUnsafeBytes { bytes in bytes.baseAddress.map { UInt64(UInt(bitPattern: $0)) } }
+            }
+        )
         #expect(try bytes(at: address, count: count) == (0..<count).map(pattern))
         secret = nil
         #expect(copy?.count == count)
