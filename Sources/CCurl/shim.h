@@ -40,11 +40,6 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
     return curl_multi_setopt(multi, option, value);
 }
 
-// The result is a field of a C union, which Swift imports as an opaque tuple of bytes.
-static inline CURLcode ccurl_message_result(const CURLMsg *message) {
-    return message->data.result;
-}
-
 // CURL_GLOBAL_DEFAULT is a macro made of other macros, which Swift does not import.
 static inline CURLcode ccurl_global_init(void) {
     return curl_global_init(CURL_GLOBAL_DEFAULT);

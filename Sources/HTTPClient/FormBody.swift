@@ -10,12 +10,12 @@ package struct FormBody: ~Copyable {
     package init() {}
 
     package mutating func append(_ name: String, _ value: String) {
-        append(name, value.utf8Span.span.bytes)
+        append(name, unsafe value.utf8Span.span.bytes)
     }
 
     package mutating func append(_ name: String, _ value: RawSpan) {
         if encoded.count > 0 { encoded.append(UInt8(ascii: "&")) }
-        percentEncode(name.utf8Span.span.bytes)
+        percentEncode(unsafe name.utf8Span.span.bytes)
         encoded.append(UInt8(ascii: "="))
         percentEncode(value)
     }

@@ -23,6 +23,10 @@ package final class HTTPBody: Sendable {
         try content.withBytes(body)
     }
 
+    /// Where the bytes lie, for a C function that reads them later: good while the body is held.
+    @unsafe
+    var address: UnsafeRawPointer? { unsafe content.address }
+
     /// A copy of the bytes, which prints and is not wiped: for readers that cannot take a span.
     package func reveal() -> [UInt8] {
         withBytes { span in unsafe span.withUnsafeBytes { bytes in unsafe Array(bytes) } }

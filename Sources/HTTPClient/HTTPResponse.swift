@@ -25,7 +25,7 @@ package struct HTTPResponse: Sendable {
     }
 
     private static func find(_ name: [UInt8], in head: UnsafeRawBufferPointer) -> String? {
-        for line in unsafe head.split(whereSeparator: { $0 == UInt8(ascii: "\n") }) {
+        for unsafe line in unsafe head.split(whereSeparator: { $0 == UInt8(ascii: "\n") }) {
             guard let colon = unsafe line.firstIndex(of: UInt8(ascii: ":")) else { continue }
             guard unsafe line[..<colon].elementsEqual(name, by: { lowercase($0) == lowercase($1) }) else { continue }
             let blank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }

@@ -24,9 +24,9 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
     }
 
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
-        unsafe reserve(bytes.count)
+        reserve(bytes.count)
         unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...]).copyMemory(from: bytes)
-        unsafe count += bytes.count
+        count += bytes.count
     }
 
     mutating func append(_ bytes: [UInt8]) {
@@ -35,7 +35,7 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
 
     /// Forgets the bytes and keeps the room.
     mutating func removeAll() {
-        unsafe explicit_bzero(room.baseAddress, count)
+        unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
         count = 0
     }
 
@@ -45,6 +45,10 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
         let filled = unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
         return try body(unsafe filled.bytes)
     }
+
+    /// Where the bytes lie, for a C function that reads them later: good until the value changes or goes.
+    @unsafe
+    var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(room.baseAddress) }
 
     /// Makes room by moving to a larger buffer; the smaller one is wiped.
     private mutating func reserve(_ more: Int) {
@@ -59,9 +63,14 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
         unsafe room = unsafe larger
     }
 
-    /// Overwrites in a way that the compiler may not remove (https://man7.org/linux/man-pages/man3/bzero.3.html).
     private static func release(_ room: UnsafeMutableRawBufferPointer) {
-        unsafe explicit_bzero(room.baseAddress, room.count)
+        unsafe wipe(room)
         unsafe room.deallocate()
+    }
+
+    /// Overwrites in a way that the compiler may not remove (https://man7.org/linux/man-pages/man3/bzero.3.html).
+    private static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+        guard let start = bytes.baseAddress else { return }
+        unsafe explicit_bzero(start, bytes.count)
     }
 }
