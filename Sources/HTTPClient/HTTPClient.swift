@@ -51,6 +51,8 @@ package final class HTTPClient: Sendable {
     ///   - deadline: how long the request may take from now on, instead of the configuration's total.
     ///   - beforeSend: asked on the client's thread immediately before libcurl has the request; where it says no, the
     ///     request fails as ``HTTPFailure/Kind/withheld``. It holds up every other request, so it must be quick.
+    /// - Returns: the complete answer.
+    /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server all the same.
     package func send(
         _ request: HTTPRequest,
         deadline: Duration? = nil,

@@ -7,7 +7,7 @@ extension HTTPFailure.Kind {
     ///   - curlCode: the code that the transfer ended with.
     ///   - requestIssued: whether libcurl had begun to send the request. Faults of a connection that carries one are
     ///     faults of receiving, whatever their code.
-    init(curlCode: UInt32, requestIssued: Bool) {
+    package init(curlCode: UInt32, requestIssued: Bool) {
         switch CURLcode(curlCode) {
         case CURLE_OPERATION_TIMEDOUT:
             self = .timeout

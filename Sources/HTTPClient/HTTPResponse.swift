@@ -25,16 +25,21 @@ package struct HTTPResponse: Sendable {
     }
 
     private static func find(_ name: [UInt8], in head: UnsafeRawBufferPointer) -> String? {
-        for unsafe line in unsafe head.split(whereSeparator: { $0 == UInt8(ascii: "\n") }) {
-            guard let colon = unsafe line.firstIndex(of: UInt8(ascii: ":")) else { continue }
-            guard unsafe line[..<colon].elementsEqual(name, by: { lowercase($0) == lowercase($1) }) else { continue }
-            let blank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }
-            var value = unsafe line[(colon + 1)...]
-            while let first = unsafe value.first, blank(first) { unsafe value.removeFirst() }
-            while let last = unsafe value.last, blank(last) { unsafe value.removeLast() }
-            return unsafe String(decoding: value, as: UTF8.self)
+        let lines = unsafe head.split(separator: UInt8(ascii: "\n"))
+        let found = unsafe lines.first { line in
+            let lineName = unsafe line.prefix { $0 != UInt8(ascii: ":") }
+            return unsafe lineName.count < line.count
+                && lineName.elementsEqual(name, by: { lowercase($0) == lowercase($1) })
         }
-        return nil
+        guard let line = unsafe found else { return nil }
+        var value = unsafe line.dropFirst(name.count + 1)
+        while let first = unsafe value.first, isBlank(first) { unsafe value.removeFirst() }
+        while let last = unsafe value.last, isBlank(last) { unsafe value.removeLast() }
+        return unsafe String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
     }
 
     private static func lowercase(_ byte: UInt8) -> UInt8 {

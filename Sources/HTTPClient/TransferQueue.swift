@@ -1,38 +1,38 @@
-internal import Clocks
+package import Clocks
 
 /// Which requests wait, which are in flight and when each must have ended: the client's decisions, without its effects.
-struct TransferQueue {
+package struct TransferQueue {
     private struct Entry {
         var deadline: BootInstant
         var isInFlight: Bool
     }
 
-    let maximumInFlight: Int
+    package let maximumInFlight: Int
     private var entries: [UInt64: Entry] = [:]
     /// The waiting ids in the order of their coming, among ids that have left since.
     private var line: [UInt64] = []
     private var lineStart = 0
-    private(set) var inFlight = 0
+    package private(set) var inFlight = 0
     /// No entry's deadline is earlier.
     private var earliestDeadline: BootInstant?
 
-    init(maximumInFlight: Int) {
+    package init(maximumInFlight: Int) {
         self.maximumInFlight = maximumInFlight
     }
 
-    var waiting: Int { entries.count - inFlight }
+    package var waiting: Int { entries.count - inFlight }
 
     /// Whether ``startNext()`` would name a request.
-    var canStart: Bool { waiting > 0 && inFlight < maximumInFlight }
+    package var canStart: Bool { waiting > 0 && inFlight < maximumInFlight }
 
-    mutating func submit(_ id: UInt64, deadline: BootInstant) {
+    package mutating func submit(_ id: UInt64, deadline: BootInstant) {
         entries[id] = Entry(deadline: deadline, isInFlight: false)
         line.append(id)
         earliestDeadline = min(earliestDeadline ?? deadline, deadline)
     }
 
     /// Puts the longest-waiting request in flight where there is a place for it.
-    mutating func startNext() -> UInt64? {
+    package mutating func startNext() -> UInt64? {
         guard canStart else { return nil }
         while lineStart < line.count {
             let id = line[lineStart]
@@ -47,7 +47,7 @@ struct TransferQueue {
     }
 
     /// Takes a request out that has ended, wherever it was.
-    mutating func remove(_ id: UInt64) {
+    package mutating func remove(_ id: UInt64) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         if entry.isInFlight { inFlight -= 1 }
         if entries.isEmpty { earliestDeadline = nil }
@@ -57,7 +57,7 @@ struct TransferQueue {
     ///
     /// Looks at each request only when one may have expired, so that a round of the loop does not cost more with more
     /// requests.
-    mutating func expired(at now: BootInstant) -> [UInt64] {
+    package mutating func expired(at now: BootInstant) -> [UInt64] {
         guard let earliestDeadline, earliestDeadline <= now else { return [] }
         let overdue = entries.filter { $0.value.deadline <= now }
         self.earliestDeadline = entries.lazy.map(\.value.deadline).filter { $0 > now }.min()
@@ -65,7 +65,7 @@ struct TransferQueue {
     }
 
     /// How long the loop may wait before a request can start or expires, and never longer than the limit.
-    func pause(at now: BootInstant, limit: Duration) -> Duration {
+    package func pause(at now: BootInstant, limit: Duration) -> Duration {
         guard !canStart else { return .zero }
         guard let earliestDeadline else { return limit }
         return max(.zero, min(limit, earliestDeadline - now))
