@@ -30,7 +30,7 @@ let package = Package(
         .target(name: "JSON", swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "Secrets"], swiftSettings: atTheEdge),
         .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
         .target(
@@ -63,7 +63,11 @@ let package = Package(
         .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
-        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "Secrets"], swiftSettings: common),
+        .testTarget(
+            name: "HTTPClientTests",
+            dependencies: ["Clocks", "HTTPClient", "Secrets"],
+            swiftSettings: common
+        ),
         .testTarget(
             name: "GoogleOAuthTests",
             dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "Secrets"],
