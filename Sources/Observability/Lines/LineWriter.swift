@@ -48,7 +48,8 @@ package final class LineWriter: LineSink {
                 defer { backlog.isOverflowing = true }
                 return !backlog.isOverflowing
             }
-            backlog.isOverflowing = false
+            // A reader that is only just too slow frees one place at a time: that is one overflow, told of once.
+            if backlog.count <= capacity / 2 { backlog.isOverflowing = false }
             backlog.lines.append(bytes)
             backlog.count += 1
             if !backlog.isDraining {
