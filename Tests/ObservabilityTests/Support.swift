@@ -35,11 +35,16 @@ struct TestPipe {
     let reader: Int32
     let writer: Int32
 
+    /// Makes the pipe under a name that is gone at once, because only `open` closes a descriptor to programs started meanwhile.
+    ///
+    /// A reader that another test's program inherits would keep the pipe alive.
     init() {
-        var ends: [Int32] = [0, 0]
-        let result = pipe(&ends)
-        precondition(result == 0, "pipe failed with errno \(errno)")
-        (reader, writer) = (ends[0], ends[1])
+        let path = FileManager.default.temporaryDirectory.appending(path: "pipe-\(UUID().uuidString)").path
+        precondition(mkfifo(path, 0o600) == 0, "mkfifo failed with errno \(errno)")
+        reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        writer = open(path, O_WRONLY | O_CLOEXEC)
+        precondition(reader >= 0 && writer >= 0 && fcntl(reader, F_SETFL, 0) == 0, "no pipe, errno \(errno)")
+        unlink(path)
     }
 
     /// Makes the pipe hold only a few pages, and says how many bytes that is.
