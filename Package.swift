@@ -27,7 +27,7 @@ let package = Package(
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
 
         .target(name: "Clocks", swiftSettings: atTheEdge),
-        .target(name: "JSON", swiftSettings: common),
+        .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
         .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "Secrets"], swiftSettings: atTheEdge),
@@ -38,11 +38,11 @@ let package = Package(
             dependencies: ["CSQLite", "Clocks", "Secrets", "Store"],
             swiftSettings: atTheEdge
         ),
-        .target(name: "Observability", dependencies: ["Clocks"], swiftSettings: atTheEdge),
+        .target(name: "Observability", dependencies: ["Clocks", "JSON"], swiftSettings: atTheEdge),
         .target(name: "HTTPServer", dependencies: ["CMicroHTTPD"], swiftSettings: atTheEdge),
         .target(
             name: "RefreshEngine",
-            dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "Observability", "Scheduler", "Secrets", "Store"],
+            dependencies: ["Clocks", "GoogleOAuth", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
             swiftSettings: common
         ),
         .executableTarget(
@@ -78,7 +78,7 @@ let package = Package(
             dependencies: ["Clocks", "SQLiteStore", "Secrets", "Store"],
             swiftSettings: common
         ),
-        .testTarget(name: "ObservabilityTests", dependencies: ["Clocks", "Observability"], swiftSettings: common),
+        .testTarget(name: "ObservabilityTests", dependencies: ["Clocks", "JSON", "Observability"], swiftSettings: common),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
         .testTarget(
             name: "RefreshEngineTests",

@@ -1,5 +1,5 @@
-package import JSON
-package import Secrets
+internal import JSON
+internal import Secrets
 
 /// The wording of an error for logs.
 enum ErrorText {

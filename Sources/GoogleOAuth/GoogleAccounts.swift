@@ -31,10 +31,9 @@ package struct GoogleAccounts: TokenEndpoint {
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> RefreshAnswer {
-        var request = RefreshRequest.make(token: token, client: client, endpoint: endpoints.token)
-        request.beforeSend = mayStillSend
+        let request = RefreshRequest.make(token: token, client: client, endpoint: endpoints.token)
         do throws(HTTPFailure) {
-            return RefreshAnswer.reading(try await http.send(request), sent: token)
+            return RefreshAnswer.reading(try await http.send(request, beforeSend: mayStillSend), sent: token)
         } catch {
             return RefreshAnswer.reading(error)
         }
@@ -42,14 +41,14 @@ package struct GoogleAccounts: TokenEndpoint {
 
     package func revoke(_ token: Secret) async -> LookupFailure? {
         do throws(HTTPFailure) {
-            let response = try await http.send(.form([("token", token.bytes)], to: endpoints.revocation))
-            let error = JSONValue.object(in: response.body)?["error"]?.string
+            let response = try await http.send(HTTPRequest("token", token, to: endpoints.revocation))
+            let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
             switch (response.status, error) {
             case (200, _), (400, "invalid_token"): return nil
             default: return .unavailable(code: "http_\(response.status)")
             }
         } catch {
-            return .unavailable(code: error.kind.rawValue)
+            return .unavailable(code: error.shortCode)
         }
     }
 
@@ -68,7 +67,7 @@ package struct GoogleAccounts: TokenEndpoint {
     ///
     /// The token goes in the body, which no proxy logs.
     package func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
-        let request = HTTPRequest.form([("access_token", accessToken.bytes)], to: endpoints.tokeninfo)
+        let request = HTTPRequest("access_token", accessToken, to: endpoints.tokeninfo)
         guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
         return info
     }
@@ -78,11 +77,11 @@ package struct GoogleAccounts: TokenEndpoint {
         do throws(HTTPFailure) {
             response = try await http.send(request)
         } catch {
-            throw .unavailable(code: error.kind.rawValue)
+            throw .unavailable(code: error.shortCode)
         }
         switch response.status {
         case 200:
-            guard let body = JSONValue.object(in: response.body) else { throw .unavailable(code: "not_json") }
+            guard let body = JSONValue.object(in: response.body.reveal()) else { throw .unavailable(code: "not_json") }
             return body
         case 400, 401:
             throw .refused

@@ -6,34 +6,30 @@ package import Secrets
 /// It names neither a scope, which could only narrow or fail, nor a secret, which an iOS client does not have.
 package enum RefreshRequest {
     package static func make(token: Secret, client: OAuthClient, endpoint: Endpoint) -> HTTPRequest {
-        var fields: [(String, [UInt8])] = [
-            ("client_id", Array(client.id.utf8)),
-            ("refresh_token", token.bytes),
-            ("grant_type", Array("refresh_token".utf8)),
-        ]
-        if let secret = client.secret { fields.append(("client_secret", secret.bytes)) }
-        return .form(fields, to: endpoint)
+        var form = FormBody()
+        form.append("client_id", client.id)
+        token.withBytes { form.append("refresh_token", $0) }
+        form.append("grant_type", "refresh_token")
+        if let secret = client.secret { secret.withBytes { form.append("client_secret", $0) } }
+        return HTTPRequest(form: form, to: endpoint)
     }
 }
 
 extension HTTPRequest {
     /// A POST of form fields.
-    static func form(_ fields: [(String, [UInt8])], to endpoint: Endpoint) -> HTTPRequest {
-        HTTPRequest(
+    init(form: consuming FormBody, to endpoint: Endpoint) {
+        self.init(
             method: .post,
             url: endpoint.url,
-            headers: [
-                ("Content-Type", "application/x-www-form-urlencoded"),
-                ("Accept", "application/json"),
-            ],
-            body: FormBody.encode(fields)
+            headers: [("Content-Type", FormBody.contentType), ("Accept", "application/json")],
+            body: form.finish()
         )
     }
-}
 
-extension Secret {
-    /// The bytes, for a request's body.
-    var bytes: [UInt8] {
-        withBytes { bytes in (0..<bytes.byteCount).map { bytes.unsafeLoad(fromByteOffset: $0, as: UInt8.self) } }
+    /// A POST of one secret.
+    init(_ name: String, _ secret: Secret, to endpoint: Endpoint) {
+        var form = FormBody()
+        secret.withBytes { form.append(name, $0) }
+        self.init(form: form, to: endpoint)
     }
 }

@@ -7,7 +7,7 @@ package import Secrets
 extension RefreshAnswer {
     /// Reads the token endpoint's answer to a refresh with `sent`.
     package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
-        let body = JSONValue.object(in: response.body)
+        let body = JSONValue.object(in: response.body.reveal())
         return RefreshAnswer(
             verdict: verdict(status: response.status, body: body),
             status: response.status,
@@ -19,8 +19,8 @@ extension RefreshAnswer {
     /// The meaning of a request that got no answer.
     package static func reading(_ failure: HTTPFailure) -> RefreshAnswer {
         switch failure.kind {
-        case .withheld, .cancelled, .shutDown: RefreshAnswer(verdict: .notSent(code: failure.kind.rawValue))
-        default: RefreshAnswer(verdict: .noAnswer(code: failure.kind.rawValue))
+        case .withheld, .cancelled, .shutDown: RefreshAnswer(verdict: .notSent(code: failure.shortCode))
+        default: RefreshAnswer(verdict: .noAnswer(code: failure.shortCode), text: failure.description)
         }
     }
 
@@ -98,5 +98,15 @@ extension TokenAnswer {
     private static func text(_ value: JSONValue?, absent: String) -> String? {
         guard let value, value != .null else { return absent }
         return value.string
+    }
+}
+
+extension HTTPFailure {
+    /// The kind of failure as a code of lower-case words: `receive_failed`.
+    var shortCode: String {
+        kind.rawValue.reduce(into: "") { code, letter in
+            if letter.isUppercase { code += "_" }
+            code += letter.lowercased()
+        }
     }
 }

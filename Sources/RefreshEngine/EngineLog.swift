@@ -1,8 +1,8 @@
 package import Clocks
 package import Observability
-package import Scheduler
+import Scheduler
 package import Store
-private import Synchronization
+import Synchronization
 
 /// Tells people and programs what the engine does: metrics lines, diagnostic lines, and alarms that are not repeated.
 package final class EngineLog: Sendable {

@@ -13,7 +13,9 @@ package final class LiveKeyRing: Sendable {
 
     package var current: KeyRing { ring.withLock { $0 } }
 
-    /// Reads the file again. When it cannot be read, the ring stays as it was and the error says why.
+    /// Reads the file again.
+    ///
+    /// When it cannot be read, the ring stays as it was and the error says why.
     package func reload() throws {
         let fresh = try load()
         ring.withLock { $0 = fresh }

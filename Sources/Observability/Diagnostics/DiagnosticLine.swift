@@ -1,4 +1,5 @@
 import Clocks
+private import JSON
 
 /// The text of one diagnostic line: a prefix, a fixed message, and `key=value` for whatever varies.
 struct DiagnosticLine {

@@ -1,3 +1,5 @@
+package import JSON
+
 /// Whatever takes whole lines: a file, a pipe, a test's memory.
 package protocol LineSink: Sendable {
     /// Takes a line without making the caller wait.

@@ -1,5 +1,6 @@
 package import Clocks
 private import Dispatch
+package import JSON
 private import Synchronization
 
 /// Writes whole lines to a file or a pipe without making those who have something to say wait for it.

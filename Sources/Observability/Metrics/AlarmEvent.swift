@@ -1,3 +1,5 @@
+package import JSON
+
 /// Something that a person should look at, told once and not once a grant.
 package struct AlarmEvent: MetricsEvent {
     package static let name = "alarm"

@@ -1,3 +1,5 @@
+package import JSON
+
 /// A change of the breaker of one client id.
 package struct BreakerEvent: MetricsEvent {
     package enum Change: String, Sendable {

@@ -1,4 +1,5 @@
 package import Clocks
+internal import JSON
 private import Synchronization
 
 /// Counts refreshes from many tasks until the next summary takes the counts away.

@@ -1,3 +1,5 @@
+package import JSON
+
 /// The worker began its work.
 package struct StartedEvent: MetricsEvent {
     package static let name = "started"

@@ -1,4 +1,5 @@
 package import Clocks
+package import JSON
 
 /// Something that the metrics log tells in one line.
 package protocol MetricsEvent: Sendable {

@@ -1,3 +1,5 @@
+package import JSON
+
 /// A change of the pace of one client id.
 package struct PacerEvent: MetricsEvent {
     package static let name = "pacer"

@@ -1,3 +1,5 @@
+package import JSON
+
 /// One try at refreshing one grant.
 package struct RefreshEvent: MetricsEvent {
     package static let name = "refresh"

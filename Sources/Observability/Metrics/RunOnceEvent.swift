@@ -1,4 +1,5 @@
 package import Clocks
+package import JSON
 
 /// The result of a run that tries each due grant once: the last line on standard output.
 package struct RunOnceEvent: MetricsEvent {

@@ -1,3 +1,5 @@
+package import JSON
+
 /// A grant's move from one state to another.
 package struct StateEvent: MetricsEvent {
     package static let name = "state"

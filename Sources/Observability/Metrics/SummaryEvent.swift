@@ -1,3 +1,5 @@
+package import JSON
+
 /// What happened in one interval, and how things stand at its end.
 package struct SummaryEvent: MetricsEvent {
     package static let name = "summary"

@@ -1,7 +1,7 @@
-private import Clocks
-private import JSON
-private import Scheduler
-private import Store
+import Clocks
+import JSON
+import Scheduler
+import Store
 
 /// The stored form: JSON, so that an operator can read it with the database's own shell.
 ///

@@ -1,5 +1,5 @@
 package import Clocks
-private import Scheduler
+import Scheduler
 package import Store
 
 /// When a grant that is well is due again.

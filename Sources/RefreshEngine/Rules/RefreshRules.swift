@@ -1,6 +1,6 @@
-package import Clocks
-package import GoogleOAuth
-private import Observability
+import Clocks
+import GoogleOAuth
+import Observability
 package import Scheduler
 package import Store
 

@@ -1,6 +1,6 @@
-package import Clocks
-package import Scheduler
-package import Store
+import Clocks
+import Scheduler
+import Store
 
 /// What one process knows of one client id: its share of the pace, and the health that all workers share.
 struct ClientGate {

@@ -1,8 +1,8 @@
-private import Clocks
-package import GoogleOAuth
-private import HTTPClient
-package import Secrets
-package import Store
+import Clocks
+import GoogleOAuth
+import HTTPClient
+import Secrets
+import Store
 
 /// Carries one claimed grant to Google and back: opens its token, asks, and seals what was answered.
 struct Courier: Sendable {

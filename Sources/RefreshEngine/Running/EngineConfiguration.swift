@@ -1,4 +1,4 @@
-package import GoogleOAuth
+import GoogleOAuth
 package import Secrets
 
 /// What an engine is told from outside.

@@ -1,6 +1,6 @@
-package import Clocks
-package import Store
-private import Synchronization
+import Clocks
+import Store
+import Synchronization
 
 /// One grant that this worker has claimed, from the claim until its result is stored.
 final class Flight: Sendable {

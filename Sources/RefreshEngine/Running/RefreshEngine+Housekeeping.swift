@@ -1,5 +1,6 @@
-package import Clocks
-private import Store
+import Clocks
+import Scheduler
+import Store
 
 /// What the engine looks after beside refreshing: its leases and the machine's clock.
 extension RefreshEngine {
@@ -31,7 +32,8 @@ extension RefreshEngine {
         do {
             let reading = ClockReading(now: time.now, leaseTime: try await store.leaseTime())
             if clockWitness.map({ reading.leaseTime.instant - $0.leaseTime.instant < .seconds(1) }) ?? false { return }
-            let former = try await clockWitness ?? store.exchangeClockReading(reading)
+            let isFirst = clockWitness == nil
+            let former = isFirst ? try await store.exchangeClockReading(reading) : clockWitness
             clockWitness = reading
             guard let former else { return }
             let step = Self.step(from: former, to: reading)

@@ -1,7 +1,7 @@
-package import Clocks
-package import Observability
-private import Scheduler
-private import Store
+import Clocks
+import Observability
+import Scheduler
+import Store
 
 /// What one pass over the due grants came to.
 package struct PassSummary: Sendable, Hashable {

@@ -1,7 +1,7 @@
 package import Clocks
-private import Observability
-private import Scheduler
-private import Store
+import Observability
+import Scheduler
+import Store
 
 /// The turning of the engine: scan, heap, pace, launch.
 extension RefreshEngine {

@@ -1,7 +1,7 @@
 package import Clocks
 package import GoogleOAuth
-package import Observability
-package import Scheduler
+import Observability
+import Scheduler
 package import Store
 
 /// Keeps grants fresh: scans the due index, claims what is due, asks Google, and stores what the rules make of the answer.

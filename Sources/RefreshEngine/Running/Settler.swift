@@ -1,6 +1,6 @@
 package import Clocks
-private import Observability
-private import Scheduler
+import Observability
+import Scheduler
 package import Store
 
 /// What became of one finding once it is durable.

@@ -1,4 +1,6 @@
 package import Clocks
+import Observability
+import Scheduler
 package import Secrets
 package import Store
 
@@ -72,20 +74,22 @@ extension RefreshEngine {
     }
 
     private func open(_ grant: Grant, warning: String? = nil) throws -> VendedToken {
+        let opened: Secret?
         do throws(SealError) {
-            guard let stored = grant.accessToken, let token = try courier.vault.openAccessToken(of: grant) else {
-                throw VendFailure.unavailable(reason: "no_access_token")
-            }
-            return VendedToken(
-                accessToken: token,
-                type: stored.type,
-                expiresAt: stored.expiresAt,
-                scope: grant.scope,
-                warning: warning
-            )
+            opened = try courier.vault.openAccessToken(of: grant)
         } catch {
             throw VendFailure.unreadable(error)
         }
+        guard let stored = grant.accessToken, let opened else {
+            throw VendFailure.unavailable(reason: "no_access_token")
+        }
+        return VendedToken(
+            accessToken: opened,
+            type: stored.type,
+            expiresAt: stored.expiresAt,
+            scope: grant.scope,
+            warning: warning
+        )
     }
 
     /// A token that still lives is served with a warning while refreshing fails.
