@@ -25,6 +25,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CProcess"),
 
         .target(name: "Clocks", swiftSettings: atTheEdge),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
@@ -47,8 +48,8 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "SQLiteStore", "Scheduler",
-                "Secrets", "Store",
+                "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "SQLiteStore",
+                "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
