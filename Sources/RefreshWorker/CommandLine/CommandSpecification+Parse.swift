@@ -2,9 +2,11 @@ extension CommandSpecification {
     /// Understands the arguments that follow the program's name.
     func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
         let scanner = ArgumentScanner(arguments, program: self)
-        if scanner.asksForHelp || scanner.words.first == "help" {
-            let topic = scanner.words.first == "help" ? Array(scanner.words.dropFirst()) : scanner.words
-            return try helpInvocation(about: topic, scanner: scanner)
+        if scanner.asksForHelp {
+            return try helpInvocation(about: scanner.words)
+        }
+        if scanner.words.first == "help" {
+            return try helpInvocation(about: Array(scanner.words.dropFirst()))
         }
         if scanner.asksForVersion {
             return Invocation(command: .showVersion, flags: [])
@@ -32,7 +34,7 @@ extension CommandSpecification {
     }
 
     /// Help comes even with operands and other flags around it: somebody stuck in the middle of a line wants it.
-    private func helpInvocation(about words: [String], scanner: ArgumentScanner) throws(UsageError) -> Invocation {
+    private func helpInvocation(about words: [String]) throws(UsageError) -> Invocation {
         let (command, rest) = descend(words)
         if let word = rest.first, !command.subcommands.isEmpty {
             throw UsageError(problems: [command.unknownSubcommand(word)], invocation: command.invocation)

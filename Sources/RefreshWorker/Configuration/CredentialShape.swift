@@ -4,25 +4,25 @@ enum CredentialShape {
     /// (https://developers.google.com/identity/protocols/oauth2#size), and the private-key block of a PEM file.
     private static let prefixes = ["1//", "ya29.", "GOCSPX-", "4/0", "-----BEGIN"]
 
-    /// Whether the text, or any part of it that stands behind a quote, an equals sign, a colon or a space, looks like
-    /// a credential: a pasted JSON or `token=…` counts too.
+    /// Whether the text, or a part of it that begins after a sign such as a quote, a dash or `=`, looks like a
+    /// credential: a pasted JSON and `--token=…` count too, a folder named `4/0` in the middle of a path does not.
     static func matches(_ text: String) -> Bool {
-        let pieces = text.split { character in
-            character.isWhitespace || "\"'=:,{}".contains(character)
+        var previous: Character = " "
+        for index in text.indices {
+            defer { previous = text[index] }
+            guard !previous.isLetter, !previous.isNumber, previous != "/", previous != "." else { continue }
+            if beginsWithCredential(text[index...]) { return true }
         }
-        return pieces.contains { piece in
-            prefixes.contains { piece.hasPrefix($0) } || isJSONWebToken(piece) || isOldRefreshToken(piece)
-        }
+        return false
     }
 
-    /// Three dotted parts of which the first is a base64url-encoded JSON object
-    /// (https://www.rfc-editor.org/rfc/rfc7519#section-3).
-    private static func isJSONWebToken(_ piece: Substring) -> Bool {
-        piece.hasPrefix("eyJ") && piece.count(where: { $0 == "." }) == 2
-    }
-
-    /// Refresh tokens of Google's first years: `1/` and forty or so letters.
-    private static func isOldRefreshToken(_ piece: Substring) -> Bool {
-        piece.hasPrefix("1/") && piece.count > 30
+    private static func beginsWithCredential(_ text: Substring) -> Bool {
+        if prefixes.contains(where: { text.hasPrefix($0) }) { return true }
+        guard text.hasPrefix("eyJ") || text.hasPrefix("1/") else { return false }
+        let word = text.prefix { !$0.isWhitespace && !"\"'=:,{}".contains($0) }
+        // A JSON Web Token has three dotted parts, the first an encoded JSON object
+        // (https://www.rfc-editor.org/rfc/rfc7519#section-3); refresh tokens of Google's first years are `1/` and some
+        // forty letters.
+        return text.hasPrefix("eyJ") ? word.count(where: { $0 == "." }) == 2 : word.count > 30
     }
 }

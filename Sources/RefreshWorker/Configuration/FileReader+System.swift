@@ -4,7 +4,9 @@ extension FileReader {
     /// Far more than any configuration; a database or a device given by mistake is not read into memory.
     private static let sizeLimit = 1 << 20
 
-    /// The files of the machine. Reads block, so this belongs to the start and to the thread that reloads.
+    /// The files of the machine.
+    ///
+    /// Reads block, so this belongs to the start and to the thread that reloads.
     static let system = FileReader(
         read: { path throws(Failure) in try readWhole(path) },
         exists: { path in unsafe access(path, F_OK) == 0 }

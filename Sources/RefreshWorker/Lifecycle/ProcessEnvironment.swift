@@ -2,8 +2,9 @@ private import CProcess
 
 /// The variables that the process was started with.
 enum ProcessEnvironment {
-    /// Reads them all. Nothing in the worker changes the environment, so that this may be called at any time.
+    /// The variables by name.
     ///
+    /// Nothing in the worker changes the environment, so that this may be read at any time.
     /// A variable that is no UTF-8 is repaired rather than dropped, so that a check of its value finds it.
     static var current: [String: String] {
         var variables: [String: String] = [:]
