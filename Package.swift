@@ -25,6 +25,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CProcess"),
 
         .target(name: "Clocks", swiftSettings: atTheEdge),
         .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
@@ -48,9 +49,8 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "SQLiteStore",
-                "Scheduler",
-                "Secrets", "Store",
+                "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine",
+                "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
