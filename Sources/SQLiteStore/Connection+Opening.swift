@@ -1,0 +1,76 @@
+private import Clocks
+private import Glibc
+import Store
+
+extension Connection {
+    private static let useLog = Query("journal mode", "PRAGMA journal_mode = WAL")
+
+    /// `synchronous = FULL` makes each commit durable before it is answered. `secure_delete` overwrites what is wiped.
+    /// `trusted_schema = OFF` and `cell_size_check` are for a file that somebody has tampered with
+    /// (https://sqlite.org/security.html). The log is cut back after a backup has let it grow.
+    private static let settings = Query(
+        "settings",
+        """
+        PRAGMA synchronous = FULL;
+        PRAGMA foreign_keys = ON;
+        PRAGMA secure_delete = ON;
+        PRAGMA trusted_schema = OFF;
+        PRAGMA cell_size_check = ON;
+        PRAGMA mmap_size = 0;
+        PRAGMA temp_store = MEMORY;
+        PRAGMA journal_size_limit = 67108864;
+        """
+    )
+    private static let writerSettings = Query("settings", "PRAGMA cache_size = -65536")
+    private static let readerSettings = Query("settings", "PRAGMA cache_size = -16384; PRAGMA query_only = ON")
+
+    /// The one connection that writes: it makes the file where there is none and brings its schema up to date.
+    static func writer(path: String, patience: Duration, schema: Schema) throws(StoreError) -> Connection {
+        try DatabaseFile.prepare(path)
+        let connection = try Connection(path: path, patience: patience)
+        guard !connection.isReadOnly else {
+            throw StoreError(
+                .readOnly,
+                "The database \(path) can be read but not written. Let the worker's user write to it and to its folder."
+            )
+        }
+        try connection.retryingWhileBusy(for: patience) { () throws(StoreError) in
+            // Before anything is written: the file may be another program's.
+            _ = try schema.version(of: connection)
+            let mode = try connection.first(useLog) { (row: inout Row) throws(StoreError) in row.text() }
+            guard mode == "wal" else {
+                throw StoreError(
+                    .cannotOpen,
+                    "The database \(path) is on a file system without shared memory (\(mode ?? "none")). Use a local disk."
+                )
+            }
+        }
+        try connection.execute(settings)
+        try connection.execute(writerSettings)
+        try schema.migrate(connection)
+        return connection
+    }
+
+    static func reader(path: String, patience: Duration) throws(StoreError) -> Connection {
+        let connection = try Connection(path: path, patience: patience)
+        try connection.execute(settings)
+        try connection.execute(readerSettings)
+        return connection
+    }
+
+    /// SQLite gives up at once, without waiting, where two connections switch a new file to a log at the same time
+    /// (https://sqlite.org/c3ref/busy_handler.html).
+    private func retryingWhileBusy(for patience: Duration, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        let pause: Duration = .milliseconds(10)
+        var turnsLeft = Int(patience / pause)
+        while true {
+            do {
+                return try body()
+            } catch {
+                guard error.code == .busy, turnsLeft > 0 else { throw error }
+                turnsLeft -= 1
+                usleep(useconds_t(pause.wholeMilliseconds * 1000))
+            }
+        }
+    }
+}

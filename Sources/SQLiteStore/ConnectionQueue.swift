@@ -1,0 +1,69 @@
+private import Dispatch
+import Store
+private import Synchronization
+
+/// Lends one connection to one caller at a time, on a serial queue of its own: SQLite blocks, so nothing of it may run on
+/// the threads that async functions share.
+final class ConnectionQueue: Sendable {
+    private let queue: DispatchQueue
+    /// `nil` once closed. Only the queue takes the lock, so nobody ever waits for it.
+    private let connection: Mutex<Connection?>
+
+    init(_ connection: sending Connection, label: String) {
+        queue = DispatchQueue(label: label)
+        self.connection = Mutex(connection)
+    }
+
+    /// Runs `body` on the queue and answers when it is done.
+    func run<Answer: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws(StoreError) -> Answer
+    ) async throws(StoreError) -> Answer {
+        let outcome: Result<Answer, StoreError> = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(returning: self.perform(body))
+            }
+        }
+        return try outcome.get()
+    }
+
+    /// Runs `last` with the connection, if it is open, and closes it.
+    func close(_ last: @escaping @Sendable (Connection) -> Void = { _ in }) async {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.connection.withLock { connection in
+                    if let open = connection { last(open) }
+                    connection = nil
+                }
+                continuation.resume()
+            }
+        }
+    }
+
+    private func perform<Answer: Sendable>(
+        _ body: @Sendable (Connection) throws(StoreError) -> Answer
+    ) -> Result<Answer, StoreError> {
+        connection.withLock { connection in
+            guard let connection else { return .failure(StoreError(.closed, "The database is closed.")) }
+            do throws(StoreError) {
+                let answer = try body(connection)
+                if connection.owesWipe { queue.async(execute: emptyLog) }
+                return .success(answer)
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// Takes the wiped tokens out of the log as well. The commit is durable and answered already: when a reader is in the
+    /// way, or the disk fails, the debt stands and the next commit's turn tries again.
+    private func emptyLog() {
+        connection.withLock { connection in
+            guard let connection, connection.owesWipe else { return }
+            do {
+                connection.owesWipe = try !connection.emptyLog(waiting: false)
+            } catch {
+                connection.owesWipe = true
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+import Clocks
+import Secrets
+import Store
+
+/// How a grant lies in a row of `grants`: the order of columns, reading and binding are kept side by side here.
+enum GrantRow {
+    /// Columns that no index but `grants_due` and `grants_by_use` looks at: every update writes them.
+    private static let plain = [
+        "name", "email_is_verified", "scope", "reason", "since", "generation", "due_at", "attempts", "failing_since",
+        "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "lease_owner", "lease_claim",
+        "lease_epoch", "lease_until", "access_obtained_at", "access_expires_at", "access_type", "refresh_token",
+        "access_token",
+    ]
+    /// Columns of the other indexes: written only when one of them changes, since naming them costs a turn in each index.
+    private static let indexed = [
+        "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
+    ]
+    private static let fixed = ["id", "user_id", "created_at"]
+
+    static let columns = (fixed + indexed + plain).joined(separator: ", ")
+
+    static let insert: Query = {
+        let places = Array(repeating: "?", count: fixed.count + indexed.count + plain.count).joined(separator: ", ")
+        return Query("insert grant", "INSERT INTO grants (\(columns)) VALUES (\(places))")
+    }()
+    static let updatePlain = update("update grant", setting: plain)
+    static let updateAll = update("update whole grant", setting: indexed + plain)
+
+    private static func update(_ name: String, setting columns: [String]) -> Query {
+        let list = columns.map { "\($0) = ?" }.joined(separator: ", ")
+        return Query(name, "UPDATE grants SET \(list) WHERE id = ?")
+    }
+
+    static func read(_ row: inout Row) throws(StoreError) -> Grant {
+        let id = GrantID(rawValue: row.integer())
+        let userID = row.text()
+        let createdAt = Timestamp(milliseconds: row.integer())
+
+        let clientID = row.text()
+        let googleUserID = row.optionalText()
+        let email = row.optionalText()
+        let state = try state(row.text(), of: id)
+        let refreshExpiresAt = row.timestamp()
+        // The key ids are there for the index: a sealed token says its key itself.
+        _ = row.optionalText()
+        _ = row.optionalText()
+
+        let name = row.optionalText()
+        let emailIsVerified = row.optionalInteger().map { $0 != 0 }
+        let scope = row.text()
+        let reason = GrantReason(rawValue: row.text())
+        let since = Timestamp(milliseconds: row.integer())
+        let generation = row.integer()
+        let dueAt = row.timestamp()
+        let attempts = Int(row.integer())
+        let failingSince = row.timestamp()
+        let lastSuccessAt = row.timestamp()
+        let lastAttemptAt = row.timestamp()
+        let isProven = row.integer() != 0
+        let revocationAskedAt = row.timestamp()
+        let lease = lease(&row)
+        let accessObtainedAt = row.timestamp()
+        let accessExpiresAt = row.timestamp()
+        let accessType = row.optionalText()
+        let refreshSealed = try sealed(row.optionalBlob(), of: id)
+        let accessSealed = try sealed(row.optionalBlob(), of: id)
+
+        var accessToken: Grant.AccessToken?
+        if let accessSealed, let accessObtainedAt, let accessExpiresAt, let accessType {
+            accessToken = Grant.AccessToken(
+                sealed: accessSealed,
+                obtainedAt: accessObtainedAt,
+                expiresAt: accessExpiresAt,
+                type: accessType
+            )
+        }
+        return Grant(
+            id: id,
+            userID: userID,
+            createdAt: createdAt,
+            clientID: clientID,
+            owner: Grant.Owner(googleUserID: googleUserID, email: email, name: name, emailIsVerified: emailIsVerified),
+            scope: scope,
+            state: state,
+            reason: reason,
+            since: since,
+            generation: generation,
+            refreshToken: refreshSealed.map { Grant.RefreshToken(sealed: $0, expiresAt: refreshExpiresAt) },
+            accessToken: accessToken,
+            dueAt: dueAt,
+            attempts: attempts,
+            failingSince: failingSince,
+            lastSuccessAt: lastSuccessAt,
+            lastAttemptAt: lastAttemptAt,
+            isProven: isProven,
+            revocationAskedAt: revocationAskedAt,
+            lease: lease
+        )
+    }
+
+    static func bindInsert(_ grant: Grant, to statement: Statement) {
+        statement.bind(grant.id.rawValue)
+        statement.bind(grant.userID)
+        statement.bind(grant.createdAt)
+        bindIndexed(grant, to: statement)
+        bindPlain(grant, to: statement)
+    }
+
+    static func bindUpdatePlain(_ grant: Grant, to statement: Statement) {
+        bindPlain(grant, to: statement)
+        statement.bind(grant.id.rawValue)
+    }
+
+    static func bindUpdateAll(_ grant: Grant, to statement: Statement) {
+        bindIndexed(grant, to: statement)
+        bindPlain(grant, to: statement)
+        statement.bind(grant.id.rawValue)
+    }
+
+    /// Whether an update from `former` to `grant` leaves all columns of `indexed` as they are.
+    static func keepsIndexed(_ grant: Grant, from former: Grant) -> Bool {
+        grant.state == former.state
+            && grant.clientID == former.clientID
+            && grant.owner.googleUserID == former.owner.googleUserID
+            && grant.owner.email == former.owner.email
+            && grant.refreshToken?.expiresAt == former.refreshToken?.expiresAt
+            && grant.refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
+            && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
+    }
+
+    private static func bindIndexed(_ grant: Grant, to statement: Statement) {
+        statement.bind(grant.clientID)
+        statement.bind(grant.owner.googleUserID)
+        statement.bind(grant.owner.email)
+        statement.bind(grant.state.rawValue)
+        statement.bind(grant.refreshToken?.expiresAt)
+        statement.bind(grant.refreshToken?.sealed.keyID.description)
+        statement.bind(grant.accessToken?.sealed.keyID.description)
+    }
+
+    private static func bindPlain(_ grant: Grant, to statement: Statement) {
+        statement.bind(grant.owner.name)
+        statement.bind(grant.owner.emailIsVerified)
+        statement.bind(grant.scope)
+        statement.bind(grant.reason.rawValue)
+        statement.bind(grant.since)
+        statement.bind(grant.generation)
+        statement.bind(grant.dueAt)
+        statement.bind(Int64(grant.attempts))
+        statement.bind(grant.failingSince)
+        statement.bind(grant.lastSuccessAt)
+        statement.bind(grant.lastAttemptAt)
+        statement.bind(grant.isProven)
+        statement.bind(grant.revocationAskedAt)
+        statement.bind(grant.lease?.owner)
+        statement.bind(grant.lease?.claim)
+        statement.bind(grant.lease?.epoch)
+        statement.bind(grant.lease?.until.milliseconds)
+        statement.bind(grant.accessToken?.obtainedAt)
+        statement.bind(grant.accessToken?.expiresAt)
+        statement.bind(grant.accessToken?.type)
+        statement.bind(grant.refreshToken?.sealed.bytes)
+        statement.bind(grant.accessToken?.sealed.bytes)
+    }
+
+    private static func lease(_ row: inout Row) -> Lease? {
+        let owner = row.optionalText()
+        let claim = row.optionalInteger()
+        let epoch = row.optionalText()
+        let until = row.optionalInteger()
+        guard let owner, let claim, let epoch, let until else { return nil }
+        return Lease(owner: owner, claim: claim, epoch: epoch, until: BootInstant(milliseconds: until))
+    }
+
+    private static func sealed(_ bytes: [UInt8]?, of id: GrantID) throws(StoreError) -> SealedSecret? {
+        guard let bytes else { return nil }
+        do {
+            return try SealedSecret(bytes: bytes)
+        } catch {
+            throw damaged("A stored token", of: id)
+        }
+    }
+
+    static func state(_ text: String, of id: GrantID) throws(StoreError) -> GrantState {
+        guard let state = GrantState(rawValue: text) else { throw damaged("The state", of: id) }
+        return state
+    }
+
+    private static func damaged(_ what: String, of id: GrantID) -> StoreError {
+        StoreError(
+            .corrupt,
+            "\(what) of grant \(id) is damaged in the database. Stop the worker and put a backup in the database's place."
+        )
+    }
+}
+
+extension Row {
+    mutating func timestamp() -> Timestamp? {
+        optionalInteger().map { Timestamp(milliseconds: $0) }
+    }
+}
+
+extension Statement {
+    func bind(_ value: Timestamp?) {
+        bind(value?.milliseconds)
+    }
+}

@@ -1,0 +1,34 @@
+/// The row that a statement stands on, read from left to right; good until the next step.
+struct Row {
+    private let statement: Statement
+    private var column: Int32 = 0
+
+    init(of statement: Statement) {
+        self.statement = statement
+    }
+
+    mutating func optionalInteger() -> Int64? {
+        defer { column += 1 }
+        return statement.integer(at: column)
+    }
+
+    /// The next column, which the schema declares NOT NULL.
+    mutating func integer() -> Int64 {
+        optionalInteger() ?? 0
+    }
+
+    mutating func optionalText() -> String? {
+        defer { column += 1 }
+        return statement.text(at: column)
+    }
+
+    /// The next column, which the schema declares NOT NULL.
+    mutating func text() -> String {
+        optionalText() ?? ""
+    }
+
+    mutating func optionalBlob() -> [UInt8]? {
+        defer { column += 1 }
+        return statement.blob(at: column)
+    }
+}

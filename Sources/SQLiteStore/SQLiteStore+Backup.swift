@@ -1,0 +1,100 @@
+private import Clocks
+package import Store
+
+/// How far a backup has come.
+package struct BackupProgress: Hashable, Sendable {
+    package var pagesCopied: Int
+    package var pagesInAll: Int
+
+    package init(pagesCopied: Int, pagesInAll: Int) {
+        self.pagesCopied = pagesCopied
+        self.pagesInAll = pagesInAll
+    }
+}
+
+extension SQLiteStore {
+    /// 2 MB with SQLite's usual pages: a step stays well under a tenth of a second.
+    private static let pagesPerStep: Int32 = 512
+    private static let holdPicture = Query("hold the picture", "SELECT count(*) FROM meta")
+    private static let beforeCopy = Query("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
+    private static let leaveLogMode = Query("make the backup one file", "PRAGMA journal_mode = DELETE")
+    private static let quickCheck = Query("quick check", "PRAGMA quick_check")
+    private static let integrityCheck = Query("integrity check", "PRAGMA integrity_check")
+
+    /// Writes a copy of the database to a new file of mode 0600, while workers go on reading and writing.
+    ///
+    /// The copy is one moment's picture. It is made under a temporary name beside `destination`, checked, made durable, and
+    /// only then given its name; an existing file is never replaced. The log grows while the copy is being made.
+    ///
+    /// To restore it: stop every process that has the database open, copy the backup over the database file, remove the
+    /// files of the same name that end in `-wal` and `-shm`, start again.
+    package func backup(
+        to destination: String,
+        progress: @escaping @Sendable (BackupProgress) -> Void = { _ in }
+    ) async throws(StoreError) {
+        guard !DatabaseFile.exists(destination) else {
+            throw StoreError(.cannotOpen, "\(destination) exists already: a backup replaces no file. Name another.")
+        }
+        let queue = ConnectionQueue(try openForBackup(), label: "sqlite.backup")
+        let temporary = "\(destination).partial-\(String(random.nextBits(), radix: 16))"
+        let patience = patience
+        let outcome: Result<Void, StoreError>
+        do {
+            try await queue.run { source throws(StoreError) in
+                try DatabaseFile.create(temporary, unlessThere: false)
+                try Self.copy(source, to: temporary, patience: patience, progress: progress)
+                try DatabaseFile.publish(temporary, as: destination)
+            }
+            outcome = .success(())
+        } catch {
+            DatabaseFile.remove(temporary)
+            outcome = .failure(error)
+        }
+        await queue.close()
+        try outcome.get()
+    }
+
+    /// What SQLite finds wrong with the file; empty when it is whole. Reads the whole file.
+    package func integrityProblems() async throws -> [String] {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.problems(by: Self.integrityCheck)
+        }
+    }
+
+    private func openForBackup() throws(StoreError) -> sending Connection {
+        try Connection.reader(path: path, patience: patience)
+    }
+
+    private static func copy(
+        _ source: Connection,
+        to path: String,
+        patience: Duration,
+        progress: (BackupProgress) -> Void
+    ) throws(StoreError) {
+        let copy = try Connection(path: path, patience: patience)
+        try copy.execute(beforeCopy)
+        // In one read transaction: otherwise each commit of a worker would make the copy start anew.
+        try source.read { () throws(StoreError) in
+            _ = try source.integer(holdPicture)
+            let pages = try source.backup(into: copy)
+            while try pages.step(pages: pagesPerStep) {
+                progress(pages.progress)
+            }
+            progress(pages.progress)
+        }
+        try copy.execute(leaveLogMode)
+        let problems = try copy.problems(by: quickCheck)
+        guard problems.isEmpty else {
+            throw StoreError(
+                .corrupt,
+                "The copy of \(source.path) is damaged, so the database itself may be: \(problems.joined(separator: "; "))"
+            )
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func problems(by check: Query) throws(StoreError) -> [String] {
+        try rows(check) { (row: inout Row) throws(StoreError) in row.text() }.filter { $0 != "ok" }
+    }
+}

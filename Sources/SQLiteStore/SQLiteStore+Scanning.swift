@@ -1,0 +1,127 @@
+package import Clocks
+package import Secrets
+package import Store
+
+extension Query {
+    static let due = Query(
+        "due",
+        "SELECT due_at, id, client_id FROM grants WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2"
+    )
+    static let dueAfter = Query(
+        "due after",
+        """
+        SELECT due_at, id, client_id FROM grants WHERE due_at <= ?1 AND (due_at, id) > (?3, ?4)
+        ORDER BY due_at, id LIMIT ?2
+        """
+    )
+    static let countByState = Query("count by state", "SELECT state, count(*) FROM grants GROUP BY state")
+    static let countDue = Query("count due", "SELECT count(*), min(due_at) FROM grants WHERE due_at <= ?")
+    static let countEnding = Query(
+        "count ending",
+        "SELECT count(*) FROM grants WHERE refresh_expires_at < ? AND state IN ('active', 'retrying')"
+    )
+    static let countIdle = Query(
+        "count idle",
+        """
+        SELECT count(*) FROM grants
+        WHERE state IN ('active', 'retrying') AND coalesce(last_success_at, created_at) < ?
+            AND refresh_token IS NOT NULL
+        """
+    )
+    static let countKeys = Query(
+        "count keys",
+        "SELECT refresh_key, access_key, count(*) FROM grants GROUP BY refresh_key, access_key"
+    )
+    /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
+    static let reschedule = Query(
+        "reschedule",
+        """
+        UPDATE grants SET due_at = ?1 + (((id >> 31) * 60000) >> 32)
+        WHERE due_at IS NOT NULL AND access_obtained_at > ?1
+        """
+    )
+}
+
+extension SQLiteStore {
+    package func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.rows(
+                cursor == nil ? .due : .dueAfter,
+                bind: { statement in
+                    statement.bind(limit)
+                    statement.bind(Int64(max(0, count)))
+                    guard let cursor else { return }
+                    statement.bind(cursor.dueAt)
+                    statement.bind(cursor.id.rawValue)
+                },
+                read: { (row: inout Row) throws(StoreError) in
+                    DueEntry(
+                        dueAt: Timestamp(milliseconds: row.integer()),
+                        id: GrantID(rawValue: row.integer()),
+                        clientID: row.text()
+                    )
+                }
+            )
+        }
+    }
+
+    package func census(
+        at now: Timestamp,
+        refreshTokensEndingBefore end: Timestamp,
+        idleSince: Timestamp
+    ) async throws -> Census {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.read { () throws(StoreError) in
+                var byState: [GrantState: Int] = [:]
+                let counts = try connection.rows(.countByState) { (row: inout Row) throws(StoreError) in
+                    (state: GrantState(rawValue: row.text()), count: Int(row.integer()))
+                }
+                for (state, count) in counts {
+                    if let state { byState[state] = count }
+                }
+                let due = try connection.first(.countDue, bind: { $0.bind(now) }) { (row: inout Row) throws(StoreError) in
+                    (count: Int(row.integer()), oldest: row.timestamp())
+                }
+                let count = { (query: Query, limit: Timestamp) throws(StoreError) -> Int in
+                    try connection.first(query, bind: { $0.bind(limit) }) { (row: inout Row) throws(StoreError) in
+                        Int(row.integer())
+                    } ?? 0
+                }
+                return Census(
+                    byState: byState,
+                    due: due?.count ?? 0,
+                    oldestDueAt: due?.oldest,
+                    refreshTokensEnding: try count(.countEnding, end),
+                    idle: try count(.countIdle, idleSince)
+                )
+            }
+        }
+    }
+
+    package func keysInUse() async throws -> [KeyID: Int] {
+        try await scanner.run { [path] connection throws(StoreError) in
+            var keys: [KeyID: Int] = [:]
+            let rows = try connection.rows(.countKeys) { (row: inout Row) throws(StoreError) in
+                (names: [row.optionalText(), row.optionalText()], count: Int(row.integer()))
+            }
+            for row in rows {
+                for name in row.names.compactMap(\.self) {
+                    guard let key = KeyID(name) else {
+                        throw StoreError(.corrupt, "A key id is damaged in the database \(path). Restore a backup.")
+                    }
+                    keys[key, default: 0] += row.count
+                }
+            }
+            return keys
+        }
+    }
+
+    package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                try connection.run(.reschedule) { $0.bind(now) }
+                return connection.changedRows
+            }
+        }
+    }
+}

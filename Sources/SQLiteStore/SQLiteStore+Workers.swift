@@ -1,0 +1,114 @@
+import Clocks
+private import Secrets
+package import Store
+
+extension Query {
+    static let upsertWorker = Query(
+        "report worker",
+        """
+        INSERT INTO workers (worker_id, epoch, heartbeat, sealing_key, keys) VALUES (?1, ?2, ?3, ?4, ?5)
+        ON CONFLICT (worker_id) DO UPDATE SET epoch = ?2, heartbeat = ?3, sealing_key = ?4, keys = ?5
+        """
+    )
+    static let deleteDeadWorkers = Query(
+        "forget dead workers",
+        "DELETE FROM workers WHERE epoch <> ?1 OR heartbeat < ?2"
+    )
+    static let liveWorkers = Query(
+        "live workers",
+        "SELECT worker_id, sealing_key, keys FROM workers WHERE epoch = ?1 AND heartbeat >= ?2 ORDER BY worker_id"
+    )
+    static let deleteWorker = Query("forget worker", "DELETE FROM workers WHERE worker_id = ?")
+
+    static let readMeta = Query("read meta", "SELECT value FROM meta WHERE key = ?")
+    static let writeMeta = Query(
+        "write meta",
+        "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2"
+    )
+}
+
+extension SQLiteStore {
+    package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
+        try await writer.run { [self] connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                let time = leaseTimeNow
+                try connection.run(.upsertWorker) { statement in
+                    statement.bind(worker.id)
+                    statement.bind(time.epoch)
+                    statement.bind(time.instant.milliseconds)
+                    statement.bind(worker.sealingKeyID.description)
+                    statement.bind(worker.keyIDs.map(\.description).joined(separator: " "))
+                }
+                try connection.run(.deleteDeadWorkers) { $0.bindLifeTest(at: time) }
+                return try connection.liveWorkers(at: time)
+            }
+        }
+    }
+
+    package func liveWorkers() async throws -> [WorkerReport] {
+        try await reader.run { [self] connection throws(StoreError) in
+            try connection.liveWorkers(at: leaseTimeNow)
+        }
+    }
+
+    package func forgetWorker(_ id: String) async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                try connection.run(.deleteWorker) { $0.bind(id) }
+            }
+        }
+    }
+
+    package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
+        let key = "clock_reading"
+        return try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                let former = try connection.first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in
+                    row.text()
+                }
+                try connection.run(.writeMeta) { statement in
+                    statement.bind(key)
+                    statement.bind(reading.stored)
+                }
+                return former.flatMap { ClockReading(stored: $0) }
+            }
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func liveWorkers(at time: LeaseTime) throws(StoreError) -> [WorkerReport] {
+        try rows(.liveWorkers, bind: { $0.bindLifeTest(at: time) }) { (row: inout Row) throws(StoreError) in
+            let id = row.text()
+            let sealingKey = KeyID(row.text())
+            let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
+            guard let sealingKey else {
+                throw StoreError(.corrupt, "What a worker reported is damaged in the database \(path). Restore a backup.")
+            }
+            return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey)
+        }
+    }
+}
+
+extension Statement {
+    fileprivate func bindLifeTest(at time: LeaseTime) {
+        bind(time.epoch)
+        bind(time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds)
+    }
+}
+
+extension ClockReading {
+    /// "wall boot epoch", in milliseconds.
+    fileprivate var stored: String {
+        "\(now.milliseconds) \(leaseTime.instant.milliseconds) \(leaseTime.epoch)"
+    }
+
+    fileprivate init?(stored text: String) {
+        let parts = text.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let wall = Int64(parts[0]), let boot = Int64(parts[1]) else { return nil }
+        self.init(
+            now: Timestamp(milliseconds: wall),
+            leaseTime: LeaseTime(epoch: String(parts[2]), instant: BootInstant(milliseconds: boot))
+        )
+    }
+}

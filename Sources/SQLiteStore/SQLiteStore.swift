@@ -1,0 +1,97 @@
+package import Clocks
+package import Store
+
+/// Grants in one SQLite file, which any number of processes of one machine may have open at once.
+///
+/// One connection writes, in transactions that exclude every other writer; one answers questions about single grants and
+/// one runs scans, so that a long scan delays nobody who waits for a token. Each has a queue of its own, since SQLite
+/// blocks. The file is in WAL mode: a reader sees every commit that was answered before it asked, and hinders no writer.
+///
+/// To restore a backup: stop every process that has the database open, put the backup in the place of the file, remove the
+/// files of the same name that end in `-wal` and `-shm`, start again.
+package final class SQLiteStore: GrantStore {
+    package let path: String
+    let timeSource: any TimeSource
+    let random: any RandomSource
+    let bootID: String
+    let patience: Duration
+    let writer: ConnectionQueue
+    let reader: ConnectionQueue
+    let scanner: ConnectionQueue
+
+    /// Opens the database, making it (mode 0600) where there is none and bringing its schema up to date. It blocks, for up to
+    /// `patience` while another process holds the file.
+    ///
+    /// `bootID` names the boot that leases belong to; `nil` asks the kernel. `patience` is how long a write waits for
+    /// another process's before it fails with ``StoreError/Code/busy``.
+    package init(
+        path: String,
+        timeSource: any TimeSource,
+        random: any RandomSource = SystemRandom(),
+        bootID: String? = nil,
+        patience: Duration = .seconds(10)
+    ) throws(StoreError) {
+        self.path = path
+        self.timeSource = timeSource
+        self.random = random
+        self.bootID = if let bootID { bootID } else { try BootID.read() }
+        self.patience = patience
+        // The writer first: it makes the file and its schema.
+        writer = ConnectionQueue(
+            try Connection.writer(path: path, patience: patience, schema: Schema()),
+            label: "sqlite.writer"
+        )
+        reader = ConnectionQueue(try Connection.reader(path: path, patience: patience), label: "sqlite.reader")
+        scanner = ConnectionQueue(try Connection.reader(path: path, patience: patience), label: "sqlite.scanner")
+    }
+
+    package func leaseTime() async throws -> LeaseTime {
+        leaseTimeNow
+    }
+
+    var leaseTimeNow: LeaseTime { LeaseTime(epoch: bootID, instant: timeSource.sinceBoot) }
+
+    package func transact<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        let timeSource = timeSource
+        let bootID = bootID
+        let outcome: Swift.Result<Result, any Error> = try await writer.run { connection throws(StoreError) in
+            try connection.begin()
+            let transaction = SQLiteTransaction(on: connection, timeSource: timeSource, epoch: bootID)
+            let outcome = Swift.Result { try body(transaction) }
+            guard case .success = outcome else {
+                connection.rollBack()
+                return outcome
+            }
+            do throws(StoreError) {
+                try transaction.finish()
+            } catch {
+                connection.rollBack()
+                throw error
+            }
+            try connection.commit()
+            return outcome
+        }
+        return try outcome.get()
+    }
+
+    /// Ends the debt of wiped tokens, empties the log into the file and closes all connections; a second call does nothing.
+    package func close() async {
+        await reader.close()
+        await scanner.close()
+        await writer.close { connection in connection.settle() }
+    }
+}
+
+extension Connection {
+    /// Empties the log before closing. SQLite does the same when the last connection closes, and otherwise the next to open
+    /// the file finds the log and goes on with it: so a failure here costs nothing.
+    fileprivate func settle() {
+        do {
+            owesWipe = try !emptyLog(waiting: true)
+        } catch {
+            owesWipe = true
+        }
+    }
+}

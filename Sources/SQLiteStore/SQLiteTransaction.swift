@@ -1,0 +1,189 @@
+import Clocks
+import Store
+
+/// What a body of ``SQLiteStore/transact(_:)`` works with; good until that body returns.
+final class SQLiteTransaction: StoreTransaction {
+    private static let insertUser = Query(
+        "insert user",
+        "INSERT INTO users (user_id, created_at) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    )
+    private static let insertEvent = Query(
+        "insert event",
+        """
+        INSERT INTO grant_events (grant_id, at, kind, from_state, to_state, reason, generation)
+        VALUES (?, ?, ?, ?, ?, ?, ?)
+        """
+    )
+    private static let selectSameAccount = Query(
+        "grants of the same Google account",
+        """
+        SELECT \(GrantRow.columns) FROM grants
+        WHERE google_user_id = ?1 AND id <> ?2 AND refresh_token IS NOT NULL ORDER BY id
+        """
+    )
+    /// `?1` is the account's id, where known: a grant that is known to be another account's does not count.
+    private static let selectSameEmail = Query(
+        "grants of the same e-mail",
+        """
+        SELECT \(GrantRow.columns) FROM grants
+        WHERE lower(email) = lower(?3) AND id <> ?2 AND refresh_token IS NOT NULL
+            AND (?1 IS NULL OR google_user_id IS NULL) ORDER BY id
+        """
+    )
+    private static let selectHealth = Query("client health", "SELECT health FROM clients WHERE client_id = ?")
+    private static let upsertHealth = Query(
+        "set client health",
+        """
+        INSERT INTO clients (client_id, health, updated_at) VALUES (?1, ?2, ?3)
+        ON CONFLICT (client_id) DO UPDATE SET health = ?2, updated_at = ?3
+        """
+    )
+
+    private let connection: Connection
+    private let timeSource: any TimeSource
+    private let epoch: String
+    /// Grants as they are stored now, as far as this transaction has seen them.
+    private var known: [GrantID: Grant] = [:]
+    private var isOpen = true
+    /// The first failure after which SQLite may have taken back the whole transaction: nothing may follow it.
+    private var failure: StoreError?
+    private var wipesTokens = false
+
+    init(on connection: Connection, timeSource: any TimeSource, epoch: String) {
+        self.connection = connection
+        self.timeSource = timeSource
+        self.epoch = epoch
+    }
+
+    /// Ends the transaction's use; throws where the body went on after a failure that spoiled it.
+    func finish() throws(StoreError) {
+        isOpen = false
+        if let failure { throw failure }
+        if wipesTokens { connection.owesWipe = true }
+    }
+
+    var leaseTime: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
+
+    func grant(_ id: GrantID) throws -> Grant? {
+        try stored(id)
+    }
+
+    func grant(ofUser userID: String) throws -> Grant? {
+        try noting(
+            perform { () throws(StoreError) in
+                try connection.first(.grantOfUser, bind: { $0.bind(userID) }, read: GrantRow.read)
+            }
+        )
+    }
+
+    func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
+        try perform { () throws(StoreError) in
+            let bind = { (statement: Statement) in
+                statement.bind(grant.owner.googleUserID)
+                statement.bind(grant.id.rawValue)
+            }
+            var found: [Grant] = []
+            if grant.owner.googleUserID != nil {
+                found += try connection.rows(Self.selectSameAccount, bind: bind, read: GrantRow.read)
+            }
+            if let email = grant.owner.email {
+                found += try connection.rows(
+                    Self.selectSameEmail,
+                    bind: { statement in
+                        bind(statement)
+                        statement.bind(email)
+                    },
+                    read: GrantRow.read
+                )
+            }
+            return found.sorted { $0.id < $1.id }
+        }
+    }
+
+    func insert(_ grant: Grant) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(Self.insertUser) {
+                $0.bind(grant.userID)
+                $0.bind(grant.createdAt)
+            }
+            try connection.run(GrantRow.insert) { GrantRow.bindInsert(grant, to: $0) }
+        }
+        known[grant.id] = grant
+    }
+
+    func update(_ grant: Grant) throws {
+        guard let former = try stored(grant.id) else {
+            throw StoreError(.conflict, "There is no grant \(grant.id) to update.")
+        }
+        guard former != grant else { return }
+        try perform { () throws(StoreError) in
+            if GrantRow.keepsIndexed(grant, from: former) {
+                try connection.run(GrantRow.updatePlain) { GrantRow.bindUpdatePlain(grant, to: $0) }
+            } else {
+                try connection.run(GrantRow.updateAll) { GrantRow.bindUpdateAll(grant, to: $0) }
+            }
+        }
+        known[grant.id] = grant
+        let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil
+        let wipesAccessToken = former.accessToken != nil && grant.accessToken == nil
+        if wipesRefreshToken || wipesAccessToken { wipesTokens = true }
+    }
+
+    func record(_ event: GrantEvent) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(Self.insertEvent) {
+                $0.bind(event.grant.rawValue)
+                $0.bind(event.at)
+                $0.bind(event.kind.rawValue)
+                $0.bind(event.from?.rawValue)
+                $0.bind(event.to.rawValue)
+                $0.bind(event.reason.rawValue)
+                $0.bind(event.generation)
+            }
+        }
+    }
+
+    func clientHealth(_ clientID: String) throws -> [UInt8]? {
+        try perform { () throws(StoreError) in
+            try connection.first(Self.selectHealth, bind: { $0.bind(clientID) }) { (row: inout Row) throws(StoreError) in
+                row.optionalBlob() ?? []
+            }
+        }
+    }
+
+    func setClientHealth(_ health: [UInt8], of clientID: String) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(Self.upsertHealth) {
+                $0.bind(clientID)
+                $0.bind(health)
+                $0.bind(timeSource.now)
+            }
+        }
+    }
+
+    private func stored(_ id: GrantID) throws(StoreError) -> Grant? {
+        if let grant = known[id], isOpen, failure == nil { return grant }
+        return noting(
+            try perform { () throws(StoreError) in
+                try connection.first(.grantByID, bind: { $0.bind(id.rawValue) }, read: GrantRow.read)
+            }
+        )
+    }
+
+    private func noting(_ grant: Grant?) -> Grant? {
+        if let grant { known[grant.id] = grant }
+        return grant
+    }
+
+    private func perform<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+        guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
+        if let failure { throw failure }
+        do {
+            return try body()
+        } catch {
+            // A conflict undoes only its own statement (https://sqlite.org/lang_conflict.html, ABORT).
+            if error.code != .conflict { failure = error }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,114 @@
+private import CSQLite
+import Store
+
+/// Owns one prepared statement: bound anew for each run, reset after it, finalised when it goes.
+///
+/// It belongs to the queue of its connection. It is `@safe` because its pointer is set once, never leaves it, and is
+/// finalised only when nobody can call it any more.
+@safe
+final class Statement {
+    private let handle: OpaquePointer
+    private let path: String
+    private let name: String
+    private var parameters: Int32 = 0
+    private var bindFailure: Int32 = SQLITE_OK
+
+    /// Takes over a statement that was just prepared.
+    init(adopting handle: OpaquePointer, named name: String, path: String) {
+        unsafe self.handle = handle
+        self.name = name
+        self.path = path
+    }
+
+    deinit {
+        // Its result repeats the failure of the last step, which was reported then.
+        _ = unsafe sqlite3_finalize(handle)
+    }
+
+    /// Binds the next parameter. A failure to bind, which only lack of memory can cause, is thrown by the next step.
+    func bind(_ value: Int64?) {
+        parameters += 1
+        guard let value else { return bindNull() }
+        note(unsafe sqlite3_bind_int64(handle, parameters, value))
+    }
+
+    func bind(_ value: Bool?) {
+        bind(value.map { $0 ? 1 : 0 as Int64 })
+    }
+
+    func bind(_ value: String?) {
+        parameters += 1
+        guard var value else { return bindNull() }
+        note(
+            value.withUTF8 { text in
+                unsafe text.withMemoryRebound(to: CChar.self) { text in
+                    unsafe csqlite_bind_text(handle, parameters, text.baseAddress, UInt64(text.count))
+                }
+            }
+        )
+    }
+
+    func bind(_ value: [UInt8]?) {
+        parameters += 1
+        guard let value else { return bindNull() }
+        note(
+            unsafe value.withUnsafeBytes { bytes in
+                unsafe csqlite_bind_blob(handle, parameters, bytes.baseAddress, UInt64(bytes.count))
+            }
+        )
+    }
+
+    /// Runs to the next row; `nil` when there is none left.
+    func step() throws(StoreError) -> Row? {
+        guard bindFailure == SQLITE_OK else { throw failure(bindFailure) }
+        let result = unsafe sqlite3_step(handle)
+        switch result {
+        case SQLITE_ROW: return Row(of: self)
+        case SQLITE_DONE: return nil
+        default: throw failure(result)
+        }
+    }
+
+    /// Makes the statement ready for its next run and lets go of what it read and was given.
+    func reset() {
+        // As with finalize: the result repeats what the step reported.
+        _ = unsafe sqlite3_reset(handle)
+        _ = unsafe sqlite3_clear_bindings(handle)
+        parameters = 0
+        bindFailure = SQLITE_OK
+    }
+
+    func integer(at column: Int32) -> Int64? {
+        isNull(at: column) ? nil : unsafe sqlite3_column_int64(handle, column)
+    }
+
+    func text(at column: Int32) -> String? {
+        guard !isNull(at: column), let start = unsafe sqlite3_column_text(handle, column) else { return nil }
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    func blob(at column: Int32) -> [UInt8]? {
+        guard !isNull(at: column) else { return nil }
+        let start = unsafe sqlite3_column_blob(handle, column)
+        let count = Int(unsafe sqlite3_column_bytes(handle, column))
+        return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    private func isNull(at column: Int32) -> Bool {
+        unsafe sqlite3_column_type(handle, column) == SQLITE_NULL
+    }
+
+    private func bindNull() {
+        note(unsafe sqlite3_bind_null(handle, parameters))
+    }
+
+    private func note(_ result: Int32) {
+        if bindFailure == SQLITE_OK { bindFailure = result }
+    }
+
+    private func failure(_ result: Int32) -> StoreError {
+        let detail = unsafe String(cString: sqlite3_errmsg(sqlite3_db_handle(handle)))
+        return StoreError(resultCode: result, detail: detail, path: path, during: name)
+    }
+}

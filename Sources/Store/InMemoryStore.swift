@@ -1,0 +1,228 @@
+package import Clocks
+package import Secrets
+private import Synchronization
+
+/// Grants in memory alone, by the same rules as a store on disk: for tests, and for reading those rules in plain code.
+package final class InMemoryStore: GrantStore {
+    /// All that is stored; a transaction works on a copy, which takes its place when the body returns.
+    struct State {
+        var grants: [GrantID: Grant] = [:]
+        var idOfUser: [String: GrantID] = [:]
+        var events: [GrantID: [GrantEvent]] = [:]
+        var health: [String: [UInt8]] = [:]
+        var workers: [String: (report: WorkerReport, heartbeat: BootInstant)] = [:]
+        var clockReading: ClockReading?
+        var isClosed = false
+    }
+
+    private let timeSource: any TimeSource
+    private let random: any RandomSource
+    private let epoch: String
+    private let state = Mutex(State())
+
+    package init(timeSource: any TimeSource, random: any RandomSource = SystemRandom(), epoch: String = "memory") {
+        self.timeSource = timeSource
+        self.random = random
+        self.epoch = epoch
+    }
+
+    package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
+
+    private var leaseTimeNow: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
+
+    package func transact<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        let time = leaseTimeNow
+        return try withOpenState { state in
+            let transaction = InMemoryTransaction(state: state, leaseTime: time)
+            let result = try body(transaction)
+            state = transaction.state
+            return result
+        }
+    }
+
+    package func claim(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        owner: String,
+        for span: Duration
+    ) async throws -> [Grant] {
+        let time = leaseTimeNow
+        return try withOpenState { state in
+            var claimed: [Grant] = []
+            for id in ids {
+                guard var grant = state.grants[id], grant.mayBeClaimed(dueBy: dueBy, at: time) else { continue }
+                let claim = Int64(random.nextBits() >> 1)
+                grant.setLease(Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span))
+                state.grants[id] = grant
+                claimed.append(grant)
+            }
+            return claimed
+        }
+    }
+
+    package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
+        let time = leaseTimeNow
+        return try withOpenState { state in
+            var renewed: Set<GrantID> = []
+            for (id, claim) in leases {
+                guard
+                    var lease = state.grants[id]?.lease,
+                    lease.claim == claim,
+                    lease.isLive(at: time)
+                else { continue }
+                lease.until = time.instant + span
+                state.grants[id]?.setLease(lease)
+                renewed.insert(id)
+            }
+            return renewed
+        }
+    }
+
+    package func release(_ leases: [GrantID: Int64]) async throws {
+        try withOpenState { state in
+            for (id, claim) in leases where state.grants[id]?.lease?.claim == claim {
+                state.grants[id]?.setLease(nil)
+            }
+        }
+    }
+
+    package func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
+        try withOpenState { state in
+            let entries = state.grants.values.compactMap { grant -> DueEntry? in
+                guard let dueAt = grant.dueAt, dueAt <= limit else { return nil }
+                return DueEntry(dueAt: dueAt, id: grant.id, clientID: grant.clientID)
+            }
+            let following = entries.filter { entry in
+                guard let cursor else { return true }
+                return (entry.dueAt, entry.id) > (cursor.dueAt, cursor.id)
+            }
+            return Array(following.sorted { ($0.dueAt, $0.id) < ($1.dueAt, $1.id) }.prefix(max(0, count)))
+        }
+    }
+
+    package func grant(_ id: GrantID) async throws -> Grant? {
+        try withOpenState { $0.grants[id] }
+    }
+
+    package func grant(ofUser userID: String) async throws -> Grant? {
+        try withOpenState { $0.grant(ofUser: userID) }
+    }
+
+    package func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant] {
+        try withOpenState { stored in
+            let following = stored.grants.values.filter { grant in
+                (state == nil || grant.state == state) && (id.map { grant.id > $0 } ?? true)
+            }
+            return Array(following.sorted { $0.id < $1.id }.prefix(max(0, count)))
+        }
+    }
+
+    package func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent] {
+        try withOpenState { Array(($0.events[id] ?? []).reversed().prefix(max(0, count))) }
+    }
+
+    package func census(
+        at now: Timestamp,
+        refreshTokensEndingBefore end: Timestamp,
+        idleSince: Timestamp
+    ) async throws -> Census {
+        try withOpenState { state in
+            let grants = state.grants.values
+            let due = grants.compactMap(\.dueAt).filter { $0 <= now }
+            let connected = grants.filter(\.state.isConnected)
+            return Census(
+                byState: Dictionary(grouping: grants, by: \.state).mapValues(\.count),
+                due: due.count,
+                oldestDueAt: due.min(),
+                refreshTokensEnding: connected.count { grant in (grant.refreshToken?.expiresAt).map { $0 < end } ?? false },
+                idle: connected.count { grant in
+                    grant.refreshToken != nil && (grant.lastSuccessAt ?? grant.createdAt) < idleSince
+                }
+            )
+        }
+    }
+
+    package func keysInUse() async throws -> [KeyID: Int] {
+        try withOpenState { state in
+            state.grants.values.reduce(into: [:]) { keys, grant in
+                for sealed in [grant.refreshToken?.sealed, grant.accessToken?.sealed].compactMap(\.self) {
+                    keys[sealed.keyID, default: 0] += 1
+                }
+            }
+        }
+    }
+
+    package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
+        try withOpenState { state in
+            let ids = state.grants.values.filter { grant in
+                grant.dueAt != nil && (grant.accessToken.map { $0.obtainedAt > now } ?? false)
+            }.map(\.id)
+            for id in ids {
+                state.grants[id]?.reschedule(to: now + .seconds(60) * id.phase)
+            }
+            return ids.count
+        }
+    }
+
+    package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
+        let now = timeSource.sinceBoot
+        return try withOpenState { state in
+            state.workers[worker.id] = (worker, now)
+            state.workers = state.workers.filter { $0.value.heartbeat + WorkerReport.lifetime >= now }
+            return state.liveWorkers(at: now)
+        }
+    }
+
+    package func liveWorkers() async throws -> [WorkerReport] {
+        let now = timeSource.sinceBoot
+        return try withOpenState { $0.liveWorkers(at: now) }
+    }
+
+    package func forgetWorker(_ id: String) async throws {
+        try withOpenState { $0.workers[id] = nil }
+    }
+
+    package func clientHealth() async throws -> [String: [UInt8]] {
+        try withOpenState { $0.health }
+    }
+
+    package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
+        try withOpenState { state in
+            defer { state.clockReading = reading }
+            return state.clockReading
+        }
+    }
+
+    package func close() async {
+        state.withLock { $0.isClosed = true }
+    }
+
+    private func withOpenState<Result: Sendable>(_ body: (inout State) throws -> Result) throws -> Result {
+        try state.withLock { state in
+            guard !state.isClosed else { throw StoreError(.closed, "The store is closed.") }
+            return try body(&state)
+        }
+    }
+}
+
+extension InMemoryStore.State {
+    func grant(ofUser userID: String) -> Grant? {
+        idOfUser[userID].flatMap { grants[$0] }
+    }
+
+    func liveWorkers(at now: BootInstant) -> [WorkerReport] {
+        workers.values.filter { $0.heartbeat + WorkerReport.lifetime >= now }.map(\.report).sorted { $0.id < $1.id }
+    }
+}
+
+extension Grant {
+    /// The rule of ``GrantStore/claim(_:dueBy:owner:for:)``.
+    fileprivate func mayBeClaimed(dueBy limit: Timestamp?, at time: LeaseTime) -> Bool {
+        if let lease, lease.isLive(at: time) { return false }
+        guard let limit else { return !state.endsCalls || revocationAskedAt != nil }
+        guard let dueAt else { return false }
+        return dueAt <= limit
+    }
+}

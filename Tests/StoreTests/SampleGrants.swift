@@ -1,0 +1,61 @@
+import Clocks
+import Secrets
+import Store
+
+/// When every ``ManualTime`` of these tests begins.
+let start = ManualTime().now
+
+enum Sample {
+    static let key = "0a1b2c3d"
+    static let otherKey = "ffee0011"
+
+    /// A value of the shape of a sealed one; `text` stands where the ciphertext would.
+    static func sealed(_ text: String, key: String = key) throws -> SealedSecret {
+        let nonce = [UInt8](repeating: 7, count: 12)
+        let tag = [UInt8](repeating: 9, count: 16)
+        return try SealedSecret(bytes: [1, 8] + Array(key.utf8) + nonce + Array(text.utf8) + tag)
+    }
+
+    static func refreshToken(_ text: String, expiresAt: Timestamp? = nil, key: String = key) throws
+        -> Grant.RefreshToken
+    {
+        Grant.RefreshToken(sealed: try sealed(text, key: key), expiresAt: expiresAt)
+    }
+
+    static func accessToken(_ text: String, obtainedAt: Timestamp = start, key: String = key) throws
+        -> Grant.AccessToken
+    {
+        Grant.AccessToken(
+            sealed: try sealed(text, key: key),
+            obtainedAt: obtainedAt,
+            expiresAt: obtainedAt + .seconds(3600)
+        )
+    }
+
+    /// A grant of user "user N" with id N, due a second later for each N.
+    static func grant(
+        _ number: Int64,
+        dueAt: Timestamp? = nil,
+        owner: Grant.Owner = Grant.Owner(),
+        refreshToken: String? = "refresh",
+        accessToken: String? = "access"
+    ) throws -> Grant {
+        Grant.connected(
+            id: GrantID(rawValue: number),
+            userID: "user \(number)",
+            handover: Handover(
+                clientID: "client \(number % 2)",
+                owner: owner,
+                scope: "openid email",
+                refreshToken: try refreshToken.map { try Self.refreshToken("\($0) \(number)") },
+                accessToken: try accessToken.map { try Self.accessToken("\($0) \(number)") }
+            ),
+            dueAt: dueAt ?? start + .seconds(number),
+            at: start
+        ).grant
+    }
+
+    static func grants(_ numbers: ClosedRange<Int64>) throws -> [Grant] {
+        try numbers.map { try grant($0) }
+    }
+}

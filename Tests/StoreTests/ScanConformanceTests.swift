@@ -1,0 +1,153 @@
+import Clocks
+import Secrets
+import Store
+import Testing
+
+@Suite("Every store scans, counts and reports", .timeLimit(.minutes(1)))
+struct ScanConformanceTests {
+    @Test("Due grants come page by page, by due time and then by id", arguments: StoreKind.allCases)
+    func duePages(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let sameTime = start + .seconds(2)
+            try await store.add([
+                try Sample.grant(9, dueAt: start),
+                try Sample.grant(4, dueAt: sameTime),
+                try Sample.grant(2, dueAt: sameTime),
+                try Sample.grant(3, dueAt: sameTime),
+                try Sample.grant(1, dueAt: sameTime + .milliseconds(1)),
+            ])
+            var seen: [DueEntry] = []
+            while let page = Optional(try await store.due(by: sameTime, after: seen.last, atMost: 2)), !page.isEmpty {
+                #expect(page.count <= 2)
+                seen += page
+            }
+            #expect(seen.map(\.id.rawValue) == [9, 2, 3, 4])
+            #expect(seen.map(\.clientID) == ["client 1", "client 0", "client 1", "client 0"])
+            #expect(seen.map(\.dueAt) == [start, sameTime, sameTime, sameTime])
+        }
+    }
+
+    @Test("What is never due is in no page", arguments: StoreKind.allCases)
+    func neverDue(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...2))
+            try await store.change(GrantID(rawValue: 1)) { $0.disconnect(reason: .invalidGrant, at: start) }
+            let due = try await store.due(by: start + .seconds(100), after: nil, atMost: 10)
+            #expect(due.map(\.id.rawValue) == [2])
+        }
+    }
+
+    @Test("The census counts states, due grants, ending and idle ones", arguments: StoreKind.allCases)
+    func census(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let now = start + .seconds(1_000_000)
+            try await store.add(try Sample.grants(1...6) + [try Sample.grant(7, refreshToken: nil)])
+            let fresh = RefreshedTokens(
+                accessToken: try Sample.accessToken("new", obtainedAt: now),
+                refreshTokenExpiresAt: now + .seconds(60)
+            )
+            try await store.change(GrantID(rawValue: 1)) { $0.refreshed(fresh, dueAt: now + .seconds(1), at: now) }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: now) }
+            try await store.change(GrantID(rawValue: 3)) {
+                $0.retry(reason: GrantReason(rawValue: "network"), dueAt: now, at: now)
+            }
+            let census = try await store.census(
+                at: now,
+                refreshTokensEndingBefore: now + .seconds(61),
+                idleSince: now - .seconds(1)
+            )
+            let expected = Census(
+                byState: [.active: 5, .disconnected: 1, .retrying: 1],
+                due: 5,
+                oldestDueAt: start + .seconds(4),
+                refreshTokensEnding: 1,
+                idle: 4
+            )
+            #expect(census == expected)
+            let earlier = try await store.census(at: start, refreshTokensEndingBefore: now, idleSince: start)
+            #expect(earlier.due == 0)
+            #expect(earlier.oldestDueAt == nil)
+            #expect(earlier.refreshTokensEnding == 0)
+            #expect(earlier.idle == 0)
+        }
+    }
+
+    @Test("Keys are counted by the tokens they seal", arguments: StoreKind.allCases)
+    func keys(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            try await store.add(try Sample.grants(1...3))
+            let other = try Sample.sealed("again", key: Sample.otherKey)
+            try await store.change(GrantID(rawValue: 1)) { grant in
+                grant.reseal(refreshToken: other, accessToken: nil)
+                return []
+            }
+            try await store.change(GrantID(rawValue: 2)) { $0.disconnectByRequest(revokes: false, at: start) }
+            let key = try #require(KeyID(Sample.key))
+            let otherKey = try #require(KeyID(Sample.otherKey))
+            #expect(try await store.keysInUse() == [key: 3, otherKey: 1])
+        }
+    }
+
+    @Test("Grants stored by a clock that was ahead are due within a minute", arguments: StoreKind.allCases)
+    func reschedule(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let phases: [Int64] = [0, 1 << 62, .max]
+            let believed = try Sample.grant(1, dueAt: start + .seconds(5000))
+            var ahead: [Grant] = []
+            for id in phases {
+                var grant = try Sample.grant(id, dueAt: start + .seconds(9000))
+                let token = try Sample.accessToken("ahead", obtainedAt: start + .milliseconds(1))
+                _ = grant.refreshed(RefreshedTokens(accessToken: token), dueAt: start + .seconds(9000), at: start)
+                ahead.append(grant)
+            }
+            var dead = ahead[0]
+            dead = Grant.connected(
+                id: GrantID(rawValue: 77),
+                userID: "dead",
+                handover: Handover(clientID: "c", accessToken: dead.accessToken),
+                dueAt: nil,
+                at: start
+            ).grant
+            try await store.add(ahead + [believed, dead])
+            #expect(try await store.rescheduleGrantsStoredAfter(start) == 3)
+            let due = try await store.due(by: start + .seconds(60), after: nil, atMost: 10)
+            #expect(due.map(\.id.rawValue) == phases)
+            #expect(due.map { $0.dueAt - start } == [.zero, .seconds(30), .milliseconds(59_999)])
+            #expect(try await store.grant(believed.id) == believed)
+            #expect(try await store.grant(dead.id) == dead)
+        }
+    }
+
+    @Test("Workers live as long as they report", arguments: StoreKind.allCases)
+    func workers(kind: StoreKind) async throws {
+        try await kind.withStore { store, time in
+            let key = try #require(KeyID(Sample.key))
+            let otherKey = try #require(KeyID(Sample.otherKey))
+            let first = WorkerReport(id: "a", keyIDs: [otherKey, key], sealingKeyID: otherKey)
+            var second = WorkerReport(id: "b", keyIDs: [key], sealingKeyID: key)
+            #expect(try await store.report(second) == [second])
+            time.advance(by: .seconds(20))
+            #expect(try await store.report(first) == [first, second])
+            second.keyIDs = [key, otherKey]
+            time.advance(by: .seconds(10))
+            #expect(try await store.liveWorkers() == [first, WorkerReport(id: "b", keyIDs: [key], sealingKeyID: key)])
+            #expect(try await store.report(second) == [first, second])
+            time.advance(by: .seconds(21))
+            #expect(try await store.liveWorkers() == [second])
+            try await store.forgetWorker("b")
+            #expect(try await store.liveWorkers().isEmpty)
+        }
+    }
+
+    @Test("A clock reading is answered by the one before it", arguments: StoreKind.allCases)
+    func clockReading(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ async throws in
+            let time = LeaseTime(epoch: "boot of two words", instant: BootInstant(milliseconds: 5))
+            let first = ClockReading(now: start, leaseTime: time)
+            let second = ClockReading(now: start - .seconds(4_000_000_000), leaseTime: time)
+            #expect(try await store.exchangeClockReading(first) == nil)
+            #expect(try await store.exchangeClockReading(second) == first)
+            #expect(try await store.exchangeClockReading(first) == second)
+        }
+    }
+}

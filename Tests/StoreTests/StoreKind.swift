@@ -1,0 +1,51 @@
+import Clocks
+import SQLiteStore
+import Store
+import Testing
+
+/// The stores that the conformance suite runs over.
+enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
+    case inMemory
+    case sqlite
+
+    var testDescription: String {
+        switch self {
+        case .inMemory: "in memory"
+        case .sqlite: "SQLite"
+        }
+    }
+
+    /// A new, empty store whose clocks stand still until the test moves them.
+    func withStore(_ body: (any GrantStore, ManualTime) async throws -> Void) async throws {
+        let time = ManualTime()
+        switch self {
+        case .inMemory:
+            try await body(InMemoryStore(timeSource: time), time)
+        case .sqlite:
+            try await TemporaryFolder.with { folder in
+                let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: time, bootID: "this boot")
+                try await body(store, time)
+                await store.close()
+            }
+        }
+    }
+}
+
+extension GrantStore {
+    /// Stores grants as the app would bring them.
+    func add(_ grants: [Grant]) async throws {
+        try await transact { transaction in
+            for grant in grants { try transaction.insert(grant) }
+        }
+    }
+
+    /// Changes one stored grant and keeps its events.
+    func change(_ id: GrantID, _ body: @escaping @Sendable (inout Grant) -> [GrantEvent]) async throws {
+        try await transact { transaction in
+            var grant = try #require(try transaction.grant(id))
+            let events = body(&grant)
+            try transaction.update(grant)
+            for event in events { try transaction.record(event) }
+        }
+    }
+}

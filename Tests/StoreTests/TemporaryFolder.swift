@@ -1,0 +1,41 @@
+import Foundation
+
+/// A folder that goes when the test is over.
+struct TemporaryFolder: Sendable {
+    let root: String
+
+    static func with<Result>(_ body: (TemporaryFolder) async throws -> Result) async throws -> Result {
+        let folder = try TemporaryFolder()
+        let result: Result
+        do {
+            result = try await body(folder)
+        } catch {
+            try folder.remove()
+            throw error
+        }
+        try folder.remove()
+        return result
+    }
+
+    init() throws {
+        root = FileManager.default.temporaryDirectory.appendingPathComponent("store-tests-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
+    }
+
+    func path(_ name: String) -> String { root + "/" + name }
+
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: root).sorted() }
+
+    func mode(of name: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path(name))[.posixPermissions] as? Int
+    }
+
+    func bytes(of name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
+
+    /// The names of the files that hold `bytes` somewhere.
+    func names(holding bytes: [UInt8]) throws -> [String] {
+        try names().filter { try self.bytes(of: $0).range(of: Data(bytes)) != nil }
+    }
+
+    private func remove() throws { try FileManager.default.removeItem(atPath: root) }
+}
