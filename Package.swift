@@ -78,7 +78,11 @@ let package = Package(
             dependencies: ["Clocks", "SQLiteStore", "Secrets", "Store"],
             swiftSettings: common
         ),
-        .testTarget(name: "ObservabilityTests", dependencies: ["Clocks", "JSON", "Observability"], swiftSettings: common),
+        .testTarget(
+            name: "ObservabilityTests",
+            dependencies: ["Clocks", "JSON", "Observability"],
+            swiftSettings: common
+        ),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
         .testTarget(
             name: "RefreshEngineTests",

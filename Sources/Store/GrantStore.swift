@@ -97,25 +97,6 @@ package struct DueEntry: Hashable, Sendable {
     }
 }
 
-/// Counts over all grants.
-package struct Census: Hashable, Sendable {
-    package var byState: [GrantState: Int]
-    package var due: Int
-    package var oldestDueAt: Timestamp?
-    /// Connected grants whose refresh token dies of itself soon.
-    package var refreshTokensEnding: Int
-    /// Connected grants that have not been refreshed for so long that Google may forget them.
-    package var idle: Int
-
-    package init(byState: [GrantState: Int], due: Int, oldestDueAt: Timestamp?, refreshTokensEnding: Int, idle: Int) {
-        self.byState = byState
-        self.due = due
-        self.oldestDueAt = oldestDueAt
-        self.refreshTokensEnding = refreshTokensEnding
-        self.idle = idle
-    }
-}
-
 /// What a worker says of itself while it lives.
 package struct WorkerReport: Hashable, Sendable {
     /// A report older than this is a dead worker's.

@@ -74,6 +74,8 @@ package actor RefreshEngine {
     }
 
     package var inFlight: Int { flights.count }
+    /// Grants of the coming window that are not due yet.
+    package var waiting: Int { heap.count }
 
     /// Takes another pace, as when the configuration is read again.
     package func change(maxRate: Double) async {

@@ -1,14 +1,11 @@
+import Observability
+
 /// What the worker was told: every setting, checked and typed, from flags, environment, file and defaults.
 struct Configuration: Equatable, Sendable {
     /// Where the metrics log is written.
     enum MetricsLog: Equatable, Sendable {
         case standardOutput
         case file(String)
-    }
-
-    /// How much the diagnostic log tells, from least to most.
-    enum LogLevel: String, CaseIterable, Sendable {
-        case error, warning, notice, info, debug
     }
 
     /// The four routes of the OAuth server, each checked by ``checkEndpoint(_:)``.

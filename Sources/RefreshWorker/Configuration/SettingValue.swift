@@ -1,3 +1,5 @@
+import Observability
+
 /// Turns the text of a setting into its value, or says in words what is wrong with it.
 enum SettingValue {
     /// Why a text is no value: the second half of a sentence that begins with the setting's name.
@@ -45,9 +47,9 @@ enum SettingValue {
         return text
     }
 
-    static func logLevel(_ text: String) throws(Refusal) -> Configuration.LogLevel {
-        guard let level = Configuration.LogLevel(rawValue: text) else {
-            let levels = Configuration.LogLevel.allCases.map(\.rawValue)
+    static func logLevel(_ text: String) throws(Refusal) -> LogLevel {
+        guard let level = LogLevel(rawValue: text) else {
+            let levels = LogLevel.allCases.map(\.rawValue)
             let hint = NearestName.of(text, among: levels).map { "; did you mean \($0)?" } ?? ""
             throw Refusal(message: "\(DisplayedText(text)) is none of \(levels.joined(separator: ", "))\(hint)")
         }
