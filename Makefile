@@ -44,6 +44,7 @@ check-docs: ## check the links of the documents
 	@scripts/check-docs
 
 release: $(BINARY) ## build the program for machines without Swift
+	@echo "release: $(BINARY) is ready"
 
 $(BINARY): $(SOURCES)
 	@scripts/ensure-toolchain
