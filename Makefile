@@ -44,6 +44,7 @@ check-docs: ## check the links of the documents
 	@scripts/check-docs
 
 release: $(BINARY) ## build the program for machines without Swift
+	@echo "release: $(BINARY) is ready"
 
 $(BINARY): $(SOURCES)
 	@scripts/ensure-toolchain
@@ -53,10 +54,10 @@ $(BINARY): $(SOURCES)
 	@touch $@
 
 install: $(BINARY) ## install the program, its units and an example configuration (PREFIX, DESTDIR)
-	@BINARY=$(BINARY) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install install
+	@BINARY=$(BINARY) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install install
 
 uninstall: ## remove what install put there; grants, keys and configuration stay
-	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install uninstall
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install uninstall
 
 clean: ## remove everything that was built
 	@rm -rf .build
