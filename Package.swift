@@ -74,6 +74,11 @@ let package = Package(
         .testTarget(name: "ObservabilityTests", dependencies: ["Clocks", "Observability"], swiftSettings: common),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
         .testTarget(
+            name: "GoogleSandboxTests",
+            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer"],
+            swiftSettings: common
+        ),
+        .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
                 "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "Scheduler", "Secrets",

@@ -101,7 +101,9 @@ extension JSON: Decodable {
     }
 
     init(from decoder: any Decoder) throws {
-        if let members = try Self.attempt({ try decoder.container(keyedBy: Name.self) }) {
+        if try decoder.singleValueContainer().decodeNil() {
+            self = .null
+        } else if let members = try Self.attempt({ try decoder.container(keyedBy: Name.self) }) {
             self = .object(
                 try members.allKeys.sorted { $0.stringValue < $1.stringValue }.map {
                     Member(name: $0.stringValue, value: try members.decode(JSON.self, forKey: $0))
@@ -113,9 +115,7 @@ extension JSON: Decodable {
             self = .array(array)
         } else {
             let value = try decoder.singleValueContainer()
-            if value.decodeNil() {
-                self = .null
-            } else if let bool = try Self.attempt({ try value.decode(Bool.self) }) {
+            if let bool = try Self.attempt({ try value.decode(Bool.self) }) {
                 self = .bool(bool)
             } else if let integer = try Self.attempt({ try value.decode(Int64.self) }) {
                 self = .integer(integer)
@@ -127,14 +127,11 @@ extension JSON: Decodable {
         }
     }
 
-    /// The value, or nil where the text holds one of another type; a broken text is an error still.
+    /// The value, or nil where the text holds one of another type; that the text is JSON at all has been seen before.
     private static func attempt<Value>(_ decode: () throws -> Value) throws -> Value? {
         do {
             return try decode()
-        } catch DecodingError.typeMismatch {
-            return nil
-        } catch DecodingError.dataCorrupted(let context) where context.underlyingError == nil {
-            // A number that does not fit the type asked for.
+        } catch is DecodingError {
             return nil
         }
     }
