@@ -85,6 +85,11 @@ let package = Package(
         ),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
         .testTarget(
+            name: "GoogleSandboxTests",
+            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer"],
+            swiftSettings: common
+        ),
+        .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
                 "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "Scheduler", "Secrets",

@@ -28,6 +28,12 @@ enum Fault: Equatable, Sendable {
         }
     }
 
+    /// Its name, or its label if it was spelled out and has none.
+    var name: String {
+        guard case .answer(let answer) = self else { return label }
+        return FixedAnswer.presets.first { $0.answer == answer }?.name ?? label
+    }
+
     /// All the names that ``init(named:)`` knows.
     static var names: [String] {
         FixedAnswer.presets.map(\.name) + ["reset", "hang", "lost_answer", "without_access_token"]

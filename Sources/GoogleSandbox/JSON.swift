@@ -101,25 +101,25 @@ extension JSON: Decodable {
     }
 
     init(from decoder: any Decoder) throws {
-        if let members = try Self.attempt({ try decoder.container(keyedBy: Name.self) }) {
+        if try decoder.singleValueContainer().decodeNil() {
+            self = .null
+        } else if let members = Self.attempt({ try decoder.container(keyedBy: Name.self) }) {
             self = .object(
                 try members.allKeys.sorted { $0.stringValue < $1.stringValue }.map {
                     Member(name: $0.stringValue, value: try members.decode(JSON.self, forKey: $0))
                 }
             )
-        } else if var values = try Self.attempt({ try decoder.unkeyedContainer() }) {
+        } else if var values = Self.attempt({ try decoder.unkeyedContainer() }) {
             var array: [JSON] = []
             while !values.isAtEnd { array.append(try values.decode(JSON.self)) }
             self = .array(array)
         } else {
             let value = try decoder.singleValueContainer()
-            if value.decodeNil() {
-                self = .null
-            } else if let bool = try Self.attempt({ try value.decode(Bool.self) }) {
+            if let bool = Self.attempt({ try value.decode(Bool.self) }) {
                 self = .bool(bool)
-            } else if let integer = try Self.attempt({ try value.decode(Int64.self) }) {
+            } else if let integer = Self.attempt({ try value.decode(Int64.self) }) {
                 self = .integer(integer)
-            } else if let number = try Self.attempt({ try value.decode(Double.self) }) {
+            } else if let number = Self.attempt({ try value.decode(Double.self) }) {
                 self = .number(number)
             } else {
                 self = .string(try value.decode(String.self))
@@ -127,14 +127,14 @@ extension JSON: Decodable {
         }
     }
 
-    /// The value, or nil where the text holds one of another type; a broken text is an error still.
-    private static func attempt<Value>(_ decode: () throws -> Value) throws -> Value? {
+    /// The value, or nil where the text holds one of another type.
+    ///
+    /// That the text is JSON at all has been seen before, so an error means nothing else; which error comes of a number that
+    /// is not whole is the decoder's own secret.
+    private static func attempt<Value>(_ decode: () throws -> Value) -> Value? {
         do {
             return try decode()
-        } catch DecodingError.typeMismatch {
-            return nil
-        } catch DecodingError.dataCorrupted(let context) where context.underlyingError == nil {
-            // A number that does not fit the type asked for.
+        } catch {
             return nil
         }
     }
