@@ -18,7 +18,9 @@ BUILD_FLAGS := --explicit-target-dependency-import-check error
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
-run: toolchain packages ## start the worker: on Google with GOOGLE_CLIENT_ID set, else on a sandbox with sample grants
+run: toolchain ## start the worker: on Google with GOOGLE_CLIENT_ID set, else on a sandbox with sample grants
+	@scripts/ensure-packages run
+	@$(SWIFT) build $(BUILD_FLAGS)
 	@scripts/run-demo
 
 build: toolchain packages ## build everything for development
