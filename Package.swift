@@ -25,30 +25,32 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CProcess"),
 
         .target(name: "Clocks", swiftSettings: atTheEdge),
+        .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Secrets"], swiftSettings: atTheEdge),
-        .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "Secrets"], swiftSettings: common),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
         .target(
             name: "SQLiteStore",
             dependencies: ["CSQLite", "Clocks", "Secrets", "Store"],
             swiftSettings: atTheEdge
         ),
-        .target(name: "Observability", dependencies: ["Clocks"], swiftSettings: atTheEdge),
+        .target(name: "Observability", dependencies: ["Clocks", "JSON"], swiftSettings: atTheEdge),
         .target(name: "HTTPServer", dependencies: ["CMicroHTTPD"], swiftSettings: atTheEdge),
         .target(
             name: "RefreshEngine",
-            dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "Observability", "Scheduler", "Secrets", "Store"],
+            dependencies: ["Clocks", "GoogleOAuth", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
             swiftSettings: common
         ),
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "SQLiteStore", "Scheduler",
-                "Secrets", "Store",
+                "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine",
+                "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
@@ -58,9 +60,14 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
 
+        .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
-        .testTarget(name: "HTTPClientTests", dependencies: ["HTTPClient", "Secrets"], swiftSettings: common),
+        .testTarget(
+            name: "HTTPClientTests",
+            dependencies: ["Clocks", "HTTPClient", "Secrets"],
+            swiftSettings: common
+        ),
         .testTarget(
             name: "GoogleOAuthTests",
             dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "Secrets"],
@@ -71,7 +78,11 @@ let package = Package(
             dependencies: ["Clocks", "SQLiteStore", "Secrets", "Store"],
             swiftSettings: common
         ),
-        .testTarget(name: "ObservabilityTests", dependencies: ["Clocks", "Observability"], swiftSettings: common),
+        .testTarget(
+            name: "ObservabilityTests",
+            dependencies: ["Clocks", "JSON", "Observability"],
+            swiftSettings: common
+        ),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
         .testTarget(
             name: "RefreshEngineTests",

@@ -15,7 +15,9 @@ final class Connection {
     private let patience: Duration
     private var statements: [String: Statement] = [:]
 
-    /// Opens an existing file. `patience` is how long a statement waits for another connection's lock.
+    /// Opens an existing file.
+    ///
+    /// `patience` is how long a statement waits for another connection's lock.
     init(path: String, patience: Duration) throws(StoreError) {
         // Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for no file: "./" makes it a path.
         let name = path.hasPrefix("/") ? path : "./" + path
@@ -88,7 +90,9 @@ final class Connection {
         try first(query) { (row: inout Row) throws(StoreError) in row.integer() } ?? 0
     }
 
-    /// Writes the log back into the database file and empties it, unless another connection is reading from it just now.
+    /// Writes the log back into the database file and empties it, unless another connection is reading from it just
+    /// now.
+    ///
     /// Answers whether it is empty (https://sqlite.org/c3ref/wal_checkpoint_v2.html).
     func emptyLog(waiting: Bool) throws(StoreError) -> Bool {
         if !waiting { setPatience(.zero) }

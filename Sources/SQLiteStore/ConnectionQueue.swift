@@ -54,8 +54,10 @@ final class ConnectionQueue: Sendable {
         }
     }
 
-    /// Takes the wiped tokens out of the log as well. The commit is durable and answered already: when a reader is in the
-    /// way, or the disk fails, the debt stands and the next commit's turn tries again.
+    /// Takes the wiped tokens out of the log as well.
+    ///
+    /// The commit is durable and answered already: when a reader is in the way, or the disk fails, the debt stands
+    /// and the next commit's turn tries again.
     private func emptyLog() {
         connection.withLock { connection in
             guard let connection, connection.owesWipe else { return }

@@ -4,8 +4,9 @@ struct Migration: Sendable {
 }
 
 extension Migration {
-    /// Every step there has been, oldest first; the schema's version is their number. A step that was ever released is
-    /// never changed: another is added.
+    /// Every step there has been, oldest first; the schema's version is their number.
+    ///
+    /// A step that was ever released is never changed: another is added.
     static let all: [Migration] = [firstSchema]
 
     /// The columns of `grants` that a scan needs come first and the sealed tokens last, so that a scan need not read them.

@@ -17,7 +17,9 @@ struct PageCopy: ~Copyable {
         _ = unsafe sqlite3_backup_finish(handle)
     }
 
-    /// Copies the next pages; answers whether there are more. A source that is locked for the moment is no failure.
+    /// Copies the next pages; answers whether there are more.
+    ///
+    /// A source that is locked for the moment is no failure.
     func step(pages: Int32) throws(StoreError) -> Bool {
         let result = unsafe sqlite3_backup_step(handle, pages)
         switch result {

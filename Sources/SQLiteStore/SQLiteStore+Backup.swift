@@ -54,7 +54,9 @@ extension SQLiteStore {
         try outcome.get()
     }
 
-    /// What SQLite finds wrong with the file; empty when it is whole. Reads the whole file.
+    /// What SQLite finds wrong with the file; empty when it is whole.
+    ///
+    /// Reads the whole file.
     package func integrityProblems() async throws -> [String] {
         try await scanner.run { connection throws(StoreError) in
             try connection.problems(by: Self.integrityCheck)

@@ -90,7 +90,8 @@ extension SQLiteStore {
                 for (state, count) in counts {
                     if let state { byState[state] = count }
                 }
-                let due = try connection.first(.countDue, bind: { $0.bind(now) }) { (row: inout Row) throws(StoreError) in
+                let due = try connection.first(.countDue, bind: { $0.bind(now) }) {
+                    (row: inout Row) throws(StoreError) in
                     (count: Int(row.integer()), oldest: row.timestamp())
                 }
                 let count = { (query: Query, limit: Timestamp) throws(StoreError) -> Int in

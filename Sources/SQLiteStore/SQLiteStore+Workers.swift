@@ -63,7 +63,8 @@ extension SQLiteStore {
         let key = "clock_reading"
         return try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                let former = try connection.first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in
+                let former = try connection.first(.readMeta, bind: { $0.bind(key) }) {
+                    (row: inout Row) throws(StoreError) in
                     row.text()
                 }
                 try connection.run(.writeMeta) { statement in
@@ -83,7 +84,10 @@ extension Connection {
             let sealingKey = KeyID(row.text())
             let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
             guard let sealingKey else {
-                throw StoreError(.corrupt, "What a worker reported is damaged in the database \(path). Restore a backup.")
+                throw StoreError(
+                    .corrupt,
+                    "What a worker reported is damaged in the database \(path). Restore a backup."
+                )
             }
             return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey)
         }

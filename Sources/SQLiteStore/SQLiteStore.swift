@@ -19,11 +19,11 @@ package final class SQLiteStore: GrantStore {
     let reader: ConnectionQueue
     let scanner: ConnectionQueue
 
-    /// Opens the database, making it (mode 0600) where there is none and bringing its schema up to date. It blocks, for up to
-    /// `patience` while another process holds the file.
+    /// Opens the database, making it (mode 0600) where there is none and bringing its schema up to date.
     ///
-    /// `bootID` names the boot that leases belong to; `nil` asks the kernel. `patience` is how long a write waits for
-    /// another process's before it fails with ``StoreError/Code/busy``.
+    /// It blocks, for up to `patience` while another process holds the file. `bootID` names the boot that leases
+    /// belong to; `nil` asks the kernel. `patience` is how long a write waits for another process's before it fails
+    /// with ``StoreError/Code/busy``.
     package init(
         path: String,
         timeSource: any TimeSource,
@@ -85,8 +85,10 @@ package final class SQLiteStore: GrantStore {
 }
 
 extension Connection {
-    /// Empties the log before closing. SQLite does the same when the last connection closes, and otherwise the next to open
-    /// the file finds the log and goes on with it: so a failure here costs nothing.
+    /// Empties the log before closing.
+    ///
+    /// SQLite does the same when the last connection closes, and otherwise the next to open the file finds the log
+    /// and goes on with it: so a failure here costs nothing.
     fileprivate func settle() {
         do {
             owesWipe = try !emptyLog(waiting: true)

@@ -145,7 +145,8 @@ final class SQLiteTransaction: StoreTransaction {
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {
         try perform { () throws(StoreError) in
-            try connection.first(Self.selectHealth, bind: { $0.bind(clientID) }) { (row: inout Row) throws(StoreError) in
+            try connection.first(Self.selectHealth, bind: { $0.bind(clientID) }) {
+                (row: inout Row) throws(StoreError) in
                 row.optionalBlob() ?? []
             }
         }

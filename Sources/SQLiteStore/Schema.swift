@@ -37,8 +37,9 @@ struct Schema {
         return version
     }
 
-    /// Runs the steps that the file lacks, each in a transaction together with its number. Processes that open a new file at
-    /// once take turns: each looks again when its turn has come.
+    /// Runs the steps that the file lacks, each in a transaction together with its number.
+    ///
+    /// Processes that open a new file at once take turns: each looks again when its turn has come.
     func migrate(_ connection: Connection) throws(StoreError) {
         while try version(of: connection) < migrations.count {
             try connection.write { () throws(StoreError) in

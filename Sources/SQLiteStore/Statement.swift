@@ -25,7 +25,9 @@ final class Statement {
         _ = unsafe sqlite3_finalize(handle)
     }
 
-    /// Binds the next parameter. A failure to bind, which only lack of memory can cause, is thrown by the next step.
+    /// Binds the next parameter.
+    ///
+    /// A failure to bind, which only lack of memory can cause, is thrown by the next step.
     func bind(_ value: Int64?) {
         parameters += 1
         guard let value else { return bindNull() }

@@ -56,7 +56,7 @@ extension Grant {
             accessToken = handover.accessToken
         } else {
             owner.merge(handover.owner)
-            accessToken = AccessToken.later(of: accessToken, handover.accessToken)
+            accessToken = AccessToken.later(of: accessToken, handover.accessToken, at: now)
         }
         if switchesAccount || bringsOtherRefreshToken {
             generation += 1
@@ -75,10 +75,16 @@ extension Grant {
     }
 
     /// A refresh succeeded.
-    package mutating func refreshed(_ tokens: RefreshedTokens, dueAt: Timestamp?, at now: Timestamp) -> [GrantEvent] {
+    ///
+    /// - Parameter due: when it is due again, by the tokens that are stored then.
+    package mutating func refreshed(
+        _ tokens: RefreshedTokens,
+        at now: Timestamp,
+        due: (Grant) -> Timestamp
+    ) -> [GrantEvent] {
         let former = state
         var events = rotate(to: tokens.rotated, at: now)
-        accessToken = AccessToken.later(of: accessToken, tokens.accessToken)
+        accessToken = AccessToken.later(of: accessToken, tokens.accessToken, at: now)
         if let scope = tokens.scope, Set(scope.split(separator: " ")) != Set(self.scope.split(separator: " ")) {
             self.scope = scope
             events.append(GrantEvent(of: self, kind: .scopeChanged, from: state, at: now))
@@ -89,7 +95,7 @@ extension Grant {
         lastAttemptAt = now
         endFailures()
         enter(.active, reason: .none, at: now)
-        self.dueAt = dueAt
+        dueAt = due(self)
         if former != state { events.append(GrantEvent(of: self, kind: .state, from: former, at: now)) }
         return events
     }
@@ -134,12 +140,16 @@ extension Grant {
         end(as: .reauthRequired, reason: reason, at: now)
     }
 
-    /// Google said that the grant is dead. The tokens stay, sealed: the answer may turn out to be one of a wave.
+    /// Google said that the grant is dead.
+    ///
+    /// The tokens stay, sealed: the answer may turn out to be one of a wave.
     package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         end(as: .disconnected, reason: reason, at: now)
     }
 
-    /// The user asked to end the grant. With `revokes` its tokens are kept until Google has been told, else wiped at once.
+    /// The user asked to end the grant.
+    ///
+    /// With `revokes` its tokens are kept until Google has been told, else wiped at once.
     package mutating func disconnectByRequest(revokes: Bool, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .disconnected, reason: .userRequest, at: now)
         if revokes, refreshToken != nil || accessToken != nil {
@@ -227,11 +237,12 @@ extension Grant {
 }
 
 extension Grant.AccessToken {
-    /// The one that lives longer.
-    static func later(of first: Self?, _ second: Self?) -> Self? {
-        guard let first else { return second }
-        guard let second else { return first }
-        return first.expiresAt > second.expiresAt ? first : second
+    /// The one that lives longer; but a stored one from the future was stored by a clock that was ahead, so that its
+    /// expiry means nothing.
+    static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {
+        guard let stored, stored.obtainedAt <= now else { return new ?? stored }
+        guard let new else { return stored }
+        return stored.expiresAt > new.expiresAt ? stored : new
     }
 }
 

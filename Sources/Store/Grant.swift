@@ -64,7 +64,9 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var reason: GrantReason
     /// Since when the grant is in its state.
     package internal(set) var since: Timestamp
-    /// The fence: the version of the stored refresh token. An answer is written only where the version it read still stands.
+    /// The fence: the version of the stored refresh token.
+    ///
+    /// An answer is written only where the version it read still stands.
     package internal(set) var generation: Int64
 
     package internal(set) var refreshToken: RefreshToken?

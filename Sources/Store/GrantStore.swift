@@ -38,7 +38,8 @@ package protocol GrantStore: Sendable {
     func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent]
 
     /// How many grants there are in each state, how many are due, and which end soon.
-    func census(at now: Timestamp, refreshTokensEndingBefore end: Timestamp, idleSince: Timestamp) async throws -> Census
+    func census(at now: Timestamp, refreshTokensEndingBefore end: Timestamp, idleSince: Timestamp) async throws
+        -> Census
 
     /// Which keys the stored tokens are sealed with, and how many tokens each.
     func keysInUse() async throws -> [KeyID: Int]
@@ -93,25 +94,6 @@ package struct DueEntry: Hashable, Sendable {
         self.dueAt = dueAt
         self.id = id
         self.clientID = clientID
-    }
-}
-
-/// Counts over all grants.
-package struct Census: Hashable, Sendable {
-    package var byState: [GrantState: Int]
-    package var due: Int
-    package var oldestDueAt: Timestamp?
-    /// Connected grants whose refresh token dies of itself soon.
-    package var refreshTokensEnding: Int
-    /// Connected grants that have not been refreshed for so long that Google may forget them.
-    package var idle: Int
-
-    package init(byState: [GrantState: Int], due: Int, oldestDueAt: Timestamp?, refreshTokensEnding: Int, idle: Int) {
-        self.byState = byState
-        self.due = due
-        self.oldestDueAt = oldestDueAt
-        self.refreshTokensEnding = refreshTokensEnding
-        self.idle = idle
     }
 }
 

@@ -136,7 +136,9 @@ package final class InMemoryStore: GrantStore {
                 byState: Dictionary(grouping: grants, by: \.state).mapValues(\.count),
                 due: due.count,
                 oldestDueAt: due.min(),
-                refreshTokensEnding: connected.count { grant in (grant.refreshToken?.expiresAt).map { $0 < end } ?? false },
+                refreshTokensEnding: connected.count { grant in
+                    (grant.refreshToken?.expiresAt).map { $0 < end } ?? false
+                },
                 idle: connected.count { grant in
                     grant.refreshToken != nil && (grant.lastSuccessAt ?? grant.createdAt) < idleSince
                 }

@@ -1,0 +1,69 @@
+# Everything there is to do here: make help
+
+SWIFT ?= swift
+PREFIX ?= /usr/local
+DESTDIR ?=
+export SWIFT
+
+# The build for other machines has a folder of its own: its Swift runtime is linked in, so its objects differ.
+RELEASE_FOLDER := .build/static
+BINARY := $(RELEASE_FOLDER)/release/refresh-worker
+SOURCES := $(shell find Sources -type f) Package.swift
+# An import of a target that Package.swift does not declare is an error.
+BUILD_FLAGS := --explicit-target-dependency-import-check error
+
+.DEFAULT_GOAL := help
+.PHONY: run build test check format lint check-units check-docs release install uninstall clean help toolchain packages
+
+help: ## say what there is
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+run: toolchain packages ## start the worker: on Google with GOOGLE_CLIENT_ID set, else on a sandbox with sample grants
+	@scripts/run-demo
+
+build: toolchain packages ## build everything for development
+	@$(SWIFT) build $(BUILD_FLAGS)
+
+test: build ## build and run all tests
+	@$(SWIFT) test --parallel $(BUILD_FLAGS)
+
+check: toolchain ## everything that a change must pass
+	@scripts/ensure-packages check
+	@$(MAKE) --no-print-directory lint test release check-units check-docs
+
+format: toolchain ## lay the Swift code out
+	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests
+
+lint: toolchain ## check the layout of the code and the scripts
+	@scripts/lint
+
+check-units: ## check the systemd units
+	@scripts/check-units
+
+check-docs: ## check the links of the documents
+	@scripts/check-docs
+
+release: $(BINARY) ## build the program for machines without Swift
+	@echo "release: $(BINARY) is ready"
+
+$(BINARY): $(SOURCES)
+	@scripts/ensure-toolchain
+	@scripts/ensure-packages build
+	@$(SWIFT) build --configuration release --static-swift-stdlib --product refresh-worker \
+		--scratch-path $(RELEASE_FOLDER) $(BUILD_FLAGS)
+	@touch $@
+
+install: $(BINARY) ## install the program, its units and an example configuration (PREFIX, DESTDIR)
+	@BINARY=$(BINARY) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install install
+
+uninstall: ## remove what install put there; grants, keys and configuration stay
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install uninstall
+
+clean: ## remove everything that was built
+	@rm -rf .build
+
+toolchain:
+	@scripts/ensure-toolchain
+
+packages:
+	@scripts/ensure-packages build

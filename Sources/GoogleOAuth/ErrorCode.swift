@@ -1,0 +1,41 @@
+/// The error codes that the token endpoint is known to answer, and what each is about.
+///
+/// Sources: https://developers.google.com/identity/protocols/oauth2/native-app, RFC 6749 section 5.2, and the codes that
+/// Chromium's and Google's own libraries tell apart.
+enum ErrorCode {
+    /// Codes of a 400, 401 or 403 and the verdict of each; `nil` for a code that nobody has described.
+    static func verdict(on code: String, subtype: String?) -> RefreshVerdict? {
+        switch code {
+        case "invalid_grant":
+            // A Workspace session has ended: the refresh token itself is alive (https://support.google.com/a/answer/9368756).
+            if let subtype, ["invalid_rapt", "rapt_required"].contains(subtype) {
+                return .signInRequired(code: subtype)
+            }
+            return .invalidGrant
+        case "invalid_dpop_proof", "use_dpop_nonce":
+            return .signInRequired(code: code)
+        case _ where code.hasPrefix("emm_"):
+            // The phone must prove that it is managed; a server cannot. What follows a colon is a link for the phone.
+            return .signInRequired(code: String(code.prefix(while: { $0 != ":" })))
+        case "admin_policy_enforced", "policy_enforced", "org_internal", "access_not_configured", "access_denied",
+            "invalid_account":
+            return .blocked(code: code)
+        case "invalid_client", "deleted_client", "disabled_client", "invalid_scope", "restricted_client",
+            "unsupported_grant_type":
+            return .clientFault(code: code)
+        case "unauthorized_client", "invalid_request":
+            return .clientOrForeignToken(code: code)
+        case "rate_limit_exceeded":
+            return .throttled(code: code)
+        case "internal_failure", "server_error", "temporarily_unavailable":
+            return .endpointFault(code: code)
+        default:
+            return nil
+        }
+    }
+
+    /// Old answers put a code and a text into one field: `internal_failure: Backend Error`.
+    static func bare(_ error: String) -> String {
+        error.hasPrefix("emm_") ? error : String(error.prefix(while: { $0 != ":" }))
+    }
+}

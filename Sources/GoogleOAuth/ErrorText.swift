@@ -1,0 +1,27 @@
+internal import JSON
+internal import Secrets
+
+/// The wording of an error for logs.
+enum ErrorText {
+    static let longest = 256
+
+    /// `error` and `error_description` of the answer, capped; withheld where it repeats the token that was sent.
+    static func excerpt(of body: JSONValue?, without sent: Secret) -> String? {
+        guard let error = body?["error"]?.string else { return nil }
+        var text = error
+        if let description = body?["error_description"]?.string { text += ": " + description }
+        guard !contains(text, sent) else { return "(an answer that repeats the token)" }
+        return String(decoding: text.utf8.prefix(longest), as: UTF8.self)
+    }
+
+    /// Looks for any 16 characters of the token, so that half of it does not slip through either.
+    private static func contains(_ text: String, _ sent: Secret) -> Bool {
+        let token = Array(sent.reveal().utf8)
+        let width = min(16, token.count)
+        guard width > 0 else { return false }
+        let haystack = Array(text.utf8)
+        guard haystack.count >= width else { return false }
+        let pieces = Set((0...(token.count - width)).map { ArraySlice(token[$0..<$0 + width]) })
+        return (0...(haystack.count - width)).contains { pieces.contains(haystack[$0..<$0 + width]) }
+    }
+}

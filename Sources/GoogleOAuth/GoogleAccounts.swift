@@ -1,0 +1,92 @@
+package import HTTPClient
+private import JSON
+package import Secrets
+
+/// Google's token endpoint, as the engine sees it: a refresh token goes in, an answer with its meaning comes out.
+package protocol TokenEndpoint: Sendable {
+    /// Asks for a fresh access token. `mayStillSend` is called immediately before the request leaves; when it says no,
+    /// nothing is sent.
+    func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer
+
+    /// Asks to revoke a grant by one of its tokens; `nil` when that is done, or was done before, else why not.
+    func revoke(_ token: Secret) async -> LookupFailure?
+}
+
+/// Google's endpoints over HTTP.
+package struct GoogleAccounts: TokenEndpoint {
+    private let http: HTTPClient
+    private let endpoints: Endpoints
+
+    package init(http: HTTPClient, endpoints: Endpoints) {
+        self.http = http
+        self.endpoints = endpoints
+    }
+
+    package func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer {
+        let request = RefreshRequest.make(token: token, client: client, endpoint: endpoints.token)
+        do throws(HTTPFailure) {
+            return RefreshAnswer.reading(try await http.send(request, beforeSend: mayStillSend), sent: token)
+        } catch {
+            return RefreshAnswer.reading(error)
+        }
+    }
+
+    package func revoke(_ token: Secret) async -> LookupFailure? {
+        do throws(HTTPFailure) {
+            let response = try await http.send(HTTPRequest("token", token, to: endpoints.revocation))
+            let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
+            switch (response.status, error) {
+            case (200, _), (400, "invalid_token"): return nil
+            default: return .unavailable(code: "http_\(response.status)")
+            }
+        } catch {
+            return .unavailable(code: error.shortCode)
+        }
+    }
+
+    /// Asks whom an access token belongs to.
+    package func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+        let request = HTTPRequest(
+            method: .get,
+            url: endpoints.userinfo.url,
+            headers: [("Authorization", "Bearer \(accessToken.reveal())"), ("Accept", "application/json")]
+        )
+        guard let info = UserInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
+        return info
+    }
+
+    /// Asks whom an access token was issued to.
+    ///
+    /// The token goes in the body, which no proxy logs.
+    package func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
+        let request = HTTPRequest("access_token", accessToken, to: endpoints.tokeninfo)
+        guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
+        return info
+    }
+
+    private func lookUp(_ request: HTTPRequest) async throws(LookupFailure) -> JSONValue {
+        let response: HTTPResponse
+        do throws(HTTPFailure) {
+            response = try await http.send(request)
+        } catch {
+            throw .unavailable(code: error.shortCode)
+        }
+        switch response.status {
+        case 200:
+            guard let body = JSONValue.object(in: response.body.reveal()) else { throw .unavailable(code: "not_json") }
+            return body
+        case 400, 401:
+            throw .refused
+        default:
+            throw .unavailable(code: "http_\(response.status)")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+private import Clocks
+package import HTTPClient
+private import JSON
+package import Secrets
+
+/// The reading of an answer: its shape and code decide, not its status alone.
+extension RefreshAnswer {
+    /// Reads the token endpoint's answer to a refresh with `sent`.
+    package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
+        let body = JSONValue.object(in: response.body.reveal())
+        return RefreshAnswer(
+            verdict: verdict(status: response.status, body: body),
+            status: response.status,
+            retryAfter: RetryAfter.read(response.header("retry-after")),
+            text: ErrorText.excerpt(of: body, without: sent)
+        )
+    }
+
+    /// The meaning of a request that got no answer.
+    package static func reading(_ failure: HTTPFailure) -> RefreshAnswer {
+        switch failure.kind {
+        case .withheld, .cancelled, .shutDown: RefreshAnswer(verdict: .notSent(code: failure.shortCode))
+        default: RefreshAnswer(verdict: .noAnswer(code: failure.shortCode), text: failure.description)
+        }
+    }
+
+    private static func verdict(status: Int, body: JSONValue?) -> RefreshVerdict {
+        let error = body?["error"]?.string.map(ErrorCode.bare)
+        switch status {
+        case 200:
+            return success(body)
+        case 429:
+            return .throttled(code: "http_429")
+        case 400, 401, 403:
+            if let error, let verdict = ErrorCode.verdict(on: error, subtype: body?["error_subtype"]?.string) {
+                return verdict
+            }
+            if status == 403 { return .throttled(code: "http_403") }
+            guard let error else {
+                return body == nil ? .endpointFault(code: "http_\(status)") : .unknown(code: "http_\(status)")
+            }
+            return .unknown(code: error)
+        case 300..<400, 408, 500..<600:
+            return .endpointFault(code: "http_\(status)")
+        default:
+            return .unknown(code: "http_\(status)")
+        }
+    }
+
+    private static func success(_ body: JSONValue?) -> RefreshVerdict {
+        guard let body else { return .notJSON }
+        let rotated = Token.optional(body["refresh_token"])
+        guard let tokens = TokenAnswer(body, rotated: rotated.value) else {
+            return .flawed(code: "flawed_answer", rotated: rotated.value)
+        }
+        guard rotated.isWellFormed, body["error"] == nil else {
+            return .flawed(code: "flawed_answer", rotated: rotated.value)
+        }
+        return .granted(tokens)
+    }
+}
+
+extension TokenAnswer {
+    /// The lifetime of an answer that names none: what Google's access tokens have.
+    private static let usualLifetime: Int64 = 3600
+    /// No server gives a token for longer than this; a greater number is a fault.
+    private static let greatestLifetime: Int64 = 400 * 86_400
+    /// Time-based access at Google ends within a year; ten leave room for others.
+    private static let greatestRefreshLifetime: Int64 = 3_660 * 86_400
+
+    fileprivate init?(_ body: JSONValue, rotated: Secret?) {
+        guard let accessToken = Token.required(body["access_token"]),
+            let lifetime = Self.seconds(body["expires_in"], upTo: Self.greatestLifetime, absent: Self.usualLifetime),
+            let type = Self.text(body["token_type"], absent: "Bearer"), type.lowercased() == "bearer",
+            let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= 16_384
+        else { return nil }
+        var refreshLifetime: Int64?
+        if let told = body["refresh_token_expires_in"], told != .null {
+            guard let seconds = Self.seconds(told, upTo: Self.greatestRefreshLifetime, absent: nil) else { return nil }
+            refreshLifetime = seconds
+        }
+        self.init(
+            accessToken: accessToken,
+            lifetime: .seconds(lifetime),
+            type: "Bearer",
+            scope: scope.isEmpty ? nil : scope,
+            rotated: rotated,
+            refreshTokenLifetime: refreshLifetime.map { .seconds($0) }
+        )
+    }
+
+    private static func seconds(_ value: JSONValue?, upTo greatest: Int64, absent: Int64?) -> Int64? {
+        guard let value, value != .null else { return absent }
+        guard let seconds = value.integer, (1...greatest).contains(seconds) else { return nil }
+        return seconds
+    }
+
+    private static func text(_ value: JSONValue?, absent: String) -> String? {
+        guard let value, value != .null else { return absent }
+        return value.string
+    }
+}
+
+extension HTTPFailure {
+    /// The kind of failure as a code of lower-case words: `receive_failed`.
+    var shortCode: String {
+        kind.rawValue.reduce(into: "") { code, letter in
+            if letter.isUppercase { code += "_" }
+            code += letter.lowercased()
+        }
+    }
+}

@@ -1,0 +1,126 @@
+/// A URL that the worker may call: https, or http to this machine itself.
+///
+/// The grammar is narrower than the URL standard's on purpose. Whatever two parsers might read differently (user info,
+/// backslashes, percent signs or non-ASCII letters in a host, shortened IPv4 addresses over http) is refused, so that
+/// the host checked here is the host that libcurl calls.
+package struct Endpoint: Hashable, Sendable {
+    package enum Scheme: String, Sendable {
+        case http
+        case https
+    }
+
+    /// The URL as given, query included.
+    package let url: String
+    package let scheme: Scheme
+    /// In lower case; an IPv6 address without its brackets.
+    package let host: String
+    package let port: Int?
+    package let path: String
+
+    package init(_ string: String) throws(EndpointError) {
+        guard string.utf8.count <= 8192 else { throw .tooLong }
+        guard string.utf8.allSatisfy(Self.isURLByte) else { throw .badCharacter }
+        guard let separator = string.firstRange(of: "://") else { throw .noScheme }
+        guard let scheme = Scheme(rawValue: string[..<separator.lowerBound].lowercased()) else { throw .notHTTPS }
+        guard !string.contains("#") else { throw .fragment }
+
+        let rest = string[separator.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        guard !authority.contains("@") else { throw .userInfo }
+        let (host, port) = try Self.split(authority: authority)
+        guard scheme == .https || Self.isLoopback(host) else { throw .notHTTPS }
+
+        let path = rest[authority.endIndex...].prefix { $0 != "?" }
+        url = string
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.path = path.isEmpty ? "/" : String(path)
+    }
+
+    /// Whether the host is this machine, by an address or name that cannot mean another one.
+    package var isLoopback: Bool { Self.isLoopback(host) }
+
+    private static func split(authority: Substring) throws(EndpointError) -> (host: String, port: Int?) {
+        let host: Substring
+        let afterHost: Substring
+        if authority.first == "[" {
+            guard let end = authority.firstIndex(of: "]") else { throw .badHost }
+            host = authority[authority.index(after: authority.startIndex)..<end]
+            afterHost = authority[authority.index(after: end)...]
+            guard host.contains(":"), host.utf8.allSatisfy(isIPv6Byte) else { throw .badHost }
+        } else {
+            host = authority.prefix { $0 != ":" }
+            afterHost = authority[host.endIndex...]
+            guard host.utf8.allSatisfy(isHostByte), host.first != ".", host.first != "-" else { throw .badHost }
+        }
+        guard !host.isEmpty, host.utf8.count <= 253 else { throw .badHost }
+        guard !afterHost.isEmpty else { return (host.lowercased(), nil) }
+
+        let digits = afterHost.dropFirst()
+        guard afterHost.first == ":", (1...5).contains(digits.count), digits.allSatisfy({ $0.isWholeNumber }),
+            let port = Int(digits), (1...65535).contains(port)
+        else { throw .badPort }
+        return (host.lowercased(), port)
+    }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        guard host != "localhost", host != "::1" else { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap { UInt8($0) }
+        // A leading zero would make some parsers read the part as octal.
+        return numbers.count == 4 && numbers.map(String.init) == parts.map(String.init) && numbers.first == 127
+    }
+
+    private static func isURLByte(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7F && !"\\\"<>^`{|}".utf8.contains(byte)
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        isIPv6Byte(byte) && byte != UInt8(ascii: ":") || (UInt8(ascii: "g")...UInt8(ascii: "z")).contains(byte | 0x20)
+            || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    }
+
+    private static func isIPv6Byte(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20)
+            || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
+    }
+}
+
+extension Endpoint: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Without the query, which may hold a token.
+    package var description: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return "\(scheme.rawValue)://\(name)\(port.map { ":\($0)" } ?? "")\(path)"
+    }
+
+    package var debugDescription: String { description }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// Why a URL is no ``Endpoint``; it never repeats the URL, which may hold a secret.
+package enum EndpointError: Error, Hashable, Sendable, CustomStringConvertible {
+    case tooLong
+    case badCharacter
+    case noScheme
+    case notHTTPS
+    case userInfo
+    case fragment
+    case badHost
+    case badPort
+
+    package var description: String {
+        switch self {
+        case .tooLong: "the URL is longer than 8192 bytes"
+        case .badCharacter: "the URL has a blank or another character that must be percent-encoded"
+        case .noScheme: "the URL does not begin with https://"
+        case .notHTTPS: "the URL is not https (http is for localhost, 127.0.0.0/8 and [::1] only)"
+        case .userInfo: "the URL has a user name or password in it"
+        case .fragment: "the URL has a fragment (#)"
+        case .badHost: "the URL has no host, or one with characters that no host name has"
+        case .badPort: "the URL's port is not a number from 1 to 65535"
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/// Encodes name and value pairs as `application/x-www-form-urlencoded`.
+///
+/// Values are taken as bytes and written straight into memory that is wiped, so that a secret need not become a string.
+/// The encoding is the URL standard's serializer (https://url.spec.whatwg.org/#urlencoded-serializing).
+package struct FormBody: ~Copyable {
+    package static let contentType = "application/x-www-form-urlencoded"
+
+    private var encoded = WipedBytes(capacity: 512)
+
+    package init() {}
+
+    package mutating func append(_ name: String, _ value: String) {
+        append(name, unsafe value.utf8Span.span.bytes)
+    }
+
+    package mutating func append(_ name: String, _ value: RawSpan) {
+        if encoded.count > 0 { encoded.append(UInt8(ascii: "&")) }
+        percentEncode(unsafe name.utf8Span.span.bytes)
+        encoded.append(UInt8(ascii: "="))
+        percentEncode(value)
+    }
+
+    /// The body of all pairs appended so far.
+    package consuming func finish() -> HTTPBody {
+        HTTPBody(encoded)
+    }
+
+    private mutating func percentEncode(_ bytes: RawSpan) {
+        for offset in bytes.byteOffsets {
+            let byte = unsafe bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"):
+                encoded.append(byte)
+            case UInt8(ascii: " "):
+                encoded.append(UInt8(ascii: "+"))
+            default:
+                encoded.append(UInt8(ascii: "%"))
+                encoded.append(Self.hexadecimalDigit(byte >> 4))
+                encoded.append(Self.hexadecimalDigit(byte & 15))
+            }
+        }
+    }
+
+    private static func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    }
+}

@@ -1,0 +1,59 @@
+/// Why a request has no answer.
+///
+/// A status that the caller dislikes is no failure: it comes as an ``HTTPResponse``. No text here holds a secret: the
+/// words are libcurl's, which names hosts and ports and neither queries, headers nor bodies.
+package struct HTTPFailure: Error, Hashable, Sendable {
+    package enum Kind: String, Hashable, Sendable {
+        /// The URL is no ``Endpoint``.
+        case invalidURL
+        /// A header's name or value holds a character that cannot be sent.
+        case invalidHeader
+        /// The host's name, or the proxy's, has no address.
+        case resolve
+        case connect
+        /// No TLS connection, for another reason than the certificate.
+        case tls
+        /// The server's certificate is not trusted or not for this host.
+        case certificate
+        case timeout
+        /// The connection broke while the request was being sent.
+        case sendFailed
+        /// The connection broke, or what came was no HTTP, before the answer was complete.
+        case receiveFailed
+        case bodyTooLarge
+        case headersTooLarge
+        /// The Swift task was cancelled.
+        case cancelled
+        /// The client was shut down.
+        case shutDown
+        /// The caller's `beforeSend` said no; nothing was sent.
+        case withheld
+        case other
+    }
+
+    package let kind: Kind
+    /// Whether the request may have reached the server, so that a token in it may be spent although no answer came.
+    ///
+    /// False means that not one byte of the request left.
+    package let outcomeUnknown: Bool
+    /// libcurl's code (https://curl.se/libcurl/c/libcurl-errors.html), where libcurl is what failed.
+    package let code: Int?
+    package let message: String
+    /// From `send` to the failure.
+    package let elapsed: Duration
+
+    init(kind: Kind, outcomeUnknown: Bool = false, code: Int? = nil, message: String, elapsed: Duration = .zero) {
+        self.kind = kind
+        self.outcomeUnknown = outcomeUnknown
+        self.code = code
+        self.message = message
+        self.elapsed = elapsed
+    }
+}
+
+extension HTTPFailure: CustomStringConvertible {
+    package var description: String {
+        let number = code.map { " (curl \($0))" } ?? ""
+        return "\(kind.rawValue): \(message)\(number)\(outcomeUnknown ? ", the request may have arrived" : "")"
+    }
+}

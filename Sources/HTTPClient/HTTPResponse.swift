@@ -1,0 +1,56 @@
+/// A complete answer, whatever its status.
+package struct HTTPResponse: Sendable {
+    package enum Version: Sendable {
+        case http1
+        case http2
+        case other
+    }
+
+    package let status: Int
+    package let body: HTTPBody
+    package let httpVersion: Version
+    /// Whether a connection was opened for this request.
+    package let newConnection: Bool
+    /// From `send` to the answer's last byte.
+    package let elapsed: Duration
+
+    /// The header lines as they came.
+    let head: HTTPBody
+
+    /// The first value of a header, whose name may be written in any case, without the blanks around it.
+    package func header(_ name: String) -> String? {
+        head.withBytes { span in
+            unsafe span.withUnsafeBytes { bytes in unsafe Self.find(Array(name.utf8), in: bytes) }
+        }
+    }
+
+    private static func find(_ name: [UInt8], in head: UnsafeRawBufferPointer) -> String? {
+        let lines = unsafe head.split(separator: UInt8(ascii: "\n"))
+        let found = unsafe lines.first { line in
+            let lineName = unsafe line.prefix { $0 != UInt8(ascii: ":") }
+            return unsafe lineName.count < line.count
+                && lineName.elementsEqual(name, by: { lowercase($0) == lowercase($1) })
+        }
+        guard let line = unsafe found else { return nil }
+        var value = unsafe line.dropFirst(name.count + 1)
+        while let first = unsafe value.first, isBlank(first) { unsafe value.removeFirst() }
+        while let last = unsafe value.last, isBlank(last) { unsafe value.removeLast() }
+        return unsafe String(decoding: value, as: UTF8.self)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "\r")
+    }
+
+    private static func lowercase(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+    }
+}
+
+extension HTTPResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "\(status), \(body.count) bytes" }
+
+    package var debugDescription: String { description }
+
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

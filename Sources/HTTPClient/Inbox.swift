@@ -1,0 +1,74 @@
+private import Synchronization
+
+/// What callers ask of the owner thread, in the order of their asking.
+final class Inbox: Sendable {
+    enum Order: Sendable {
+        case submit(Ticket)
+        case cancel(UInt64)
+    }
+
+    fileprivate struct State {
+        var orders: [Order] = []
+        var isClosed = false
+        var multi: MultiHandle?
+        var lastID: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+
+    init(waking multi: MultiHandle) {
+        state = Mutex(State(multi: multi))
+    }
+
+    func makeID() -> UInt64 {
+        state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+    }
+
+    /// Hands a request over, unless the client is shut down.
+    func submit(_ ticket: Ticket) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed else { return false }
+            state.post(.submit(ticket))
+            return true
+        }
+    }
+
+    func cancel(_ id: UInt64) {
+        state.withLock { state in
+            guard !state.isClosed else { return }
+            state.post(.cancel(id))
+        }
+    }
+
+    /// Asks the owner thread to end.
+    func close() {
+        state.withLock { state in
+            state.isClosed = true
+            state.multi?.wakeUp()
+        }
+    }
+
+    /// Empties the inbox, for the owner thread.
+    func take() -> (orders: [Order], isClosed: Bool) {
+        state.withLock { state in
+            defer { state.orders.removeAll(keepingCapacity: state.orders.count <= 1024) }
+            return (state.orders, state.isClosed)
+        }
+    }
+
+    /// Lets go of libcurl's handle, when the owner thread ends.
+    func letGo() {
+        state.withLock { $0.multi = nil }
+    }
+}
+
+extension Inbox.State {
+    /// Wakes the owner thread for the first order only: it empties the inbox after each wake.
+    fileprivate mutating func post(_ order: Inbox.Order) {
+        if orders.isEmpty { multi?.wakeUp() }
+        orders.append(order)
+    }
+}

@@ -1,0 +1,77 @@
+private import CCurl
+
+/// libcurl's multi handle: the transfers in flight and the connections they share.
+///
+/// `@unchecked Sendable` holds because other threads call only ``wakeUp()``, which libcurl allows from any thread
+/// (https://curl.se/libcurl/c/curl_multi_wakeup.html), and everything else is called by the owner thread alone. The
+/// handle is freed when neither can call any more.
+@safe
+final class MultiHandle: @unchecked Sendable {
+    private let multi: UnsafeMutableRawPointer
+
+    init(maximumConnections: Int) throws(HTTPFailure) {
+        guard Self.globalResult == CURLE_OK, let multi = unsafe curl_multi_init() else {
+            throw HTTPFailure(kind: .other, message: "libcurl cannot be started")
+        }
+        unsafe self.multi = unsafe multi
+        try set(CURLMOPT_MAX_HOST_CONNECTIONS, maximumConnections)
+        // Idle connections kept over all hosts: the worker calls a few, each with connections of its own.
+        try set(CURLMOPT_MAXCONNECTS, maximumConnections * 4)
+        try set(CURLMOPT_MAX_CONCURRENT_STREAMS, 100)
+    }
+
+    deinit {
+        let result = unsafe curl_multi_cleanup(multi)
+        assert(result == CURLM_OK, "a transfer was left in the multi handle")
+    }
+
+    func wakeUp() {
+        let result = unsafe curl_multi_wakeup(multi)
+        assert(result == CURLM_OK, "curl_multi_wakeup failed")
+    }
+
+    func add(_ transfer: Transfer) throws(HTTPFailure) {
+        try check(unsafe curl_multi_add_handle(multi, transfer.easy))
+    }
+
+    /// Takes a transfer out, which ends it where it has not ended by itself.
+    func remove(_ transfer: Transfer) {
+        let result = unsafe curl_multi_remove_handle(multi, transfer.easy)
+        assert(result == CURLM_OK, "a transfer was removed that is not in the multi handle")
+    }
+
+    /// Reads, writes and counts time for every transfer, without waiting.
+    func perform() throws(HTTPFailure) {
+        var running: Int32 = 0
+        try check(unsafe curl_multi_perform(multi, &running))
+    }
+
+    /// Waits for a socket, a timer of libcurl's, ``wakeUp()`` or the limit.
+    func wait(milliseconds limit: Int32) throws(HTTPFailure) {
+        try check(unsafe curl_multi_poll(multi, nil, 0, limit, nil))
+    }
+
+    /// The next transfer that has ended, with the code it ended with.
+    func nextEnded() -> (transfer: Transfer, code: UInt32)? {
+        var left: Int32 = 0
+        while let message = unsafe curl_multi_info_read(multi, &left) {
+            guard unsafe message.pointee.msg == CURLMSG_DONE, let easy = unsafe message.pointee.easy_handle,
+                let transfer = unsafe Transfer.of(easy: easy)
+            else { continue }
+            return (transfer, unsafe message.pointee.data.result.rawValue)
+        }
+        return nil
+    }
+
+    /// libcurl must be started once in a process, before any other call.
+    private static let globalResult = ccurl_global_init()
+
+    private func set(_ option: CURLMoption, _ value: Int) throws(HTTPFailure) {
+        try check(unsafe ccurl_multi_set_long(multi, option, value))
+    }
+
+    private func check(_ result: CURLMcode) throws(HTTPFailure) {
+        guard result != CURLM_OK else { return }
+        throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_multi_strerror(result)))
+    }
+}

@@ -1,0 +1,84 @@
+private import Glibc
+private import Synchronization
+
+/// A named system thread that runs one closure to its end.
+final class OwnerThread: Sendable {
+    private let handle: pthread_t
+    private let joined = Mutex(false)
+
+    /// Starts the thread; throws the `errno` value that `pthread_create` answered with.
+    init(name: String, run: @escaping @Sendable () -> Void) throws(SystemFailure) {
+        let start = unsafe Unmanaged.passRetained(Start(name: name, run: run))
+        var handle = pthread_t()
+        let result = unsafe pthread_create(
+            &handle,
+            nil,
+            { context in
+                guard let context = unsafe context else { return nil }
+                unsafe Unmanaged<Start>.fromOpaque(context).takeRetainedValue().begin()
+                return nil
+            },
+            unsafe start.toOpaque()
+        )
+        guard result == 0 else {
+            unsafe start.release()
+            throw SystemFailure(number: result)
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        let wasJoined = joined.withLock { $0 }
+        // Only a thread that let go of its own last holder was not joined: it cannot wait for itself.
+        if !wasJoined { pthread_detach(handle) }
+    }
+
+    /// Waits until the closure has returned; returns at once on the thread itself.
+    func join() {
+        guard pthread_equal(pthread_self(), handle) == 0 else { return }
+        joined.withLock { joined in
+            guard !joined else { return }
+            let result = pthread_join(handle, nil)
+            precondition(result == 0, "pthread_join failed with errno \(result)")
+            joined = true
+        }
+    }
+
+    /// The number that a system call failed with.
+    struct SystemFailure: Error {
+        let number: Int32
+    }
+
+    private final class Start: Sendable {
+        let name: String
+        let run: @Sendable () -> Void
+
+        init(name: String, run: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.run = run
+        }
+
+        /// Names the thread, shuts signals out of it and runs the closure.
+        ///
+        /// Signals belong to the threads that wait for them. SIGPIPE would end the process when OpenSSL writes to a
+        /// closed connection, since libcurl's own guard is off (https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
+        func begin() {
+            takeName()
+            var signals = sigset_t()
+            unsafe sigfillset(&signals)
+            unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+            run()
+        }
+
+        /// Names the thread for `top` and debuggers, as far as the system allows.
+        ///
+        /// The way through /proc is that of proc(5); `pthread_setname_np` is hidden from Swift behind _GNU_SOURCE.
+        private func takeName() {
+            let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+            guard file >= 0 else { return }
+            let written = unsafe write(file, name, name.utf8.count)
+            assert(written == name.utf8.count, "the thread's name is longer than the kernel takes")
+            close(file)
+        }
+    }
+}

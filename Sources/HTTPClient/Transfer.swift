@@ -1,0 +1,337 @@
+private import CCurl
+internal import Clocks
+
+/// One libcurl easy handle and what a request needs while it runs; used again for the next one.
+///
+/// It lives on the owner thread: libcurl calls back only from inside the calls that this thread makes.
+@safe
+final class Transfer {
+    /// Why a callback ended the transfer, which libcurl cannot tell.
+    enum Abort {
+        case late
+        case repeated
+        case bodyTooLarge
+        case headersTooLarge
+    }
+
+    let easy: UnsafeMutableRawPointer
+    private let errorText: UnsafeMutablePointer<CChar>
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+    private let configuration: HTTPClient.Configuration
+    private let time: any TimeSource
+
+    private(set) var ticket: Ticket?
+    private var head = WipedBytes()
+    private var body = WipedBytes()
+    /// Whether libcurl was let send the request.
+    private var isIssued = false
+    /// Whether the empty line has come that ends the headers.
+    private var isHeadComplete = false
+    private var abort: Abort?
+
+    init(configuration: HTTPClient.Configuration, time: any TimeSource) throws(HTTPFailure) {
+        guard let easy = unsafe curl_easy_init() else {
+            throw HTTPFailure(kind: .other, message: "libcurl has no memory for a request")
+        }
+        unsafe self.easy = unsafe easy
+        unsafe errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        unsafe errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        self.configuration = configuration
+        self.time = time
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(easy)
+        unsafe curl_slist_free_all(headerList)
+        unsafe errorText.deallocate()
+    }
+
+    /// The transfer behind an easy handle that libcurl speaks of.
+    static func of(easy: UnsafeMutableRawPointer) -> Transfer? {
+        var context: UnsafeMutableRawPointer?
+        guard unsafe ccurl_easy_get_private(easy, &context) == CURLE_OK, let context = unsafe context else {
+            return nil
+        }
+        return unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    /// Makes the handle ready for a request.
+    func prepare(for ticket: Ticket) throws(HTTPFailure) {
+        self.ticket = ticket
+        try setOptions(for: ticket, remaining: ticket.deadline - time.sinceBoot)
+    }
+
+    /// Forgets the request, its answer and every option; libcurl's connections stay with the multi handle.
+    func reset() {
+        unsafe curl_easy_reset(easy)
+        unsafe curl_slist_free_all(headerList)
+        unsafe headerList = nil
+        unsafe errorText[0] = 0
+        ticket = nil
+        head = WipedBytes()
+        body = WipedBytes()
+        isIssued = false
+        isHeadComplete = false
+        abort = nil
+    }
+}
+
+// MARK: - The end of a transfer
+
+extension Transfer {
+    /// What became of the request, by libcurl's word; takes the answer out.
+    func result(code: UInt32) -> Result<HTTPResponse, HTTPFailure> {
+        guard CURLcode(code) == CURLE_OK else { return .failure(failure(code: code)) }
+        // libcurl 7.88 takes headers that a lost connection cut off for an answer without a body.
+        guard isHeadComplete else { return .failure(failure(.receiveFailed, "the answer's headers were cut off")) }
+        let version: HTTPResponse.Version =
+            switch long(CURLINFO_HTTP_VERSION) {
+            case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .http1
+            case Int(CURL_HTTP_VERSION_2_0): .http2
+            default: .other
+            }
+        let answer = HTTPResponse(
+            status: long(CURLINFO_RESPONSE_CODE),
+            body: HTTPBody(exchange(&body)),
+            httpVersion: version,
+            newConnection: long(CURLINFO_NUM_CONNECTS) > 0,
+            elapsed: elapsed,
+            head: HTTPBody(exchange(&head))
+        )
+        return .success(answer)
+    }
+
+    /// A failure that the loop decided on.
+    func failure(_ kind: HTTPFailure.Kind, _ message: String) -> HTTPFailure {
+        HTTPFailure(kind: kind, outcomeUnknown: isIssued, message: message, elapsed: elapsed)
+    }
+
+    /// Connections opened, body bytes sent and body bytes received on the request's behalf.
+    var cost: (connections: Int, sent: Int, received: Int) {
+        (
+            connections: long(CURLINFO_NUM_CONNECTS),
+            sent: size(CURLINFO_SIZE_UPLOAD_T),
+            received: size(CURLINFO_SIZE_DOWNLOAD_T)
+        )
+    }
+
+    private var elapsed: Duration {
+        guard let ticket else { return .zero }
+        return time.sinceBoot - ticket.submitted
+    }
+
+    private func failure(code: UInt32) -> HTTPFailure {
+        switch abort {
+        case .late:
+            return failure(.timeout, "the deadline passed before the request was sent")
+        case .repeated:
+            return failure(.receiveFailed, "the connection was lost without an answer; the request is not repeated")
+        case .bodyTooLarge:
+            return failure(.bodyTooLarge, "the answer's body is longer than \(configuration.maximumBodyBytes) bytes")
+        case .headersTooLarge:
+            return failure(
+                .headersTooLarge,
+                "the answer's headers are longer than \(configuration.maximumHeaderBytes) bytes"
+            )
+        case nil:
+            return HTTPFailure(
+                kind: HTTPFailure.Kind(curlCode: code, requestIssued: isIssued),
+                outcomeUnknown: isIssued,
+                code: Int(code),
+                message: message(code: CURLcode(code)),
+                elapsed: elapsed
+            )
+        }
+    }
+
+    /// libcurl's words, short and printable: its detail may quote what a server sent.
+    private func message(code: CURLcode) -> String {
+        let general = unsafe String(cString: curl_easy_strerror(code))
+        let detail = unsafe String(cString: errorText)
+        guard !detail.isEmpty else { return general }
+        let printable = detail.unicodeScalars.prefix(200).map { $0.value >= 0x20 && $0.value < 0x7F ? $0 : "?" }
+        return "\(general): \(String(String.UnicodeScalarView(printable)))"
+    }
+
+    private func exchange(_ bytes: inout WipedBytes) -> WipedBytes {
+        var taken = WipedBytes()
+        swap(&taken, &bytes)
+        return taken
+    }
+
+    private func long(_ info: CURLINFO) -> Int {
+        var value = 0
+        guard unsafe ccurl_easy_get_long(easy, info, &value) == CURLE_OK else { return 0 }
+        return value
+    }
+
+    private func size(_ info: CURLINFO) -> Int {
+        var value: curl_off_t = 0
+        guard unsafe ccurl_easy_get_size(easy, info, &value) == CURLE_OK else { return 0 }
+        return Int(value)
+    }
+}
+
+// MARK: - What libcurl calls back
+
+extension Transfer {
+    /// Decides, with the connection made and nothing sent, whether the request may go out.
+    ///
+    /// libcurl sends a request again by itself when a connection that it reused is lost without an answer. A refresh
+    /// token may be spent by then, so only a GET is let out twice. And what was held up past its deadline (a process
+    /// that was stopped, a machine that slept) is not sent at all.
+    private func mayIssue() -> Bool {
+        guard let ticket else { return false }
+        guard !isIssued || ticket.request.method == .get else {
+            abort = .repeated
+            return false
+        }
+        guard time.sinceBoot < ticket.deadline else {
+            abort = .late
+            return false
+        }
+        isIssued = true
+        return true
+    }
+
+    private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard body.count + bytes.count <= configuration.maximumBodyBytes else {
+            abort = .bodyTooLarge
+            return false
+        }
+        unsafe body.append(bytes)
+        return true
+    }
+
+    /// Keeps a header line; a status line begins anew, so that only the last answer's headers stand.
+    private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        guard head.count + line.count <= configuration.maximumHeaderBytes else {
+            abort = .headersTooLarge
+            return false
+        }
+        if unsafe line.starts(with: "HTTP/".utf8) {
+            head.removeAll()
+            isHeadComplete = false
+        }
+        if unsafe line.allSatisfy({ $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }) { isHeadComplete = true }
+        unsafe head.append(line)
+        return true
+    }
+
+    private static let prerequest: curl_prereq_callback = { context, _, _, _, _ in
+        guard let context = unsafe context else { return CURL_PREREQFUNC_ABORT }
+        let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        return transfer.mayIssue() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+    }
+
+    /// Any other number than that of the bytes given ends the transfer, zero included.
+    private static let bodyReceiver: curl_write_callback = { start, size, count, context in
+        guard let start = unsafe start, let context = unsafe context else { return 0 }
+        let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: size * count)
+        return unsafe transfer.receiveBody(bytes) ? size * count : 0
+    }
+
+    private static let headerReceiver: curl_write_callback = { start, size, count, context in
+        guard let start = unsafe start, let context = unsafe context else { return 0 }
+        let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let line = unsafe UnsafeRawBufferPointer(start: start, count: size * count)
+        return unsafe transfer.receiveHeader(line) ? size * count : 0
+    }
+}
+
+// MARK: - Options
+
+extension Transfer {
+    private func setOptions(for ticket: Ticket, remaining: Duration) throws(HTTPFailure) {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PRIVATE, context))
+        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText))
+        try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_WRITEFUNCTION, Self.bodyReceiver))
+        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_WRITEDATA, context))
+        try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_HEADERFUNCTION, Self.headerReceiver))
+        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HEADERDATA, context))
+        try check(unsafe ccurl_easy_set_prerequest(easy, Self.prerequest))
+        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PREREQDATA, context))
+        try setConnectionOptions(for: ticket.endpoint)
+        try setDeadlines(remaining: remaining)
+        try setRequest(ticket.request)
+    }
+
+    private func setConnectionOptions(for endpoint: Endpoint) throws(HTTPFailure) {
+        let isEncrypted = endpoint.scheme == .https
+        let offersHTTP2 = isEncrypted && configuration.http2
+        try set(CURLOPT_URL, endpoint.url)
+        try set(CURLOPT_PROTOCOLS_STR, endpoint.scheme.rawValue)
+        try set(CURLOPT_FOLLOWLOCATION, 0)
+        try set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
+        // Waiting to learn whether a connection can be shared is of use only where it may turn out to be HTTP/2.
+        try set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
+        try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        try set(CURLOPT_SSL_VERIFYPEER, 1)
+        try set(CURLOPT_SSL_VERIFYHOST, 2)
+        if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
+        try set(CURLOPT_NOSIGNAL, 1)
+        try set(CURLOPT_TCP_NODELAY, 1)
+        try set(CURLOPT_TCP_KEEPALIVE, 1)
+        // A proxy of the environment's cannot reach this machine's own loopback; an empty name means none.
+        if endpoint.isLoopback { try set(CURLOPT_PROXY, "") }
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        // Otherwise ending a transfer that is still looking up its host would wait for the look-up, and every other
+        // transfer with it (https://curl.se/libcurl/c/CURLOPT_QUICK_EXIT.html).
+        try set(CURLOPT_QUICK_EXIT, 1)
+    }
+
+    private func setDeadlines(remaining: Duration) throws(HTTPFailure) {
+        // Zero would mean no deadline to libcurl.
+        let total = remaining.wholeMilliseconds.clamped(to: 1...Int64(Int32.max))
+        let connect = configuration.connectDeadline.wholeMilliseconds.clamped(to: 1...total)
+        try set(CURLOPT_TIMEOUT_MS, Int(total))
+        try set(CURLOPT_CONNECTTIMEOUT_MS, Int(connect))
+    }
+
+    private func setRequest(_ request: HTTPRequest) throws(HTTPFailure) {
+        switch request.method {
+        case .get:
+            try set(CURLOPT_HTTPGET, 1)
+        case .post:
+            try set(CURLOPT_POST, 1)
+            try set(CURLOPT_POSTFIELDSIZE, request.body?.count ?? 0)
+            if let body = request.body {
+                // libcurl reads from the body's own memory, which the ticket keeps until the transfer is reset.
+                try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, body.address))
+            } else {
+                try set(CURLOPT_COPYPOSTFIELDS, "")
+            }
+        }
+        try set(CURLOPT_USERAGENT, configuration.userAgent)
+        for (name, value) in request.headers {
+            // A name and colon alone would tell libcurl to leave the header out.
+            try appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
+        }
+        // Without this libcurl may ask for leave before it sends a body, which costs a round trip.
+        try appendHeader("Expect:")
+        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
+    }
+
+    private func appendHeader(_ line: String) throws(HTTPFailure) {
+        guard let longer = unsafe curl_slist_append(headerList, line) else {
+            throw HTTPFailure(kind: .other, message: "libcurl has no memory for a header")
+        }
+        unsafe headerList = unsafe longer
+    }
+
+    private func set(_ option: CURLoption, _ value: Int) throws(HTTPFailure) {
+        try check(unsafe ccurl_easy_set_long(easy, option, value))
+    }
+
+    private func set(_ option: CURLoption, _ value: String) throws(HTTPFailure) {
+        try check(unsafe ccurl_easy_set_string(easy, option, value))
+    }
+
+    private func check(_ result: CURLcode) throws(HTTPFailure) {
+        guard result != CURLE_OK else { return }
+        let message = unsafe String(cString: curl_easy_strerror(result))
+        throw HTTPFailure(kind: .other, code: Int(result.rawValue), message: message)
+    }
+}

@@ -1,0 +1,190 @@
+internal import Clocks
+private import Glibc
+
+/// What the owner thread does: it takes orders, starts and ends transfers, and waits for sockets.
+///
+/// `curl_multi_perform` and `curl_multi_poll` drive libcurl here rather than `curl_multi_socket_action`, with which
+/// libcurl 7.88 failed HTTP/2 requests whose server answered before it had read the body.
+final class TransferLoop {
+    /// The longest wait: what the machine's sleep made late is noticed within it, and a watchdog sees the loop turn.
+    private static let longestPause = Duration.seconds(1)
+
+    private let inbox: Inbox
+    private let multi: MultiHandle
+    private let configuration: HTTPClient.Configuration
+    private let time: any TimeSource
+    private let publish: (HTTPClient.Counters) -> Void
+
+    private var queue: TransferQueue
+    private var tickets: [UInt64: Ticket] = [:]
+    private var running: [UInt64: Transfer] = [:]
+    private var idle: [Transfer] = []
+    private var counters = HTTPClient.Counters()
+
+    init(
+        inbox: Inbox,
+        multi: MultiHandle,
+        configuration: HTTPClient.Configuration,
+        time: any TimeSource,
+        publish: @escaping (HTTPClient.Counters) -> Void
+    ) {
+        self.inbox = inbox
+        self.multi = multi
+        self.configuration = configuration
+        self.time = time
+        self.publish = publish
+        queue = TransferQueue(maximumInFlight: configuration.maximumInFlight)
+    }
+
+    /// Runs until the inbox is closed; every request has its answer or failure by then.
+    func run() {
+        while obeyOrders() {
+            endExpired()
+            startWaiting()
+            turnLibcurl()
+        }
+        endAll(.shutDown, "the HTTP client was shut down")
+        idle = []
+        publishCounters()
+        inbox.letGo()
+    }
+
+    /// Takes what the inbox holds; false when it is closed.
+    private func obeyOrders() -> Bool {
+        let (orders, isClosed) = inbox.take()
+        for order in orders {
+            switch order {
+            case .submit(let ticket):
+                counters.requests += 1
+                tickets[ticket.id] = ticket
+                queue.submit(ticket.id, deadline: ticket.deadline)
+            case .cancel(let id):
+                fail(id, .cancelled, "the request was cancelled")
+            }
+        }
+        return !isClosed
+    }
+
+    private func endExpired() {
+        for id in queue.expired(at: time.sinceBoot) {
+            fail(id, .timeout, "no answer within the deadline")
+        }
+    }
+
+    private func startWaiting() {
+        while let id = queue.startNext() {
+            guard let ticket = tickets[id] else { continue }
+            do throws(HTTPFailure) {
+                try start(ticket)
+            } catch {
+                end(ticket, .failure(error.after(time.sinceBoot - ticket.submitted)))
+            }
+        }
+    }
+
+    /// Hands a request to libcurl, after the last questions that can keep it here.
+    private func start(_ ticket: Ticket) throws(HTTPFailure) {
+        guard !ticket.cancellation.isRequested else {
+            throw HTTPFailure(kind: .cancelled, message: "the request was cancelled")
+        }
+        guard ticket.beforeSend?() ?? true else {
+            throw HTTPFailure(kind: .withheld, message: "the request was withheld before it was sent")
+        }
+        guard time.sinceBoot < ticket.deadline else {
+            throw HTTPFailure(kind: .timeout, message: "the deadline passed before the request was sent")
+        }
+        let transfer: Transfer
+        if let last = idle.popLast() {
+            transfer = last
+        } else {
+            transfer = try Transfer(configuration: configuration, time: time)
+        }
+        do throws(HTTPFailure) {
+            try transfer.prepare(for: ticket)
+            try multi.add(transfer)
+        } catch {
+            transfer.reset()
+            idle.append(transfer)
+            throw error
+        }
+        running[ticket.id] = transfer
+    }
+
+    private func turnLibcurl() {
+        do throws(HTTPFailure) {
+            try multi.perform()
+            endFinished()
+            counters.rounds += 1
+            publishCounters()
+            let pause = queue.pause(at: time.sinceBoot, limit: Self.longestPause)
+            try multi.wait(milliseconds: Int32(pause.wholeMilliseconds))
+        } catch {
+            // The multi handle itself failed (no memory, no descriptors): no transfer in it can go on, and the rest
+            // keeps the thread from spinning until the machine has recovered.
+            for id in running.keys.sorted() { fail(id, .other, error.message) }
+            _ = poll(nil, 0, 100)
+        }
+    }
+
+    private func endFinished() {
+        while let (transfer, code) = multi.nextEnded() {
+            guard let ticket = transfer.ticket else { continue }
+            end(ticket, transfer.result(code: code))
+        }
+    }
+
+    private func endAll(_ kind: HTTPFailure.Kind, _ message: String) {
+        for id in tickets.keys.sorted() { fail(id, kind, message) }
+    }
+
+    /// Ends a request from here, waiting or in flight; one that has ended already is left alone.
+    private func fail(_ id: UInt64, _ kind: HTTPFailure.Kind, _ message: String) {
+        guard let ticket = tickets[id] else { return }
+        let elapsed = time.sinceBoot - ticket.submitted
+        let failure = running[id]?.failure(kind, message) ?? HTTPFailure(kind: kind, message: message, elapsed: elapsed)
+        end(ticket, .failure(failure))
+    }
+
+    /// Takes a request out of every list, counts it and answers its caller.
+    private func end(_ ticket: Ticket, _ result: Result<HTTPResponse, HTTPFailure>) {
+        tickets[ticket.id] = nil
+        queue.remove(ticket.id)
+        if let transfer = running.removeValue(forKey: ticket.id) {
+            let cost = transfer.cost
+            counters.newConnections += cost.connections
+            counters.bytesSent += cost.sent
+            counters.bytesReceived += cost.received
+            multi.remove(transfer)
+            transfer.reset()
+            idle.append(transfer)
+        }
+        count(result)
+        publishCounters()
+        ticket.caller.resume(returning: result)
+    }
+
+    private func count(_ result: Result<HTTPResponse, HTTPFailure>) {
+        switch result {
+        case .success(let answer):
+            counters.completed += 1
+            if !answer.newConnection { counters.reusedConnections += 1 }
+            if answer.httpVersion == .http1 { counters.http1Answers += 1 }
+            if answer.httpVersion == .http2 { counters.http2Answers += 1 }
+        case .failure:
+            counters.failed += 1
+        }
+    }
+
+    private func publishCounters() {
+        counters.waiting = queue.waiting
+        counters.inFlight = queue.inFlight
+        publish(counters)
+    }
+}
+
+extension HTTPFailure {
+    /// The same failure with the time it took, for those made where no clock is.
+    fileprivate func after(_ elapsed: Duration) -> HTTPFailure {
+        HTTPFailure(kind: kind, outcomeUnknown: outcomeUnknown, code: code, message: message, elapsed: elapsed)
+    }
+}

@@ -1,0 +1,38 @@
+extension [UInt8] {
+    /// Appends a quoted JSON string (RFC 8259, section 7).
+    mutating func append(jsonString value: String) {
+        append(UInt8(ascii: "\""))
+        if value.utf8.allSatisfy(\.isPlainInJSON) {
+            append(contentsOf: value.utf8)
+        } else {
+            for scalar in value.unicodeScalars { append(jsonScalar: scalar) }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    /// Appends a number, or `null` for one that JSON cannot spell.
+    mutating func append(jsonNumber value: Double) {
+        append(contentsOf: (value.isFinite ? value.description : "null").utf8)
+    }
+
+    private mutating func append(jsonScalar scalar: Unicode.Scalar) {
+        switch scalar {
+        case "\"": append(contentsOf: #"\""#.utf8)
+        case "\\": append(contentsOf: #"\\"#.utf8)
+        case "\n": append(contentsOf: #"\n"#.utf8)
+        case "\r": append(contentsOf: #"\r"#.utf8)
+        case "\t": append(contentsOf: #"\t"#.utf8)
+        case _ where scalar.disturbsTerminals:
+            // All of them lie in the basic plane, so four digits are enough.
+            let digits = String(scalar.value, radix: 16)
+            append(contentsOf: "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8)
+        default: append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+        }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isPlainInJSON: Bool {
+        (0x20..<0x7f).contains(self) && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
+    }
+}

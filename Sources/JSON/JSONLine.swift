@@ -1,0 +1,79 @@
+private import Clocks
+
+/// A JSON object on one line, written field by field in the order given.
+///
+/// Whatever a value holds, the result has no line break and no character that could move a terminal's cursor, and it
+/// is valid UTF-8 because Swift's strings are.
+package struct JSONLine: Sendable {
+    private var output: [UInt8]
+    private var isFirst = true
+
+    package init() {
+        output = [UInt8(ascii: "{")]
+    }
+
+    /// The object closed, without a line break at its end.
+    package var bytes: [UInt8] { output + [UInt8(ascii: "}")] }
+
+    /// The object closed, as text.
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    package mutating func field(_ key: String, _ value: String) {
+        open(key)
+        output.append(jsonString: value)
+    }
+
+    package mutating func field(_ key: String, _ value: some FixedWidthInteger) {
+        open(key)
+        output.append(contentsOf: value.description.utf8)
+    }
+
+    /// Writes a number; JSON has none that is infinite or not a number, so these become `null`.
+    package mutating func field(_ key: String, _ value: Double) {
+        open(key)
+        output.append(jsonNumber: value)
+    }
+
+    package mutating func field(_ key: String, _ value: Bool) {
+        open(key)
+        output.append(contentsOf: value.description.utf8)
+    }
+
+    /// Writes a span as whole milliseconds.
+    package mutating func milliseconds(_ key: String, _ value: Duration) {
+        field(key, value.wholeMilliseconds)
+    }
+
+    package mutating func null(_ key: String) {
+        open(key)
+        output.append(contentsOf: "null".utf8)
+    }
+
+    /// Writes a string of which at most `limit` bytes are shown (see ``Swift/String/capped(at:)``).
+    package mutating func text(_ key: String, _ value: String, limit: Int) {
+        field(key, value.capped(at: limit))
+    }
+
+    /// Writes a nested object, whose fields `body` gives.
+    package mutating func object(_ key: String, _ body: (inout JSONLine) throws -> Void) rethrows {
+        open(key)
+        var nested = JSONLine()
+        try body(&nested)
+        output.append(contentsOf: nested.bytes)
+    }
+
+    /// Writes a nested array, whose elements `body` gives.
+    package mutating func array(_ key: String, _ body: (inout JSONArray) throws -> Void) rethrows {
+        open(key)
+        var nested = JSONArray()
+        try body(&nested)
+        output.append(contentsOf: nested.bytes)
+    }
+
+    private mutating func open(_ key: String) {
+        if !isFirst { output.append(UInt8(ascii: ",")) }
+        isFirst = false
+        output.append(jsonString: key)
+        output.append(UInt8(ascii: ":"))
+    }
+}

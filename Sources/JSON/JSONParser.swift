@@ -1,0 +1,192 @@
+extension JSONValue {
+    /// How deep arrays and objects may lie in each other: a stranger's text must not exhaust the stack.
+    package static let greatestDepth = 32
+
+    /// Parses a whole text; anything after the value is an error.
+    ///
+    /// Of members with one name the last counts.
+    package static func parse(_ text: some Collection<UInt8>) throws(JSONError) -> JSONValue {
+        var parser = JSONParser(bytes: Array(text))
+        return try parser.parseDocument()
+    }
+}
+
+extension JSONValue {
+    /// The object that a text is; `nil` for anything else, for readers to whom all else means the same.
+    package static func object(in text: some Collection<UInt8>) -> JSONValue? {
+        guard case .success(let value) = Result(catching: { () throws(JSONError) in try parse(text) }),
+            value.object != nil
+        else { return nil }
+        return value
+    }
+}
+
+/// A recursive-descent parser over bytes: strict about the grammar, bounded in depth.
+private struct JSONParser {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    mutating func parseDocument() throws(JSONError) -> JSONValue {
+        let value = try parseValue(depth: 0)
+        skipSpace()
+        guard position == bytes.count else { throw failure("something follows the value") }
+        return value
+    }
+
+    private mutating func parseValue(depth: Int) throws(JSONError) -> JSONValue {
+        guard depth < JSONValue.greatestDepth else { throw failure("nested too deeply") }
+        skipSpace()
+        switch peek {
+        case UInt8(ascii: "{"): return try parseObject(depth: depth)
+        case UInt8(ascii: "["): return try parseArray(depth: depth)
+        case UInt8(ascii: "\""): return .string(try parseString())
+        case UInt8(ascii: "t"): return try parseWord("true", as: .bool(true))
+        case UInt8(ascii: "f"): return try parseWord("false", as: .bool(false))
+        case UInt8(ascii: "n"): return try parseWord("null", as: .null)
+        case nil: throw failure("the text ends too early")
+        default: return try parseNumber()
+        }
+    }
+
+    private mutating func parseObject(depth: Int) throws(JSONError) -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        position += 1
+        skipSpace()
+        if take("}") { return .object(members) }
+        repeat {
+            skipSpace()
+            guard peek == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
+            let name = try parseString()
+            skipSpace()
+            guard take(":") else { throw failure("a colon is missing") }
+            members[name] = try parseValue(depth: depth + 1)
+            skipSpace()
+        } while take(",")
+        guard take("}") else { throw failure("an object is not closed") }
+        return .object(members)
+    }
+
+    private mutating func parseArray(depth: Int) throws(JSONError) -> JSONValue {
+        var values: [JSONValue] = []
+        position += 1
+        skipSpace()
+        if take("]") { return .array(values) }
+        repeat {
+            values.append(try parseValue(depth: depth + 1))
+            skipSpace()
+        } while take(",")
+        guard take("]") else { throw failure("an array is not closed") }
+        return .array(values)
+    }
+
+    private mutating func parseWord(_ word: StaticString, as value: JSONValue) throws(JSONError) -> JSONValue {
+        let expected = Array(String(describing: word).utf8)
+        guard bytes[position...].starts(with: expected) else { throw failure("not a JSON value") }
+        position += expected.count
+        return value
+    }
+
+    private mutating func parseNumber() throws(JSONError) -> JSONValue {
+        let start = position
+        _ = take("-")
+        guard let first = peek, isDigit(first) else { throw failure("not a JSON value") }
+        skipDigits()
+        if first == UInt8(ascii: "0"), position - start > (bytes[start] == first ? 1 : 2) {
+            throw failure("a number begins with a zero")
+        }
+        if take(".") {
+            guard let digit = peek, isDigit(digit) else { throw failure("a digit is missing") }
+            skipDigits()
+        }
+        if take("e") || take("E") {
+            _ = take("+") || take("-")
+            guard let digit = peek, isDigit(digit) else { throw failure("a digit is missing") }
+            skipDigits()
+        }
+        return .number(String(decoding: bytes[start..<position], as: UTF8.self))
+    }
+
+    private mutating func parseString() throws(JSONError) -> String {
+        position += 1
+        var content: [UInt8] = []
+        while let byte = peek {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let text = String(validating: content, as: UTF8.self) else {
+                    throw failure("a string is not UTF-8")
+                }
+                return text
+            case UInt8(ascii: "\\"):
+                content.append(contentsOf: try parseEscape())
+            case 0..<0x20:
+                throw failure("a control character stands in a string")
+            default:
+                content.append(byte)
+            }
+        }
+        throw failure("a string is not closed")
+    }
+
+    private mutating func parseEscape() throws(JSONError) -> [UInt8] {
+        guard let byte = peek else { throw failure("a string is not closed") }
+        position += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
+        case UInt8(ascii: "b"): return [0x08]
+        case UInt8(ascii: "f"): return [0x0c]
+        case UInt8(ascii: "n"): return [0x0a]
+        case UInt8(ascii: "r"): return [0x0d]
+        case UInt8(ascii: "t"): return [0x09]
+        case UInt8(ascii: "u"): return try parseUnicodeEscape()
+        default: throw failure("an unknown escape stands in a string")
+        }
+    }
+
+    /// Reads the digits of `\uXXXX`, and of the second half where the first is one half of a surrogate pair.
+    private mutating func parseUnicodeEscape() throws(JSONError) -> [UInt8] {
+        var code = UInt32(try parseFourDigits())
+        if (0xd800..<0xdc00).contains(code) {
+            guard take("\\"), take("u") else { throw failure("half of a surrogate pair is missing") }
+            let low = UInt32(try parseFourDigits())
+            guard (0xdc00..<0xe000).contains(low) else { throw failure("half of a surrogate pair is missing") }
+            code = 0x10000 + (code - 0xd800) << 10 + (low - 0xdc00)
+        }
+        guard let scalar = Unicode.Scalar(code) else { throw failure("half of a surrogate pair is missing") }
+        return Array(String(Character(scalar)).utf8)
+    }
+
+    private mutating func parseFourDigits() throws(JSONError) -> UInt16 {
+        guard position + 4 <= bytes.count else { throw failure("the text ends too early") }
+        let digits = bytes[position..<position + 4]
+        guard digits.allSatisfy({ isDigit($0) || (0x41...0x46).contains($0) || (0x61...0x66).contains($0) }),
+            let code = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+        else { throw failure("four hexadecimal digits are missing") }
+        position += 4
+        return code
+    }
+
+    private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard peek == UInt8(ascii: character) else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func skipSpace() {
+        while let byte = peek, byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 { position += 1 }
+    }
+
+    private mutating func skipDigits() {
+        while let byte = peek, isDigit(byte) { position += 1 }
+    }
+
+    private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    private func failure(_ problem: String) -> JSONError { JSONError(problem: problem, offset: position) }
+}

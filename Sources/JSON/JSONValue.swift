@@ -1,0 +1,53 @@
+/// A parsed piece of JSON (RFC 8259).
+///
+/// Numbers keep their text, so that nothing is rounded before somebody has said which number is wanted.
+package enum JSONValue: Hashable, Sendable {
+    case null
+    case bool(Bool)
+    case number(String)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    /// The value of an object's member; `nil` when this is no object or has no such member.
+    package subscript(name: String) -> JSONValue? {
+        guard case .object(let members) = self else { return nil }
+        return members[name]
+    }
+
+    package var string: String? {
+        guard case .string(let text) = self else { return nil }
+        return text
+    }
+
+    package var bool: Bool? {
+        guard case .bool(let value) = self else { return nil }
+        return value
+    }
+
+    package var array: [JSONValue]? {
+        guard case .array(let values) = self else { return nil }
+        return values
+    }
+
+    package var object: [String: JSONValue]? {
+        guard case .object(let members) = self else { return nil }
+        return members
+    }
+
+    /// The number, when it is whole and fits: `3600`, `3600.0` and `36e2` do.
+    package var integer: Int64? {
+        guard case .number(let text) = self else { return nil }
+        if let whole = Int64(text) { return whole }
+        guard let double = Double(text), double.magnitude <= 0x1p53 else { return nil }
+        return Int64(exactly: double)
+    }
+}
+
+/// Why a text is no JSON, and at which byte of it.
+package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    package var problem: String
+    package var offset: Int
+
+    package var description: String { "\(problem) at byte \(offset)" }
+}

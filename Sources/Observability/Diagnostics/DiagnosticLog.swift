@@ -1,0 +1,107 @@
+package import Clocks
+private import Glibc
+private import Synchronization
+
+/// The worker's words to its operator, a line each, on standard error.
+///
+/// Messages are fixed strings, so nothing secret can be woven into one; what varies goes into fields, escaped and capped.
+/// A line is written on the caller's thread, because the last words before an exit matter most. It waits at most
+/// a tenth of a second for a reader that has stalled, and not at all for the lines after that one: these are lost,
+/// counted, and told of once the reader is back.
+package final class DiagnosticLog: Sendable {
+    private struct State {
+        var level: LogLevel
+        var isStalled = false
+        var lost = 0
+    }
+
+    private static let patience: Int32 = 100
+
+    private let state: Mutex<State>
+    private let time: any TimeSource
+    private let descriptor: Int32
+    private let style: DiagnosticLine.Style
+
+    /// Opens the log on a descriptor that stays the caller's.
+    ///
+    /// `journalStream` is the value of `JOURNAL_STREAM` in the environment. It names the device and inode of the
+    /// journal's socket; only where these are the descriptor's own does the journal read the lines
+    /// (https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#%24JOURNAL_STREAM).
+    package init(
+        level: LogLevel,
+        time: any TimeSource,
+        descriptor: Int32 = STDERR_FILENO,
+        journalStream: String? = nil
+    ) {
+        state = Mutex(State(level: level))
+        self.time = time
+        self.descriptor = descriptor
+        let identity = FileIdentity(descriptor: descriptor)
+        style = identity != nil && identity?.journalStream == journalStream ? .journal : .plain
+    }
+
+    /// The least grave level that is still written; a reload may change it.
+    package var level: LogLevel {
+        get { state.withLock { $0.level } }
+        set { state.withLock { $0.level = newValue } }
+    }
+
+    package func error(_ message: StaticString, _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]) {
+        log(.error, message, fields())
+    }
+
+    package func warning(_ message: StaticString, _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]) {
+        log(.warning, message, fields())
+    }
+
+    package func notice(_ message: StaticString, _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]) {
+        log(.notice, message, fields())
+    }
+
+    package func info(_ message: StaticString, _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]) {
+        log(.info, message, fields())
+    }
+
+    package func debug(_ message: StaticString, _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]) {
+        log(.debug, message, fields())
+    }
+
+    /// Writes a line of a level that is known only at run time; the fields of one that is not shown are never made.
+    package func log(
+        _ level: LogLevel,
+        _ message: StaticString,
+        _ fields: @autoclosure () -> KeyValuePairs<String, String> = [:]
+    ) {
+        guard level <= self.level else { return }
+        var line = DiagnosticLine(style: style, at: time.now, level: level, message: message)
+        for (key, value) in fields() { line.add(key, value) }
+        // One thread at a time, so that the room that `poll` found is still there for this thread's line.
+        state.withLock { state in
+            if state.lost > 0, isWritable(within: 0) {
+                let message: StaticString = "diagnostics were lost"
+                var report = DiagnosticLine(style: style, at: time.now, level: .warning, message: message)
+                report.add("lines", state.lost.description)
+                if write(report.bytes) { state.lost = 0 }
+            }
+            state.isStalled = !isWritable(within: state.isStalled ? 0 : Self.patience)
+            if state.isStalled || !write(line.bytes) { state.lost += 1 }
+        }
+    }
+
+    private func isWritable(within milliseconds: Int32) -> Bool {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        var found = unsafe poll(&request, 1, milliseconds)
+        while found < 0, errno == EINTR { found = unsafe poll(&request, 1, milliseconds) }
+        return found == 1
+    }
+
+    private func write(_ bytes: [UInt8]) -> Bool {
+        unsafe bytes.withUnsafeBytes { buffer in
+            var written = unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
+            while written < 0, errno == EINTR {
+                written = unsafe Glibc.write(descriptor, buffer.baseAddress, buffer.count)
+            }
+            return written == buffer.count
+        }
+    }
+}

@@ -1,0 +1,104 @@
+private import Glibc
+
+/// An open file that lines are appended to; it is closed when it goes, unless it is somebody else's.
+struct LineFile: ~Copyable {
+    private let descriptor: Int32
+    private let isOwned: Bool
+    let path: String?
+    let identity: FileIdentity?
+    /// Whether the next line must begin with a line break, because what is there ends in half a line.
+    private(set) var endsInHalfLine: Bool
+
+    init(_ destination: LineDestination) throws(LineFileError) {
+        switch destination {
+        case .descriptor(let number): self.init(borrowing: number)
+        case .file(let path): try self.init(path: path)
+        }
+    }
+
+    private init(borrowing number: Int32) {
+        descriptor = number
+        isOwned = false
+        path = nil
+        identity = FileIdentity(descriptor: number)
+        endsInHalfLine = false
+    }
+
+    /// Opens a file for appending, or makes it.
+    ///
+    /// `O_NONBLOCK` means nothing to a regular file; a named pipe without a reader then fails at once, where it would
+    /// hang otherwise.
+    private init(path: String) throws(LineFileError) {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+        let number = unsafe open(path, flags, 0o640)
+        guard number >= 0 else { throw LineFileError(call: "open", path: path, code: errno) }
+        descriptor = number
+        isOwned = true
+        self.path = path
+        identity = FileIdentity(descriptor: number)
+        endsInHalfLine = Self.endsInHalfLine(path, identity)
+    }
+
+    deinit {
+        if isOwned { close(descriptor) }
+    }
+
+    /// Appends a line in one `write`, unless the system takes only a part of it.
+    ///
+    /// A line that cannot be written to its end is taken back where possible; where it is not, the next one begins with
+    /// a line break, so that what is lost is one line and never two.
+    mutating func append(_ line: [UInt8]) throws(LineFileError) {
+        let bytes = (endsInHalfLine ? [UInt8(ascii: "\n")] : []) + line + [UInt8(ascii: "\n")]
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), buffer.count - written)
+            }
+            if count > 0 {
+                written += count
+                continue
+            }
+            // No file takes nothing of something without saying why; if one did, trying again could go on for ever.
+            let code = count == 0 ? EIO : errno
+            switch code {
+            case EINTR: continue
+            case EAGAIN: awaitRoom()
+            default:
+                if written > 0, !takeBack(written) { endsInHalfLine = true }
+                throw LineFileError(call: "write", path: path, code: code)
+            }
+        }
+        endsInHalfLine = false
+    }
+
+    /// Waits until a pipe's reader has read, or has gone.
+    private func awaitRoom() {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        unsafe poll(&request, 1, -1)
+    }
+
+    /// Cuts off the last `count` bytes written, if they are still the end of a regular file.
+    ///
+    /// After an append the descriptor's offset is the end of what it appended
+    /// (https://pubs.opengroup.org/onlinepubs/9799919799/functions/write.html), so a file that is longer holds what another
+    /// process wrote since, which must stay.
+    private func takeBack(_ count: Int) -> Bool {
+        let end = lseek(descriptor, 0, SEEK_CUR)
+        guard let now = FileIdentity(descriptor: descriptor), now.isRegular, end >= count, now.size == Int64(end) else {
+            return false
+        }
+        return ftruncate(descriptor, end - count) == 0 && lseek(descriptor, end - count, SEEK_SET) >= 0
+    }
+
+    /// Looks at the last byte: a worker that was killed may have left half a line.
+    ///
+    /// A file that may be written but not read counts as such, for an empty line costs less than a line swallowed.
+    private static func endsInHalfLine(_ path: String, _ identity: FileIdentity?) -> Bool {
+        guard let identity, identity.isRegular, identity.size > 0 else { return false }
+        let reader = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+        guard reader >= 0 else { return true }
+        defer { close(reader) }
+        var last: UInt8 = 0
+        return unsafe pread(reader, &last, 1, off_t(identity.size) - 1) != 1 || last != UInt8(ascii: "\n")
+    }
+}

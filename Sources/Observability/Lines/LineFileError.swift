@@ -1,0 +1,16 @@
+private import Glibc
+
+/// The system's refusal to open a file for lines or to write one.
+package struct LineFileError: Error, CustomStringConvertible {
+    /// The call that failed, as in `open`.
+    package let call: String
+    /// The file, or nothing for a descriptor without a name.
+    package let path: String?
+    /// The value of `errno`.
+    package let code: Int32
+
+    package var description: String {
+        let reason = unsafe String(cString: strerror(code))
+        return "\(call)\(path.map { " \($0)" } ?? ""): \(reason)"
+    }
+}

@@ -1,0 +1,39 @@
+package import JSON
+
+/// A change of the breaker of one client id.
+package struct BreakerEvent: MetricsEvent {
+    package enum Change: String, Sendable {
+        /// No request is sent any more.
+        case opened
+        /// One grant is tried, to see whether the fault has passed.
+        case probe
+        /// Requests are sent again.
+        case closed
+    }
+
+    package static let name = "breaker"
+
+    package static let fields: [MetricsField] = [
+        .always("client", .string, "the client id"),
+        .always("change", .string, "`opened` (requests stop), `probe` (one grant is tried), `closed` (requests go on)"),
+        .always("reason", .string, "the code of the reason; empty where there is none"),
+    ]
+
+    /// The client id.
+    package var client: String
+    package var change: Change
+    /// The code of the reason, or an empty text.
+    package var reason: String
+
+    package init(client: String, change: Change, reason: String) {
+        self.client = client
+        self.change = change
+        self.reason = reason
+    }
+
+    package func write(into line: inout JSONLine) {
+        line.text("client", client, limit: TextLimit.name)
+        line.field("change", change.rawValue)
+        line.text("reason", reason, limit: TextLimit.name)
+    }
+}

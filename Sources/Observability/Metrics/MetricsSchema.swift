@@ -1,0 +1,15 @@
+/// All that the metrics log may say: docs/metrics-log.md in code.
+package enum MetricsSchema {
+    /// The fields that every line has.
+    package static let common: [MetricsField] = [
+        .always("time", .string, "when the line was made: UTC with milliseconds, as in `2026-11-21T03:17:39.123Z`"),
+        .always("event", .string, "which of the events below"),
+        .always("worker", .string, "which worker wrote the line"),
+    ]
+
+    /// The events, in the order of the document.
+    package static let events: [any MetricsEvent.Type] = [
+        RefreshEvent.self, StateEvent.self, BreakerEvent.self, PacerEvent.self, AlarmEvent.self, SummaryEvent.self,
+        RunOnceEvent.self, StartedEvent.self, StoppingEvent.self, StoppedEvent.self, ClockStepEvent.self,
+    ]
+}

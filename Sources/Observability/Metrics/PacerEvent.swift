@@ -1,0 +1,36 @@
+package import JSON
+
+/// A change of the pace of one client id.
+package struct PacerEvent: MetricsEvent {
+    package static let name = "pacer"
+
+    package static let fields: [MetricsField] = [
+        .always("client", .string, "the client id"),
+        .always("ceiling", .number, "requests a second that are now allowed"),
+        .always("paused_ms", .integer, "milliseconds during which no request is sent, from now; 0 for no pause"),
+        .always("reason", .string, "the code of the reason; empty where there is none"),
+    ]
+
+    /// The client id.
+    package var client: String
+    /// Requests a second.
+    package var ceiling: Double
+    /// How long no request is sent, from now.
+    package var paused: Duration
+    /// The code of the reason, or an empty text.
+    package var reason: String
+
+    package init(client: String, ceiling: Double, paused: Duration, reason: String) {
+        self.client = client
+        self.ceiling = ceiling
+        self.paused = paused
+        self.reason = reason
+    }
+
+    package func write(into line: inout JSONLine) {
+        line.text("client", client, limit: TextLimit.name)
+        line.field("ceiling", ceiling)
+        line.milliseconds("paused_ms", paused)
+        line.text("reason", reason, limit: TextLimit.name)
+    }
+}

@@ -1,0 +1,96 @@
+package import JSON
+
+/// One try at refreshing one grant.
+package struct RefreshEvent: MetricsEvent {
+    package static let name = "refresh"
+
+    package static let fields: [MetricsField] = [
+        .always("grant", .string, "the grant's id, 16 hexadecimal digits"),
+        .always(
+            "outcome",
+            .string,
+            """
+            what became of the grant: `refreshed`, `retrying`, `held` (awaits a second opinion), `suspended`, \
+            `reauth_required`, `disconnected`, `unchanged` (the fault is the client's, the grant stays as it is), `void` (a late \
+            answer to a refresh token that is no longer the stored one), `lost_lease` (the claim ran out before the request was sent)
+            """
+        ),
+        .always("verdict", .string, "what the answer was taken for, as in `granted`, `invalid_grant`, `transient`"),
+        .always("reason", .string, "the code behind the verdict; empty where there is none"),
+        .always("attempt", .integer, "1 for the first try since the last success, and so on"),
+        .always("lateness_ms", .integer, "milliseconds from the instant the grant was due to this try; never below 0"),
+        .always("rotated", .boolean, "whether the answer brought another refresh token"),
+        .always("forced", .boolean, "whether a caller asked for this refresh before it was due"),
+        .sometimes(
+            "latency_ms",
+            .integer,
+            "milliseconds from the request to the end of its answer; only if one was sent"
+        ),
+        .sometimes("status", .integer, "the HTTP status; only if there was an answer"),
+        .sometimes("answer", .string, "Google's text about an error: at most its first 256 bytes, escaped"),
+    ]
+
+    /// The grant's id, 16 hexadecimal digits.
+    package var grant: String
+    package var outcome: RefreshOutcome
+    /// What the answer was taken for.
+    package var verdict: String
+    /// The code behind the verdict, or an empty text.
+    package var reason: String
+    /// 1 for the first try since the last success.
+    package var attempt: Int
+    /// From the instant the grant was due to this try; below zero, it shows as zero.
+    package var lateness: Duration
+    /// Whether the answer brought another refresh token.
+    package var rotated: Bool
+    /// Whether a caller asked for this refresh.
+    package var forced: Bool
+    /// From sending the request to the end of its answer, if one was sent.
+    package var latency: Duration?
+    /// The HTTP status, if there was an answer.
+    package var status: Int?
+    /// Google's text about an error.
+    ///
+    /// It never holds a token: whoever reads the answer leaves the body of a good one out.
+    package var answer: String?
+
+    package init(
+        grant: String,
+        outcome: RefreshOutcome,
+        verdict: String,
+        reason: String,
+        attempt: Int,
+        lateness: Duration,
+        rotated: Bool = false,
+        forced: Bool = false,
+        latency: Duration? = nil,
+        status: Int? = nil,
+        answer: String? = nil
+    ) {
+        self.grant = grant
+        self.outcome = outcome
+        self.verdict = verdict
+        self.reason = reason
+        self.attempt = attempt
+        self.lateness = lateness
+        self.rotated = rotated
+        self.forced = forced
+        self.latency = latency
+        self.status = status
+        self.answer = answer
+    }
+
+    package func write(into line: inout JSONLine) {
+        line.text("grant", grant, limit: TextLimit.name)
+        line.field("outcome", outcome.rawValue)
+        line.text("verdict", verdict, limit: TextLimit.name)
+        line.text("reason", reason, limit: TextLimit.name)
+        line.field("attempt", attempt)
+        line.milliseconds("lateness_ms", max(.zero, lateness))
+        line.field("rotated", rotated)
+        line.field("forced", forced)
+        if let latency { line.milliseconds("latency_ms", latency) }
+        if let status { line.field("status", status) }
+        if let answer { line.text("answer", answer, limit: TextLimit.answer) }
+    }
+}

@@ -1,0 +1,73 @@
+package import Clocks
+package import JSON
+
+/// The result of a run that tries each due grant once: the last line on standard output.
+package struct RunOnceEvent: MetricsEvent {
+    package static let name = "run_once"
+
+    package static let fields: [MetricsField] = [
+        .always("due", .integer, "grants that were due; the next seven sum to it"),
+        .always("refreshed", .integer, "grants with a new access token"),
+        .always("retrying", .integer, "grants left for a later run, for a reason that passes"),
+        .always("held", .integer, "grants that await a second opinion"),
+        .always("suspended", .integer, "grants that a policy or an administrator blocks"),
+        .always("reauth_required", .integer, "grants that only their user can mend"),
+        .always("disconnected", .integer, "grants that Google said are dead"),
+        .always("skipped", .integer, "grants that another worker had claimed"),
+        .always("duration_ms", .integer, "how long the run took"),
+    ]
+
+    package var due: Int
+    package var refreshed: Int
+    package var retrying: Int
+    package var held: Int
+    package var suspended: Int
+    package var reauthRequired: Int
+    package var disconnected: Int
+    package var skipped: Int
+    package var duration: Duration
+
+    package init(
+        due: Int,
+        refreshed: Int,
+        retrying: Int,
+        held: Int,
+        suspended: Int,
+        reauthRequired: Int,
+        disconnected: Int,
+        skipped: Int,
+        duration: Duration
+    ) {
+        self.due = due
+        self.refreshed = refreshed
+        self.retrying = retrying
+        self.held = held
+        self.suspended = suspended
+        self.reauthRequired = reauthRequired
+        self.disconnected = disconnected
+        self.skipped = skipped
+        self.duration = duration
+    }
+
+    package func write(into line: inout JSONLine) {
+        line.field("due", due)
+        line.field("refreshed", refreshed)
+        line.field("retrying", retrying)
+        line.field("held", held)
+        line.field("suspended", suspended)
+        line.field("reauth_required", reauthRequired)
+        line.field("disconnected", disconnected)
+        line.field("skipped", skipped)
+        line.milliseconds("duration_ms", duration)
+    }
+
+    /// The event comes first and its counts at once after it, which is the form that scripts were promised.
+    package func line(at instant: Timestamp, worker: String) -> JSONLine {
+        var line = JSONLine()
+        line.field("event", Self.name)
+        write(into: &line)
+        line.field("time", instant.iso8601)
+        line.text("worker", worker, limit: TextLimit.name)
+        return line
+    }
+}

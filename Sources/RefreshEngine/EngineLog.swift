@@ -1,0 +1,164 @@
+package import Clocks
+package import Observability
+import Scheduler
+package import Store
+import Synchronization
+
+/// Tells people and programs what the engine does: metrics lines, diagnostic lines, and alarms that are not repeated.
+package final class EngineLog: Sendable {
+    /// How long an alarm of one kind about one client stays quiet after it was raised.
+    private static let alarmPause: Duration = .seconds(3600)
+
+    private struct Raised: Hashable {
+        var kind: String
+        var client: String
+    }
+
+    private struct State {
+        var lastRaised: [Raised: BootInstant] = [:]
+        var suppressed: [Raised: Int] = [:]
+    }
+
+    private let metrics: MetricsLog
+    private let diagnostics: DiagnosticLog
+    private let counters: IntervalCounters
+    private let time: any TimeSource
+    private let state = Mutex(State())
+
+    package init(metrics: MetricsLog, diagnostics: DiagnosticLog, counters: IntervalCounters, time: any TimeSource) {
+        self.metrics = metrics
+        self.diagnostics = diagnostics
+        self.counters = counters
+        self.time = time
+    }
+
+    /// One refresh, once its result is durable.
+    func settled(_ settled: Settled, flight: Flight, report: Courier.Report, at now: Timestamp) {
+        let isRotation = settled.ruling.events.contains { $0.kind == .rotated }
+        let lateness = flight.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
+        let event = RefreshEvent(
+            grant: flight.grant.id.description,
+            outcome: settled.ruling.outcome,
+            verdict: settled.finding.code,
+            reason: settled.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
+            attempt: flight.grant.attempts + 1,
+            lateness: lateness,
+            rotated: isRotation,
+            forced: flight.isForced,
+            latency: report.latency,
+            status: report.status,
+            answer: report.text
+        )
+        metrics.record(event)
+        counters.record(event)
+        diagnostics.debug(
+            "refresh",
+            ["grant": event.grant, "outcome": event.outcome.rawValue, "verdict": event.verdict, "reason": event.reason]
+        )
+        for change in settled.ruling.events + settled.recalled { state(change) }
+        if let alarm = settled.ruling.alarm { raise(alarm) }
+    }
+
+    /// A change of a grant's state, whoever brought it about.
+    package func state(_ event: GrantEvent) {
+        guard let from = event.from, from != event.to else { return }
+        metrics.record(
+            StateEvent(
+                grant: event.grant.description,
+                from: from.rawValue,
+                to: event.to.rawValue,
+                reason: event.reason == .none ? "" : event.reason.rawValue,
+                generation: event.generation
+            )
+        )
+        diagnostics.info(
+            "state",
+            [
+                "grant": event.grant.description, "from": from.rawValue, "to": event.to.rawValue,
+                "reason": event.reason.rawValue,
+            ]
+        )
+    }
+
+    func breaker(_ change: Breaker.Change, client: String) {
+        switch change {
+        case .opened(.clientFault(let code)):
+            metrics.record(BreakerEvent(client: client, change: .opened, reason: code))
+            raise(
+                Alarm(
+                    kind: "client_fault",
+                    clientID: client,
+                    text: """
+                        Google refuses the client itself (\(code)): check the client id in the Cloud console; \
+                        no grant was changed, and one at a time is tried until it works again
+                        """
+                ),
+                repeats: true
+            )
+        case .opened(.endpointFailing):
+            metrics.record(BreakerEvent(client: client, change: .opened, reason: "endpoint_failing"))
+            raise(
+                Alarm(
+                    kind: "endpoint_failing",
+                    clientID: client,
+                    text: "the token endpoint does not answer as it should; one grant at a time is tried until it does"
+                ),
+                repeats: true
+            )
+        case .closed:
+            metrics.record(BreakerEvent(client: client, change: .closed, reason: ""))
+            diagnostics.notice("the token endpoint works again for this client", ["client": client])
+        }
+    }
+
+    func breakerProbe(client: String) {
+        metrics.record(BreakerEvent(client: client, change: .probe, reason: ""))
+    }
+
+    func pacer(client: String, ceiling: Double, paused: Duration, reason: String) {
+        metrics.record(PacerEvent(client: client, ceiling: ceiling, paused: paused, reason: reason))
+        diagnostics.notice(
+            "throttled by Google: slowing down",
+            ["client": client, "per_second": "\(ceiling)", "paused_seconds": "\(paused.inSeconds)"]
+        )
+    }
+
+    func clockStep(_ step: Duration) {
+        metrics.record(ClockStepEvent(step: step))
+        diagnostics.warning("the machine's clock was stepped", ["seconds": "\(step.inSeconds)"])
+    }
+
+    func rescheduled(_ count: Int) {
+        guard count > 0 else { return }
+        diagnostics.notice("grants stored by a clock that was ahead are refreshed soon", ["grants": "\(count)"])
+    }
+
+    func storeTrouble(_ error: any Error, waiting: Int) {
+        diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
+        raise(
+            Alarm(
+                kind: "store_failing",
+                clientID: "",
+                text: "the store cannot be used, results wait in memory until it can: \(error)"
+            )
+        )
+    }
+
+    /// Raises an alarm, once an hour for each kind and client unless it `repeats` of right.
+    private func raise(_ alarm: Alarm, repeats: Bool = false) {
+        let key = Raised(kind: alarm.kind, client: alarm.clientID)
+        let now = time.sinceBoot
+        let count: Int? = state.withLock { state in
+            if !repeats, let last = state.lastRaised[key], now - last < Self.alarmPause {
+                state.suppressed[key, default: 0] += 1
+                return nil
+            }
+            state.lastRaised[key] = now
+            return 1 + (state.suppressed.removeValue(forKey: key) ?? 0)
+        }
+        guard let count else { return }
+        let client = alarm.clientID.isEmpty ? nil : alarm.clientID
+        metrics.record(AlarmEvent(kind: alarm.kind, text: alarm.text, count: count, client: client))
+        diagnostics.error("alarm", ["kind": alarm.kind, "client": alarm.clientID, "text": alarm.text])
+    }
+}

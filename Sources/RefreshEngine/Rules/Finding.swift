@@ -1,0 +1,93 @@
+package import Clocks
+package import GoogleOAuth
+package import Observability
+package import Scheduler
+package import Store
+
+/// One refresh that was tried, and what came of it: what the rules decide about.
+package struct Finding: Sendable {
+    /// The claim under which it was tried.
+    package var attempt: Attempt
+    package var answer: Answer
+
+    package init(attempt: Attempt, answer: Answer) {
+        self.attempt = attempt
+        self.answer = answer
+    }
+
+    /// What was answered, its tokens sealed for the grant.
+    package enum Answer: Sendable {
+        case granted(RefreshedTokens)
+        /// A faulty 200; a refresh token in it is kept whatever else was wrong.
+        case flawed(code: String, rotated: Grant.RefreshToken?)
+        /// Any other verdict, with how long the server asks to be left alone.
+        case refused(RefreshVerdict, retryAfter: Duration?)
+        /// Nothing was asked: there is no refresh token.
+        case nothingToSend
+        /// Nothing was asked: the stored token cannot be opened.
+        case unreadable
+        /// A revocation at Google was tried; `nil` when it is done.
+        case revocation(failure: LookupFailure?)
+    }
+
+    /// A short code for logs.
+    package var code: String {
+        switch answer {
+        case .granted: "granted"
+        case .flawed(let code, _): code
+        case .refused(let verdict, _): verdict.code
+        case .nothingToSend: "no_refresh_token"
+        case .unreadable: "unreadable_token"
+        case .revocation(nil): "revoked"
+        case .revocation: "revocation_failed"
+        }
+    }
+}
+
+/// A claim on a grant, as it stood when the grant was taken.
+package struct Attempt: Hashable, Sendable {
+    package var grant: GrantID
+    package var clientID: String
+    package var claim: Int64
+    /// The fence: what is found out is about this version of the refresh token.
+    package var generation: Int64
+
+    package init(grant: GrantID, clientID: String, claim: Int64, generation: Int64) {
+        self.grant = grant
+        self.clientID = clientID
+        self.claim = claim
+        self.generation = generation
+    }
+}
+
+/// The circumstances of a decision.
+package struct Moment: Sendable {
+    package var now: Timestamp
+    package var instant: BootInstant
+    /// A random number in 0..<1, for back-off.
+    package var unit: Double
+
+    package init(now: Timestamp, instant: BootInstant, unit: Double) {
+        self.now = now
+        self.instant = instant
+        self.unit = unit
+    }
+}
+
+/// What the rules made of one finding.
+package struct Ruling: Sendable {
+    package var outcome: RefreshOutcome
+    package var events: [GrantEvent] = []
+    package var breakerChange: Breaker.Change?
+    package var limitsChanged = false
+    package var alarm: Alarm?
+    /// Whether grants that this client's wave disconnected are to be called back.
+    package var recallsWave = false
+}
+
+/// Something that a person must look at.
+package struct Alarm: Hashable, Sendable {
+    package var kind: String
+    package var clientID: String
+    package var text: String
+}

@@ -1,0 +1,333 @@
+import Clocks
+import GoogleOAuth
+import Observability
+package import Scheduler
+package import Store
+
+/// What an answer makes of its grant and of its client's health: the one place where that is decided.
+///
+/// Pure: a finding, the grant and the health as stored at this instant go in, both come out changed. It runs inside the
+/// store's transaction, so no other worker's answer can come between. What the answer itself means is read in
+/// `RefreshVerdict+Reading.swift`; how a state may change is said in `Grant+Life.swift`.
+package struct RefreshRules: Sendable {
+    /// When an `invalid_grant` of a wave is asked again.
+    package static let secondOpinionAfter: Duration = .seconds(300)
+    /// When a suspended grant is probed.
+    package static let probeSuspendedAfter: Duration = .seconds(86_400)
+    /// How long a proven grant may answer as if it were another client's before its user is asked to sign in again.
+    package static let patienceWithProvenGrant: Duration = .seconds(86_400)
+    /// When a grant whose stored token cannot be opened is looked at again.
+    package static let lookAgainAfter: Duration = .seconds(600)
+    /// How long a revocation is tried before the tokens go all the same.
+    package static let revocationPatience: Duration = .seconds(86_400)
+
+    private let backOff: BackOff
+    /// Requests a second of one client: what a halved ceiling is half of.
+    private let maxRate: Double
+
+    package init(maxRate: Double, backOff: BackOff = BackOff()) {
+        self.maxRate = maxRate
+        self.backOff = backOff
+    }
+
+    package func decide(
+        _ finding: Finding,
+        grant: inout Grant,
+        health: inout ClientHealth,
+        at moment: Moment
+    ) -> Ruling {
+        var ruling = Ruling(outcome: .unchanged)
+        learn(finding, health: &health, at: moment, ruling: &ruling)
+
+        let holdsLease = grant.lease?.claim == finding.attempt.claim
+        if holdsLease { grant.setLease(nil) }
+        guard grant.generation == finding.attempt.generation else {
+            ruling.outcome = .void
+            return ruling
+        }
+        switch finding.answer {
+        case .granted(let tokens):
+            // Good news is good whoever holds the lease now: a rotated token must not be lost.
+            accept(tokens, grant: &grant, health: &health, at: moment, ruling: &ruling)
+        case .flawed(let code, let rotated):
+            ruling.events = grant.rotate(to: rotated, at: moment.now)
+            ruling.outcome = .lostLease
+            if holdsLease { retry(&grant, code: code, at: moment, ruling: &ruling) }
+        case _ where !holdsLease:
+            ruling.outcome = .lostLease
+        case .refused(let verdict, let retryAfter):
+            refuse(verdict, retryAfter: retryAfter, grant: &grant, health: &health, at: moment, ruling: &ruling)
+        case .nothingToSend:
+            runOut(&grant, at: moment, ruling: &ruling)
+        case .unreadable:
+            grant.postpone(until: moment.now + Self.lookAgainAfter, at: moment.now)
+            ruling.alarm = Alarm(
+                kind: "unreadable_token",
+                clientID: grant.clientID,
+                text: "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
+            )
+        case .revocation(let failure):
+            finishRevocation(failure, grant: &grant, at: moment, ruling: &ruling)
+        }
+        return ruling
+    }
+
+    // MARK: The client
+
+    /// What the answer says of the client and of the endpoint, whatever has become of the grant.
+    private func learn(
+        _ finding: Finding,
+        health: inout ClientHealth,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        switch finding.answer {
+        case .granted:
+            ruling.breakerChange = health.breaker.succeeded()
+        case .refused(let verdict, let retryAfter):
+            switch verdict {
+            case .granted, .invalidGrant, .signInRequired, .blocked:
+                ruling.breakerChange = health.breaker.succeeded()
+            case .noAnswer, .endpointFault, .notJSON:
+                ruling.breakerChange = health.breaker.endpointFailed(
+                    grant: finding.attempt.grant.rawValue,
+                    at: moment.instant,
+                    unit: moment.unit
+                )
+            case .throttled:
+                var pacer = Pacer(maxRate: maxRate)
+                pacer.limits = health.limits
+                _ = pacer.throttled(retryAfter: retryAfter, at: moment.instant)
+                ruling.limitsChanged = pacer.limits != health.limits
+                health.limits = pacer.limits
+            case .clientFault, .clientOrForeignToken, .flawed, .notSent, .unknown:
+                // The first two are weighed with the grant, in `refuse`; the rest tells nothing of the client.
+                break
+            }
+        case .flawed, .nothingToSend, .unreadable, .revocation:
+            break
+        }
+    }
+
+    // MARK: The grant
+
+    private func accept(
+        _ tokens: RefreshedTokens,
+        grant: inout Grant,
+        health: inout ClientHealth,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        note(grant, saysInvalid: false, in: &health)
+        health.provenSuccessAt = moment.now
+        health.clear(grant.id)
+        ruling.events = grant.refreshed(tokens, at: moment.now) { DueTimes.due($0, at: moment.now) }
+        ruling.outcome = .refreshed
+    }
+
+    private func refuse(
+        _ verdict: RefreshVerdict,
+        retryAfter: Duration?,
+        grant: inout Grant,
+        health: inout ClientHealth,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        switch verdict {
+        case .invalidGrant:
+            bury(&grant, health: &health, at: moment, ruling: &ruling)
+        case .signInRequired(let code):
+            note(grant, saysInvalid: false, in: &health)
+            ruling.events = grant.requireSignIn(reason: GrantReason(rawValue: code), at: moment.now)
+            ruling.outcome = .reauthRequired
+        case .blocked(let code):
+            note(grant, saysInvalid: false, in: &health)
+            let probeAt = moment.now + Self.probeSuspendedAfter
+            ruling.events = grant.suspend(reason: GrantReason(rawValue: code), probeAt: probeAt, at: moment.now)
+            ruling.outcome = .suspended
+        case .clientFault(let code):
+            blameClient(code, grant: &grant, health: &health, at: moment, ruling: &ruling)
+        case .clientOrForeignToken(let code):
+            weighForeignToken(code, grant: &grant, health: &health, at: moment, ruling: &ruling)
+        case .unknown(let code):
+            retry(&grant, code: code, isUnderstood: false, at: moment, ruling: &ruling)
+            ruling.alarm = Alarm(
+                kind: "unknown_answer",
+                clientID: grant.clientID,
+                text: "the token endpoint answers in a way that nobody has described (\(GrantReason(rawValue: code)))"
+            )
+        case .throttled(let code), .endpointFault(let code), .noAnswer(let code), .flawed(let code, _):
+            retry(&grant, code: code, notBefore: retryAfter, at: moment, ruling: &ruling)
+        case .notJSON:
+            retry(&grant, code: verdict.code, at: moment, ruling: &ruling)
+        case .granted, .notSent:
+            // `granted` arrives as an answer of its own; what was not sent leaves everything as it is.
+            ruling.outcome = .unchanged
+        }
+    }
+
+    /// `invalid_grant`: the end, unless it is one of a wave and has not been confirmed.
+    private func bury(_ grant: inout Grant, health: inout ClientHealth, at moment: Moment, ruling: inout Ruling) {
+        let wasWave = health.window.isWave
+        note(grant, saysInvalid: true, in: &health)
+        ruling.recallsWave = health.window.isWave && !wasWave
+        let awaitsSecondOpinion = grant.reason == .invalidGrantUnconfirmed
+        let isSecondOpinion = awaitsSecondOpinion && grant.dueAt.map { $0 <= moment.now } ?? false
+        guard awaitsSecondOpinion ? !isSecondOpinion : health.window.isWave else {
+            ruling.events = grant.disconnect(reason: .invalidGrant, at: moment.now)
+            ruling.outcome = .disconnected
+            return
+        }
+        ruling.outcome = .held
+        if grant.state == .suspended {
+            // It shows as disconnected already, and must not show as connected because of this.
+            grant.postpone(until: moment.now + Self.secondOpinionAfter, at: moment.now)
+        } else if awaitsSecondOpinion {
+            // Somebody asked before the second opinion was due: this is still the first one.
+            grant.postpone(until: grant.dueAt ?? moment.now, at: moment.now)
+        } else {
+            let confirmAt = moment.now + Self.secondOpinionAfter
+            ruling.events = grant.retry(reason: .invalidGrantUnconfirmed, dueAt: confirmAt, at: moment.now)
+        }
+    }
+
+    /// The client is at fault: nothing happens to the grant, which others are tried before.
+    private func blameClient(
+        _ code: String,
+        grant: inout Grant,
+        health: inout ClientHealth,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        ruling.breakerChange = health.breaker.clientFault(code, at: moment.instant, unit: moment.unit)
+        grant.postpone(until: moment.now + BackOff.shortest * (1 + 4 * moment.unit), at: moment.now)
+        ruling.outcome = .unchanged
+    }
+
+    /// `unauthorized_client` and `invalid_request`: the client's fault, or a token that was issued to another client.
+    ///
+    /// While others of the same client are refreshed, it is this grant that does not belong.
+    private func weighForeignToken(
+        _ code: String,
+        grant: inout Grant,
+        health: inout ClientHealth,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        let suspectSince =
+            grant.isProven
+            ? health.suspectSince(grant.id)
+            : (grant.reason == .clientMismatchUnconfirmed ? grant.failingSince : nil)
+        let othersSucceeded = suspectSince.map { since in health.provenSuccessAt.map { $0 > since } ?? false } ?? false
+        switch (grant.isProven, othersSucceeded) {
+        case (false, true):
+            ruling.events = grant.requireSignIn(reason: .clientMismatch, at: moment.now)
+            ruling.outcome = .reauthRequired
+        case (false, false):
+            retry(&grant, reason: .clientMismatchUnconfirmed, at: moment, ruling: &ruling)
+            guard health.provenSuccessAt == nil else { return }
+            ruling.alarm = Alarm(
+                kind: "client_unproven",
+                clientID: grant.clientID,
+                text: "Google answers \(code) and no grant of this client was ever refreshed: is the client id right?"
+            )
+        case (true, false):
+            if suspectSince == nil { health.suspect(grant.id, at: moment.now) }
+            blameClient(code, grant: &grant, health: &health, at: moment, ruling: &ruling)
+        case (true, true):
+            if let suspectSince, moment.now - suspectSince >= Self.patienceWithProvenGrant {
+                health.clear(grant.id)
+                ruling.events = grant.requireSignIn(reason: .clientMismatch, at: moment.now)
+                ruling.outcome = .reauthRequired
+                return
+            }
+            retry(&grant, reason: .clientMismatchUnconfirmed, isUnderstood: false, at: moment, ruling: &ruling)
+            ruling.alarm = Alarm(
+                kind: "grant_refused",
+                clientID: grant.clientID,
+                text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
+            )
+        }
+    }
+
+    /// Without a refresh token a grant lasts as long as the app's own access token.
+    private func runOut(_ grant: inout Grant, at moment: Moment, ruling: inout Ruling) {
+        if let expiresAt = grant.accessToken?.expiresAt, expiresAt > moment.now {
+            grant.reschedule(to: expiresAt)
+            ruling.outcome = .unchanged
+        } else {
+            ruling.events = grant.requireSignIn(reason: .noRefreshToken, at: moment.now)
+            ruling.outcome = .reauthRequired
+        }
+    }
+
+    private func finishRevocation(
+        _ failure: LookupFailure?,
+        grant: inout Grant,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        ruling.outcome = .disconnected
+        let askedAt = grant.revocationAskedAt ?? moment.now
+        guard failure != nil, moment.now - askedAt < Self.revocationPatience else {
+            grant.finishRevocation()
+            return
+        }
+        let delay = backOff.delay(failures: grant.attempts + 1, remainingLife: nil, unit: moment.unit)
+        grant.postponeRevocation(until: moment.now + delay, at: moment.now)
+    }
+
+    // MARK: Trying again
+
+    private func retry(
+        _ grant: inout Grant,
+        code: String,
+        isUnderstood: Bool = true,
+        notBefore: Duration? = nil,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        retry(
+            &grant,
+            reason: GrantReason(rawValue: code),
+            isUnderstood: isUnderstood,
+            notBefore: notBefore,
+            at: moment,
+            ruling: &ruling
+        )
+    }
+
+    private func retry(
+        _ grant: inout Grant,
+        reason: GrantReason,
+        isUnderstood: Bool = true,
+        notBefore: Duration? = nil,
+        at moment: Moment,
+        ruling: inout Ruling
+    ) {
+        let life = grant.accessToken.map { $0.expiresAt - moment.now }
+        let failures = grant.attempts + 1
+        let delay =
+            isUnderstood
+            ? backOff.delay(failures: failures, remainingLife: life, unit: moment.unit)
+            : backOff.delayForUnknown(
+                failures: failures,
+                failingFor: grant.failingSince.map { moment.now - $0 } ?? .zero,
+                remainingLife: life,
+                unit: moment.unit
+            )
+        let dueAt = moment.now + max(delay, notBefore ?? .zero)
+        ruling.outcome = .retrying
+        if grant.state == .suspended {
+            // A probe that failed says nothing new: the grant stays suspended, and shows as disconnected.
+            grant.postpone(until: dueAt, at: moment.now)
+        } else {
+            ruling.events += grant.retry(reason: reason, dueAt: dueAt, at: moment.now)
+        }
+    }
+
+    private func note(_ grant: Grant, saysInvalid: Bool, in health: inout ClientHealth) {
+        guard grant.isProven else { return }
+        health.window.append(AnswerWindow.Entry(grant: grant.id, saysInvalid: saysInvalid))
+    }
+}

@@ -1,0 +1,24 @@
+import Clocks
+import Scheduler
+import Store
+
+/// What one process knows of one client id: its share of the pace, and the health that all workers share.
+struct ClientGate {
+    var pacer: Pacer
+    var health: ClientHealth
+    /// Grants of this client that are due and wait for their turn, the longest due first.
+    var queue: [GrantID] = []
+    /// Whether this process is asking the store for the probe.
+    var isAskingForProbe = false
+
+    init(maxRate: Double, health: ClientHealth) {
+        pacer = Pacer(maxRate: maxRate)
+        pacer.limits = health.limits
+        self.health = health
+    }
+
+    mutating func learn(_ health: ClientHealth) {
+        self.health = health
+        pacer.limits = health.limits
+    }
+}

@@ -1,0 +1,44 @@
+import GoogleOAuth
+package import Secrets
+
+/// What an engine is told from outside.
+package struct EngineConfiguration: Sendable {
+    /// The name that this worker signs its leases and its log lines with.
+    package var workerName: String
+    /// Requests a second of one client id.
+    package var maxRate: Double
+    /// A confidential client's secret; Google's public clients have none.
+    package var clientSecret: Secret?
+    /// Requests on their way at once.
+    package var mostInFlight: Int
+    /// What one request may take in all; a lease must outlast it.
+    package var requestDeadline: Duration
+    /// How long a claim lasts unless it is renewed, which happens at a third of it.
+    package var leaseSpan: Duration
+    /// How often the due index is read, and how far ahead.
+    package var scanInterval: Duration
+    package var scanAhead: Duration
+
+    package init(
+        workerName: String,
+        maxRate: Double = 200,
+        clientSecret: Secret? = nil,
+        mostInFlight: Int = 256,
+        requestDeadline: Duration = .seconds(15),
+        leaseSpan: Duration = .seconds(30),
+        scanInterval: Duration = .seconds(2),
+        scanAhead: Duration = .seconds(10)
+    ) {
+        self.workerName = workerName
+        self.maxRate = maxRate
+        self.clientSecret = clientSecret
+        self.mostInFlight = mostInFlight
+        self.requestDeadline = requestDeadline
+        self.leaseSpan = leaseSpan
+        self.scanInterval = scanInterval
+        self.scanAhead = scanAhead
+    }
+
+    /// What a lease must have left at the moment a request is sent: the request's deadline, and time to store its answer.
+    package var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }
+}

@@ -1,0 +1,77 @@
+import Clocks
+import Store
+import Synchronization
+
+/// One grant that this worker has claimed, from the claim until its result is stored.
+final class Flight: Sendable {
+    let grant: Grant
+    let claim: Int64
+    /// When the grant was due; the lateness in the logs is measured from here.
+    let dueAt: Timestamp?
+    /// Whether a caller asked for it before it was due.
+    let isForced: Bool
+    /// Until when the lease stands by this process's own boot clock: read before the lease was asked for, so never late.
+    private let leaseStandsUntil: Mutex<BootInstant>
+
+    init(grant: Grant, claim: Int64, isForced: Bool, leaseStandsUntil: BootInstant) {
+        self.grant = grant
+        self.claim = claim
+        dueAt = grant.dueAt
+        self.isForced = isForced
+        self.leaseStandsUntil = Mutex(leaseStandsUntil)
+    }
+
+    /// Whether the token endpoint is asked at all: not for a revocation, nor without a refresh token.
+    var asksForToken: Bool { grant.refreshToken != nil && grant.revocationAskedAt == nil }
+
+    func leaseRenewed(until instant: BootInstant) {
+        leaseStandsUntil.withLock { $0 = max($0, instant) }
+    }
+
+    func leaseRemaining(at instant: BootInstant) -> Duration {
+        leaseStandsUntil.withLock { $0 } - instant
+    }
+}
+
+/// How a flight ended, for whoever waited for it.
+enum FlightEnd: Sendable {
+    /// The result is stored.
+    case settled(Settled)
+    /// Another worker has the grant, or it was not due any more.
+    case elsewhere
+    /// The lease was given back, or the store failed, before anything was known.
+    case abandoned
+}
+
+/// The end of a flight, awaited by any number of callers, before or after it has come.
+final class Landing: Sendable {
+    private struct State {
+        var end: FlightEnd?
+        var waiters: [CheckedContinuation<FlightEnd, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    var end: FlightEnd {
+        get async {
+            await withCheckedContinuation { waiter in
+                let known = state.withLock { state in
+                    if state.end == nil { state.waiters.append(waiter) }
+                    return state.end
+                }
+                if let known { waiter.resume(returning: known) }
+            }
+        }
+    }
+
+    /// Wakes all who wait; only the first call counts.
+    func complete(_ end: FlightEnd) {
+        let waiters = state.withLock { state in
+            guard state.end == nil else { return [CheckedContinuation<FlightEnd, Never>]() }
+            state.end = end
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume(returning: end) }
+    }
+}

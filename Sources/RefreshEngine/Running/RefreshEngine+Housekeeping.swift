@@ -1,0 +1,78 @@
+import Clocks
+import Scheduler
+import Store
+
+/// What the engine looks after beside refreshing: its leases and the machine's clock.
+extension RefreshEngine {
+    /// How far the wall clock may run apart from the boot clock between two turns before it counts as stepped.
+    private static let tolerance: Duration = .seconds(2)
+
+    /// Renews the leases of everything in flight; to be called at a third of a lease's life.
+    package func renewLeases() async {
+        let aloft = flights.values.compactMap(\.flight)
+        guard !aloft.isEmpty else { return }
+        let span = configuration.leaseSpan
+        let standsUntil = time.sinceBoot + span
+        do {
+            let claims = Dictionary(uniqueKeysWithValues: aloft.map { ($0.grant.id, $0.claim) })
+            let renewed = try await store.renew(claims, for: span)
+            for flight in aloft where renewed.contains(flight.grant.id) { flight.leaseRenewed(until: standsUntil) }
+        } catch {
+            log.storeTrouble(error, waiting: aloft.count)
+        }
+    }
+
+    /// How often ``renewLeases()`` is to be called.
+    package var leaseRenewalInterval: Duration { configuration.leaseSpan / 3 }
+
+    /// Notices a step of the wall clock, and mends what was stored by a clock that was ahead.
+    ///
+    /// The first call of a process compares with what the last process stored, so a step between two runs is noticed too.
+    package func watchClock() async {
+        do {
+            let reading = ClockReading(now: time.now, leaseTime: try await store.leaseTime())
+            if clockWitness.map({ reading.leaseTime.instant - $0.leaseTime.instant < .seconds(1) }) ?? false { return }
+            let isFirst = clockWitness == nil
+            let former = isFirst ? try await store.exchangeClockReading(reading) : clockWitness
+            clockWitness = reading
+            guard let former else { return }
+            let step = Self.step(from: former, to: reading)
+            guard step.magnitude > Self.tolerance else { return }
+            log.clockStep(step)
+            _ = try await store.exchangeClockReading(reading)
+            if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
+            forgetWindow()
+        } catch {
+            log.storeTrouble(error, waiting: flights.count)
+        }
+    }
+
+    /// Stores the reading of the clocks for the next process.
+    package func recordClock() async {
+        do {
+            _ = try await store.exchangeClockReading(ClockReading(now: time.now, leaseTime: store.leaseTime()))
+        } catch {
+            log.storeTrouble(error, waiting: flights.count)
+        }
+    }
+
+    /// How far the wall clock moved beyond the time that passed.
+    ///
+    /// Across a restart of the machine nobody knows how much time passed: only a clock that went backwards shows.
+    static func step(from former: ClockReading, to reading: ClockReading) -> Duration {
+        let byWall = reading.now - former.now
+        guard former.leaseTime.epoch == reading.leaseTime.epoch else { return min(byWall, .zero) }
+        return byWall - (reading.leaseTime.instant - former.leaseTime.instant)
+    }
+
+    /// Drops the window of the due index, which was ordered by the clock as it was.
+    private func forgetWindow() {
+        heap = .init()
+        clients = [:]
+        nextScan = time.sinceBoot
+    }
+}
+
+extension Duration {
+    fileprivate var magnitude: Duration { self < .zero ? .zero - self : self }
+}

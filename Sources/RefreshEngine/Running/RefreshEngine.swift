@@ -1,0 +1,185 @@
+package import Clocks
+package import GoogleOAuth
+import Observability
+import Scheduler
+package import Store
+
+/// Keeps grants fresh: scans the due index, claims what is due, asks Google, and stores what the rules make of the answer.
+///
+/// The engine holds no truth: what it knows is in the store, and it can die at any instant. Its own state is a window of
+/// the due index (the heap), the grants that wait for their client's pace, and the flights.
+package actor RefreshEngine {
+    let store: any GrantStore
+    let time: any TimeSource
+    let random: any RandomSource
+    let courier: Courier
+    let settler: Settler
+    let log: EngineLog
+    var configuration: EngineConfiguration
+
+    /// The coming window of the due index.
+    var heap = DeadlineHeap()
+    /// The client of each grant in the heap.
+    var clients: [GrantID: String] = [:]
+    var gates: [String: ClientGate] = [:]
+    /// Grants that wait in a gate's queue.
+    var queued: Set<GrantID> = []
+    /// Grants that are being claimed or are on their way, with whoever waits for each.
+    var flights: [GrantID: FlightSlot] = [:]
+    var nextScan: BootInstant
+    var isStopping = false
+    /// Makes the loop turn soon.
+    var wake: @Sendable () -> Void = {}
+    var drained: [CheckedContinuation<Void, Never>] = []
+    var clockWitness: ClockReading?
+    /// Results that were not stored when the stop deadline passed.
+    var abandoned = 0
+
+    /// A place among the flights: claimed or about to be.
+    struct FlightSlot {
+        let landing = Landing()
+        var flight: Flight?
+        var task: Task<Void, Never>?
+    }
+
+    package init(
+        store: any GrantStore,
+        endpoint: any TokenEndpoint,
+        vault: TokenVault,
+        configuration: EngineConfiguration,
+        time: any TimeSource,
+        random: any RandomSource,
+        log: EngineLog
+    ) {
+        self.store = store
+        self.time = time
+        self.random = random
+        self.log = log
+        self.configuration = configuration
+        nextScan = time.sinceBoot
+        courier = Courier(
+            endpoint: endpoint,
+            vault: vault,
+            time: time,
+            leaseNeededToSend: configuration.leaseNeededToSend,
+            clientSecret: configuration.clientSecret
+        )
+        settler = Settler(
+            store: store,
+            rules: RefreshRules(maxRate: configuration.maxRate),
+            time: time,
+            random: random,
+            onTrouble: { error, waiting in log.storeTrouble(error, waiting: waiting) }
+        )
+    }
+
+    package var inFlight: Int { flights.count }
+    /// Grants of the coming window that are not due yet.
+    package var waiting: Int { heap.count }
+
+    /// Takes another pace, as when the configuration is read again.
+    package func change(maxRate: Double) async {
+        configuration.maxRate = maxRate
+        for client in gates.keys { gates[client]?.pacer.changeMaxRate(maxRate) }
+        await settler.use(RefreshRules(maxRate: maxRate))
+    }
+
+    // MARK: Flights
+
+    /// Claims grants, sends those that were won, and answers where the end of each can be awaited.
+    ///
+    /// A grant that is aloft already is joined: there is never a second flight of it.
+    @discardableResult
+    func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> [Landing] {
+        let free = ids.filter { flights[$0] == nil }
+        for id in free { flights[id] = FlightSlot() }
+        let landings = ids.compactMap { flights[$0]?.landing }
+        let span = configuration.leaseSpan
+        let standsUntil = time.sinceBoot + span
+        do {
+            let claimed = try await store.claim(free, dueBy: dueBy, owner: configuration.workerName, for: span)
+            for grant in claimed {
+                guard let claim = grant.lease?.claim else { continue }
+                let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
+                flights[grant.id]?.flight = flight
+                flights[grant.id]?.task = Task { await self.fly(flight) }
+            }
+            for id in free where flights[id].map({ $0.flight == nil }) ?? false { land(id, as: .elsewhere) }
+        } catch {
+            log.storeTrouble(error, waiting: free.count)
+            for id in free { land(id, as: .abandoned) }
+        }
+        return landings
+    }
+
+    private func fly(_ flight: Flight) async {
+        let report = await courier.carry(flight)
+        if case .refused(.notSent, _) = report.finding.answer {
+            await giveBack(flight)
+            return
+        }
+        guard let settled = await settler.settle(report.finding) else {
+            land(flight.grant.id, as: .abandoned)
+            return
+        }
+        log.settled(settled, flight: flight, report: report, at: time.now)
+        let client = flight.grant.clientID
+        gate(of: client) { $0.learn(settled.health) }
+        logPaceAndBreaker(settled, client: client)
+        if let grant = settled.grant { expect(grant) }
+        if !settled.recalled.isEmpty { nextScan = time.sinceBoot }
+        land(flight.grant.id, as: .settled(settled))
+    }
+
+    /// Gives a lease back unused: the grant is due again for whoever comes first.
+    private func giveBack(_ flight: Flight) async {
+        do {
+            try await store.release([flight.grant.id: flight.claim])
+        } catch {
+            // The lease runs out by itself.
+            log.storeTrouble(error, waiting: 1)
+        }
+        land(flight.grant.id, as: .abandoned)
+    }
+
+    /// Ends a flight: wakes who waited for it and makes room for the next.
+    func land(_ id: GrantID, as end: FlightEnd) {
+        guard let slot = flights.removeValue(forKey: id) else { return }
+        slot.landing.complete(end)
+        if flights.isEmpty {
+            for waiter in drained { waiter.resume() }
+            drained = []
+        }
+        wake()
+    }
+
+    /// Puts a grant's next due time into the heap when it lies within the window.
+    func expect(_ grant: Grant) {
+        guard let dueAt = grant.dueAt, dueAt <= time.now + configuration.scanAhead else { return }
+        clients[grant.id] = grant.clientID
+        heap.set(grant.id.rawValue, deadline: dueAt)
+    }
+
+    func gate(of client: String, _ change: (inout ClientGate) -> Void) {
+        var gate =
+            gates[client]
+            ?? ClientGate(
+                maxRate: configuration.maxRate,
+                health: ClientHealth(epoch: clockWitness?.leaseTime.epoch ?? "")
+            )
+        change(&gate)
+        gates[client] = gate
+    }
+
+    private func logPaceAndBreaker(_ settled: Settled, client: String) {
+        if let change = settled.ruling.breakerChange { log.breaker(change, client: client) }
+        guard settled.ruling.limitsChanged, let gate = gates[client] else { return }
+        let instant = time.sinceBoot
+        log.pacer(
+            client: client,
+            ceiling: gate.pacer.ceiling(at: instant),
+            paused: max(.zero, (gate.pacer.limits.pausedUntil ?? instant) - instant),
+            reason: settled.finding.code
+        )
+    }
+}

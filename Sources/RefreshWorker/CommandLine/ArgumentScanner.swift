@@ -1,0 +1,119 @@
+/// Tells flags from words, before anyone knows which command is meant: flags may stand before it.
+struct ArgumentScanner {
+    /// A flag as it was given; a flag without a value has none.
+    struct Flag: Equatable {
+        let name: String
+        let value: String?
+    }
+
+    private(set) var words: [String] = []
+    private(set) var flags: [Flag] = []
+    private(set) var problems: [String] = []
+    private(set) var asksForHelp = false
+    private(set) var asksForVersion = false
+
+    private var rest: ArraySlice<String>
+    /// Whether each known flag takes a value: a name means the same in every command, which a test holds the table to.
+    private let takesValue: [String: Bool]
+
+    init(_ arguments: [String], program: CommandSpecification) {
+        rest = arguments[...]
+        takesValue = Self.knownFlags(of: program)
+        while let argument = rest.popFirst() {
+            if argument == "--" {
+                rest.forEach { addWord($0) }
+                rest = []
+            } else if argument.hasPrefix("--") {
+                readFlag(argument)
+            } else if argument == "-h" {
+                asksForHelp = true
+            } else if argument.hasPrefix("-") && argument != "-" {
+                problems.append("unknown flag \(DisplayedText(argument)): flags begin with two dashes")
+            } else {
+                addWord(argument)
+            }
+        }
+    }
+
+    private static func knownFlags(of program: CommandSpecification) -> [String: Bool] {
+        var known: [String: Bool] = [:]
+        for setting in Setting.all {
+            known[setting.name.rawValue] = setting.placeholder != nil
+        }
+        for option in program.tree.flatMap(\.options) {
+            known[option.name] = option.placeholder != nil
+        }
+        return known
+    }
+
+    private mutating func addWord(_ word: String) {
+        if CredentialShape.matches(word) {
+            problems.append(
+                """
+                argument \(words.count + 1) looks like a token or a secret (not shown), and those are never \
+                arguments, because every user of this machine can read them there: give it on standard input or in \
+                a file, and consider this one seen
+                """
+            )
+        }
+        words.append(word)
+    }
+
+    private mutating func readFlag(_ argument: String) {
+        let name = String(argument.dropFirst(2).prefix { $0 != "=" })
+        let attached = argument.contains("=") ? String(argument.dropFirst(name.count + 3)) : nil
+        switch (name, attached) {
+        case ("help", nil): asksForHelp = true
+        case ("version", nil): asksForVersion = true
+        default: readKnownFlag(name, attached: attached)
+        }
+    }
+
+    private mutating func readKnownFlag(_ name: String, attached: String?) {
+        switch (takesValue[name], attached) {
+        case (nil, _):
+            reportUnknown(name)
+        case (false?, nil):
+            flags.append(Flag(name: name, value: nil))
+        case (false?, _?):
+            problems.append("--\(name) takes no value")
+        case (true?, let value?):
+            addFlag(name, value: value)
+        case (true?, nil):
+            // A flag in the place of a value means that the value was forgotten; --name=--x says that it was not.
+            guard let value = rest.first, !value.hasPrefix("--") else {
+                problems.append("--\(name) needs a value")
+                return
+            }
+            rest.removeFirst()
+            addFlag(name, value: value)
+        }
+    }
+
+    private mutating func addFlag(_ name: String, value: String) {
+        if CredentialShape.matches(value) {
+            problems.append(
+                """
+                the value of --\(name) looks like a token or a secret (not shown), and those are never arguments, \
+                because every user of this machine can read them there: give it on standard input or in a file, \
+                and consider this one seen
+                """
+            )
+        } else if value.isEmpty {
+            problems.append("the value of --\(name) is empty")
+        } else {
+            flags.append(Flag(name: name, value: value))
+        }
+    }
+
+    private mutating func reportUnknown(_ name: String) {
+        let candidates = takesValue.keys.sorted() + ["help", "version"]
+        var hint = ""
+        if let nearest = NearestName.of(name, among: candidates) {
+            hint = "; did you mean --\(nearest)?"
+        } else if name.contains("token") || name.contains("secret") {
+            hint = "; tokens and secrets are never arguments: give them on standard input or in a file"
+        }
+        problems.append("unknown flag \(DisplayedText("--" + name))\(hint)")
+    }
+}

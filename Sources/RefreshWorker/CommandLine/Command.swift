@@ -1,0 +1,30 @@
+/// What the program is asked to do, with everything that only this command needs.
+enum Command: Equatable, Sendable {
+    /// The daemon, or one pass over the due grants when the configuration says `run-once`.
+    case work
+    case listGrants(state: String?, isJSON: Bool)
+    case showGrant(user: String, isJSON: Bool)
+    /// Without a token file the token is read from standard input.
+    case addGrant(user: String, tokenFile: String?, clientID: String?)
+    /// `-` is standard input.
+    case importGrants(file: String, replacesExisting: Bool)
+    case exportGrants(isPlaintext: Bool)
+    case disconnectGrant(user: String)
+    case vendToken(user: String, minimumLifetime: Duration)
+    case generateKeys
+    case listKeys
+    case rotateKeys
+    case retireKey(id: String)
+    case showStatus(isJSON: Bool)
+    case examine
+    case backUp(file: String)
+    case showVersion
+    /// The text is ready to print.
+    case showHelp(text: String)
+}
+
+/// A command line that was understood: what to do, and the settings that were given along with it.
+struct Invocation: Equatable, Sendable {
+    let command: Command
+    let flags: [ConfigurationInputs.Flag]
+}

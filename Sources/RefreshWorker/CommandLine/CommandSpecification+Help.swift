@@ -1,0 +1,47 @@
+extension CommandSpecification {
+    /// The help of this command, ready to print.
+    var helpText: String {
+        var page = HelpPage()
+        page.paragraph("\(invocation): \(summary)")
+        page.heading("Usage")
+        page.lines(usageLines)
+        for paragraph in discussion {
+            page.paragraph(paragraph)
+        }
+        page.definitions("Commands", subcommands.map { ($0.words.last ?? "", $0.summary) })
+        page.definitions("Operands", operands.map { ($0.placeholder, $0.summary) })
+        page.definitions("Options", optionDefinitions)
+        page.definitions(words.isEmpty ? "Settings" : "Settings that matter here", settings.compactMap(Self.define))
+        if !words.isEmpty && !settings.isEmpty {
+            page.paragraph("Each setting may also stand in the environment or in the file; see refresh-worker --help.")
+        }
+        page.examples(examples)
+        page.definitions("Exit codes", exitCodes.map { (String($0.rawValue), $0.meaning) })
+        return page.text
+    }
+
+    private var usageLines: [String] {
+        guard make != nil || subcommands.isEmpty else { return ["\(invocation) COMMAND [flags]"] }
+        if words.isEmpty { return ["refresh-worker [flags]", "refresh-worker COMMAND [flags] [--help]"] }
+        if words == ["help"] { return ["refresh-worker help [COMMAND]"] }
+        let flags = options.map { option in
+            "[--\(option.name)\(option.placeholder.map { " " + $0 } ?? "")]"
+        }
+        let parts = [invocation] + operands.map(\.placeholder) + flags + (settings.isEmpty ? [] : ["[settings]"])
+        return [parts.joined(separator: " ")]
+    }
+
+    private var optionDefinitions: [(String, String)] {
+        options.map { option in
+            ("--\(option.name)\(option.placeholder.map { " " + $0 } ?? "")", option.summary)
+        } + [("--help, -h", "print this help")] + (words.isEmpty ? [("--version", "print the version")] : [])
+    }
+
+    private static func define(_ name: Setting.Name) -> (String, String)? {
+        guard let setting = Setting.named(name) else { return nil }
+        // A switch is off when it is not given; that needs no words.
+        let defaultValue = setting.placeholder == nil ? nil : setting.defaultValue
+        let ending = defaultValue.map { " Default: \($0)" } ?? ""
+        return ("\(setting.flag)\(setting.placeholder.map { " " + $0 } ?? "")", setting.summary + ending)
+    }
+}

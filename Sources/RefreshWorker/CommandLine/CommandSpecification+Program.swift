@@ -1,0 +1,146 @@
+extension CommandSpecification {
+    /// The whole program: the daemon at the root, every command below it.
+    static let program = CommandSpecification(
+        words: [],
+        summary: "keeps stored Google OAuth grants alive",
+        discussion: [
+            """
+            Without a command it is the worker: it runs in the foreground, refreshes each stored grant before its \
+            access token expires, notices when Google says that a grant is dead, and writes what it does to the \
+            metrics log. SIGTERM stops it gently, a second SIGTERM at once; SIGHUP reads the configuration again \
+            and reopens the logs.
+            """,
+            """
+            First steps: make a key ring (refresh-worker keys generate), bring grants in (refresh-worker grants \
+            import FILE), let the doctor look at it all (refresh-worker doctor), then start the worker.
+            """,
+            """
+            Settings are flags, or environment variables, or KEY=value lines of the file named by --config, in this \
+            order of strength. The variable and the key of --max-rate is REFRESH_WORKER_MAX_RATE, and so on. A value \
+            that is empty there counts as not set. Tokens and keys are never arguments, because every user of the \
+            machine can read those: they come from standard input or from a file.
+            """,
+        ],
+        settings: Setting.Name.allCases,
+        examples: [
+            Example(
+                line: "refresh-worker --config /etc/refresh-worker/refresh-worker.conf",
+                purpose: "run the worker as its service does"
+            ),
+            Example(
+                line: "refresh-worker --client-id 1234-abc.apps.googleusercontent.com --run-once",
+                purpose: "refresh what is due and leave, from cron"
+            ),
+            Example(line: "refresh-worker grants import --help", purpose: "learn about one command"),
+        ],
+        exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration],
+        subcommands: [grants, token, keys, status, doctor, backup, version, help],
+        make: { _ in .work }
+    )
+
+    private static let token = CommandSpecification(
+        words: ["token"],
+        summary: "print a fresh access token of a user",
+        discussion: [
+            """
+            Prints the access token alone on standard output. A stored token that lives long enough is printed at \
+            once; else it is refreshed, together with the running worker: the two never refresh a grant at once. A \
+            problem is told on standard error, and the exit code says which kind it is.
+            """
+        ],
+        operands: [.user("the user whose token is wanted")],
+        options: [
+            OptionSpecification(
+                name: "min-ttl",
+                kind: .seconds(0...86_400),
+                summary: "how long the token must still live at least; 60 when not given"
+            )
+        ],
+        settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
+        examples: [
+            Example(
+                line: "refresh-worker token alice --min-ttl 300 > /run/user/1000/token",
+                purpose: "a token that lives five minutes more, kept off the terminal"
+            )
+        ],
+        exitCodes: [
+            .success, .usage, .unknownUser, .googleUnreachable, .internalFailure, .inputOutput, .leftForLater,
+            .userMustAct, .configuration,
+        ],
+        make: { .vendToken(user: $0.operand, minimumLifetime: $0.seconds("min-ttl", otherwise: 60)) }
+    )
+
+    private static let status = CommandSpecification(
+        words: ["status"],
+        summary: "how many grants are in which state, what is due, what is wrong",
+        discussion: [
+            """
+            Reads the database, so it answers whether or not the worker runs: grants by state, due and overdue, the \
+            breaker and the pace of each client id, which workers are alive and which keys they hold, and refresh \
+            tokens that are about to expire.
+            """
+        ],
+        options: [OptionSpecification(name: "json", kind: .toggle, summary: "one JSON object instead of text")],
+        settings: [.config, .database, .keyFile, .logLevel],
+        examples: [
+            Example(line: "refresh-worker status", purpose: "a look at everything"),
+            Example(line: "refresh-worker status --json | jq .", purpose: "the same for a program"),
+        ],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .configuration],
+        make: { .showStatus(isJSON: $0.has("json")) }
+    )
+
+    private static let doctor = CommandSpecification(
+        words: ["doctor"],
+        summary: "check the set-up and say what to mend",
+        discussion: [
+            """
+            Looks at the configuration, the modes and owners of files, the key ring, the database, the clock, the \
+            client ids and the endpoints, and says for each fault what to do about it. Changes nothing.
+            """
+        ],
+        settings: Setting.Name.allCases.filter { $0 != .runOnce },
+        examples: [
+            Example(
+                line: "sudo -u refresh-worker refresh-worker doctor --config /etc/refresh-worker/refresh-worker.conf",
+                purpose: "as the service's user, with the service's configuration"
+            )
+        ],
+        exitCodes: [.success, .usage, .googleUnreachable, .internalFailure, .inputOutput, .configuration],
+        make: { _ in .examine }
+    )
+
+    private static let backup = CommandSpecification(
+        words: ["backup"],
+        summary: "copy the database while the worker runs",
+        discussion: [
+            """
+            Writes a complete, consistent copy of the database. Tokens in it stay sealed: keep the key ring apart \
+            from the copy, and keep both. An existing file is not overwritten.
+            """
+        ],
+        operands: [.file("the file to create")],
+        settings: [.config, .database, .logLevel],
+        examples: [
+            Example(line: "refresh-worker backup /var/backups/grants.sqlite", purpose: "a copy for tonight")
+        ],
+        exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration],
+        make: { .backUp(file: $0.operand) }
+    )
+
+    private static let version = CommandSpecification(
+        words: ["version"],
+        summary: "print the version",
+        discussion: ["Prints the program's name and version. --version does the same."],
+        exitCodes: [.success, .usage],
+        make: { _ in .showVersion }
+    )
+
+    private static let help = CommandSpecification(
+        words: ["help"],
+        summary: "explain a command",
+        discussion: ["refresh-worker help COMMAND and refresh-worker COMMAND --help are the same. -h is short for it."],
+        examples: [Example(line: "refresh-worker help grants import", purpose: "explain grants import")],
+        exitCodes: [.success, .usage]
+    )
+}

@@ -1,0 +1,99 @@
+/// What a command is called, takes and does: the parser and the help both read it, so that neither can drift.
+struct CommandSpecification: Sendable {
+    /// A line that somebody can type, and what it achieves.
+    struct Example: Sendable {
+        let line: String
+        let purpose: String
+    }
+
+    /// Turns what was parsed into a command.
+    typealias Maker = @Sendable (CommandArguments) -> Command
+
+    /// The words that name the command, none for the program itself.
+    let words: [String]
+    let summary: String
+    /// Paragraphs of explanation.
+    let discussion: [String]
+    var operands: [OperandSpecification] = []
+    var options: [OptionSpecification] = []
+    /// The settings that matter to the command; the others are accepted too, so that a wrapper can pass the same always.
+    var settings: [Setting.Name] = []
+    var examples: [Example] = []
+    var exitCodes: [ExitCode] = []
+    var subcommands: [CommandSpecification] = []
+    /// `nil` for a group, which does nothing without one of its subcommands.
+    var make: Maker?
+
+    /// The command as it is typed.
+    var invocation: String {
+        (["refresh-worker"] + words).joined(separator: " ")
+    }
+
+    /// The command and everything below it.
+    var tree: [CommandSpecification] {
+        [self] + subcommands.flatMap(\.tree)
+    }
+}
+
+/// A flag of one command.
+struct OptionSpecification: Sendable {
+    /// What the flag takes.
+    enum Kind: Sendable {
+        case toggle
+        case choice([String])
+        case seconds(ClosedRange<Int>)
+        case file
+        case clientID
+    }
+
+    let name: String
+    let kind: Kind
+    let summary: String
+
+    /// What stands for the value in the help; `nil` when the flag takes none.
+    var placeholder: String? {
+        switch kind {
+        case .toggle: nil
+        case .choice: "STATE"
+        case .seconds: "SECONDS"
+        case .file: "FILE"
+        case .clientID: "ID"
+        }
+    }
+}
+
+/// A word that a command needs after its name.
+struct OperandSpecification: Sendable {
+    let placeholder: String
+    let summary: String
+    /// Longest value in bytes.
+    let lengthLimit: Int
+
+    static func user(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "USER", summary: summary, lengthLimit: 1024)
+    }
+
+    static func file(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "FILE", summary: summary, lengthLimit: SettingValue.lengthLimit)
+    }
+
+    static func keyID(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "ID", summary: summary, lengthLimit: 128)
+    }
+}
+
+/// What a command was given, checked against its specification.
+struct CommandArguments: Sendable {
+    let operands: [String]
+    /// The values of the command's own flags; a toggle's is empty.
+    let options: [String: String]
+
+    /// The only operand of the commands that need one.
+    var operand: String { operands.first ?? "" }
+
+    func has(_ option: String) -> Bool { options[option] != nil }
+
+    func seconds(_ option: String, otherwise defaultValue: Int) -> Duration {
+        .seconds(options[option].flatMap { Int($0) } ?? defaultValue)
+    }
+}

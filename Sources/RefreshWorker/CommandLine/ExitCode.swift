@@ -1,0 +1,34 @@
+/// How the program ends: the codes of sysexits.h, so that scripts, cron and systemd can tell the cases apart
+/// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
+enum ExitCode: Int32, CaseIterable, Sendable {
+    case success = 0
+    case usage = 64
+    case badData = 65
+    case inputUnreadable = 66
+    case unknownUser = 67
+    case googleUnreachable = 69
+    case internalFailure = 70
+    case cannotCreate = 73
+    case inputOutput = 74
+    case leftForLater = 75
+    case userMustAct = 77
+    case configuration = 78
+
+    /// What the code tells, for the help.
+    var meaning: String {
+        switch self {
+        case .success: "done"
+        case .usage: "the command line is wrong; nothing was done"
+        case .badData: "the input holds bad data; each bad line was reported"
+        case .inputUnreadable: "an input file cannot be read"
+        case .unknownUser: "no grant of such a user is stored"
+        case .googleUnreachable: "Google could not be reached, or answered with a fault"
+        case .internalFailure: "a defect of this program; please report it"
+        case .cannotCreate: "an output file cannot be created"
+        case .inputOutput: "reading or writing failed, for example because the disk is full"
+        case .leftForLater: "something is left for a later run"
+        case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
+        case .configuration: "the configuration is wrong: a setting, the key ring or the database file"
+        }
+    }
+}

@@ -1,0 +1,37 @@
+private import Glibc
+
+/// Standard output and standard error, written at once and without a buffer that could be lost.
+struct Output: Sendable {
+    static let standard = Output(descriptor: STDOUT_FILENO)
+    static let error = Output(descriptor: STDERR_FILENO)
+
+    private let descriptor: Int32
+
+    /// Whether a person is looking.
+    var isTerminal: Bool { isatty(descriptor) == 1 }
+
+    func line(_ text: String) {
+        write(text + "\n")
+    }
+
+    func line(_ bytes: [UInt8]) {
+        write(bytes + [UInt8(ascii: "\n")])
+    }
+
+    func write(_ text: String) {
+        write(Array(text.utf8))
+    }
+
+    /// Writes all of it; a reader that went away ends the program, as it would end `cat`.
+    private func write(_ bytes: [UInt8]) {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(descriptor, buffer.baseAddress.map { unsafe $0 + written }, bytes.count - written)
+            }
+            if count < 0 && errno == EINTR { continue }
+            guard count > 0 else { exit(ExitCode.inputOutput.rawValue) }
+            written += count
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+
+/// A command that could not do what it was asked: what to tell, and the code to end with.
+struct CommandFailure: Error, Equatable, Sendable {
+    let exitCode: ExitCode
+    let message: String
+
+    init(_ exitCode: ExitCode, _ message: String) {
+        self.exitCode = exitCode
+        self.message = message
+    }
+
+    /// Any error of the parts below, with the code that fits it.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as StoreError: self.init(Self.code(of: error), error.message)
+        case let error as KeyRingFileError: self.init(.configuration, "\(error)")
+        case let error as SecretReadError: self.init(.inputUnreadable, "\(error)")
+        case let error as SealError:
+            self.init(.configuration, "a stored token cannot be opened: \(error)")
+        case let error as VendFailure: self.init(error)
+        case let error as SystemCallFailure: self.init(.internalFailure, "\(error)")
+        default: self.init(.internalFailure, "\(error)")
+        }
+    }
+
+    private init(_ failure: VendFailure) {
+        switch failure {
+        case .unknownUser:
+            self.init(.unknownUser, "no grant of this user is stored")
+        case .refused(let state, let reason, let since):
+            self.init(
+                .userMustAct,
+                "the grant is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds): the user must sign in again"
+            )
+        case .unavailable(let reason):
+            self.init(.googleUnreachable, "no fresh token can be had now (\(reason)); try again later")
+        case .unreadable(let error):
+            self.init(.configuration, "the stored token cannot be opened: \(error)")
+        }
+    }
+
+    private static func code(of error: StoreError) -> ExitCode {
+        switch error.code {
+        case .busy: .leftForLater
+        case .input, .diskFull: .inputOutput
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema: .configuration
+        case .conflict: .badData
+        case .closed, .fault: .internalFailure
+        }
+    }
+}

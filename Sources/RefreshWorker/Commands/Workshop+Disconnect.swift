@@ -1,0 +1,53 @@
+import Clocks
+import HTTPClient
+import RefreshEngine
+import SQLiteStore
+import Store
+
+/// `grants disconnect USER`: ends a grant here at once, and at Google where that ends nobody else's.
+extension Workshop {
+    func disconnect(_ user: String) async throws -> ExitCode {
+        let store = try openStore()
+        let now = time.now
+        let outcome = try await store.transact { transaction -> (isShared: Bool, event: GrantEvent?)? in
+            guard var grant = try transaction.grant(ofUser: user) else { return nil }
+            // Revoking ends every grant of the account with any client of the same project.
+            let isShared = try transaction.grants(sharingAccountWith: grant).contains { other in
+                ClientProject.same(other.clientID, grant.clientID)
+            }
+            let events = grant.disconnectByRequest(revokes: !isShared, at: now)
+            try transaction.update(grant)
+            for event in events { try transaction.record(event) }
+            return (isShared, events.first)
+        }
+        guard let outcome else { throw CommandFailure(VendFailure.unknownUser) }
+        if outcome.isShared {
+            await store.close()
+            Output.standard.line(
+                """
+                disconnected here and its tokens wiped; not revoked at Google, because another stored grant shares \
+                the Google account and would end with it
+                """
+            )
+            return .success
+        }
+        return try await revoke(user, in: store)
+    }
+
+    /// Has the revocation done now, by the same path on which a running worker would do it.
+    private func revoke(_ user: String, in store: any GrantStore) async throws -> ExitCode {
+        let http = try openHTTP()
+        let engine = try openEngine(store: store, vault: try openVault(), http: http, log: quietLog())
+        let isDone = try await engine.finishRevocation(of: user)
+        await store.close()
+        http.shutDown()
+        guard isDone else {
+            Output.standard.line(
+                "disconnected here; Google could not be told yet: a running worker tries again for a day"
+            )
+            return .leftForLater
+        }
+        Output.standard.line("disconnected here and revoked at Google; its tokens are wiped")
+        return .success
+    }
+}

@@ -1,0 +1,34 @@
+import HTTPClient
+import Observability
+import RefreshEngine
+import SQLiteStore
+import Secrets
+import Store
+
+/// `token USER`: one fresh access token on standard output.
+extension Workshop {
+    func vendToken(of user: String, minimumLife: Duration) async throws -> ExitCode {
+        let vault = try openVault()
+        let store = try openStore()
+        let http = try openHTTP()
+        let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog())
+        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        try await presence.report()
+        let outcome: Result<VendedToken, any Error>
+        do {
+            outcome = .success(try await engine.freshToken(of: user, minimumLife: minimumLife))
+        } catch {
+            outcome = .failure(error)
+        }
+        await presence.leave()
+        await store.close()
+        http.shutDown()
+        let token = try outcome.get()
+        if let warning = token.warning {
+            diagnostics.warning("this token was stored before; refreshing it failed", ["reason": warning])
+        }
+        // The one place where a token is shown: it was asked for.
+        Output.standard.line(token.accessToken.reveal())
+        return .success
+    }
+}

@@ -1,0 +1,128 @@
+import Clocks
+import GoogleOAuth
+import HTTPClient
+import JSON
+import Observability
+import RefreshEngine
+import SQLiteStore
+import Secrets
+import Store
+
+/// What the commands work with, opened from the configuration when it is needed.
+struct Workshop: Sendable {
+    let configuration: Configuration
+    /// What the configuration was made of, to make it again on SIGHUP.
+    let inputs: ConfigurationInputs
+    let time: any TimeSource = SystemTime()
+    let random: any RandomSource = SystemRandom()
+    let diagnostics: DiagnosticLog
+    /// Signs this process's leases, its report to other workers, and its log lines.
+    let workerName: String
+
+    init(configuration: Configuration, inputs: ConfigurationInputs) {
+        self.configuration = configuration
+        self.inputs = inputs
+        diagnostics = DiagnosticLog(
+            level: configuration.logLevel,
+            time: time,
+            journalStream: inputs.environment["JOURNAL_STREAM"]
+        )
+        workerName = "\(ProcessIdentity.number)-\(String(random.nextBits() >> 32, radix: 16))"
+    }
+
+    func run(_ command: Command) async throws -> ExitCode {
+        switch command {
+        case .work where configuration.runsOnce: try await workOnce()
+        case .work: try await Daemon(workshop: self).run()
+        case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
+        case .disconnectGrant(let user): try await disconnect(user)
+        case .showVersion, .showHelp: .success
+        default: throw CommandFailure(.internalFailure, "this command is not built yet")
+        }
+    }
+
+    // MARK: Opening
+
+    /// Opens the database; it blocks, which harms nobody this early.
+    func openStore() throws(StoreError) -> SQLiteStore {
+        try SQLiteStore(path: configuration.database, timeSource: time, random: random)
+    }
+
+    func openVault() throws -> TokenVault {
+        let path = configuration.keyFile
+        let credentials = inputs.environment[Setting.credentialsDirectoryName]
+        return TokenVault(
+            ring: try LiveKeyRing { try KeyRingFile.load(path: path, credentialsDirectory: credentials) }
+        )
+    }
+
+    func openHTTP() throws(HTTPFailure) -> HTTPClient {
+        var settings = HTTPClient.Configuration()
+        settings.caFile = configuration.certificateAuthorityFile
+        settings.userAgent = "refresh-worker/\(Version.current)"
+        return try HTTPClient(configuration: settings, time: time)
+    }
+
+    func endpoints() throws(EndpointError) -> Endpoints {
+        Endpoints(
+            token: try Endpoint(configuration.endpoints.token),
+            userinfo: try Endpoint(configuration.endpoints.userinfo),
+            tokeninfo: try Endpoint(configuration.endpoints.tokeninfo),
+            revocation: try Endpoint(configuration.endpoints.revocation)
+        )
+    }
+
+    func openEngine(
+        store: any GrantStore,
+        vault: TokenVault,
+        http: HTTPClient,
+        log: EngineLog
+    ) throws -> RefreshEngine {
+        RefreshEngine(
+            store: store,
+            endpoint: GoogleAccounts(http: http, endpoints: try endpoints()),
+            vault: vault,
+            configuration: EngineConfiguration(
+                workerName: workerName,
+                maxRate: configuration.maximumRate,
+                clientSecret: try configuration.clientSecretFile.map { try Secret.read(file: $0) }
+            ),
+            time: time,
+            random: random,
+            log: log
+        )
+    }
+
+    /// The metrics log, and what collects for its summaries.
+    func openMetrics() throws -> (writer: LineWriter, log: MetricsLog, counters: IntervalCounters) {
+        let destination: LineDestination =
+            switch configuration.metricsLog {
+            case .standardOutput: .standardOutput
+            case .file(let path): .file(path)
+            }
+        let writer: LineWriter
+        do {
+            writer = try LineWriter(to: destination, time: time, diagnostics: diagnostics)
+        } catch {
+            throw CommandFailure(.cannotCreate, "the metrics log: \(error)")
+        }
+        return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
+    }
+
+    /// An engine's log for commands whose standard output is for their own answer: people hear, programs do not.
+    func quietLog() -> EngineLog {
+        EngineLog(
+            metrics: MetricsLog(sink: SilentSink(), worker: workerName, time: time),
+            diagnostics: diagnostics,
+            counters: IntervalCounters(time: time),
+            time: time
+        )
+    }
+}
+
+/// A sink for commands that keep no metrics log.
+private struct SilentSink: LineSink {
+    let droppedLines = 0
+
+    func write(_ line: JSONLine) {}
+}

@@ -1,0 +1,16 @@
+extension Configuration {
+    /// The settings that differ and that a reload cannot change, by the names of their flags.
+    func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
+        let comparisons: [(Setting.Name, Bool)] = [
+            (.database, database == running.database),
+            (.keyFile, keyFile == running.keyFile),
+            (.clientSecretFile, clientSecretFile == running.clientSecretFile),
+            (.tokenEndpoint, endpoints == running.endpoints),
+            (.caFile, certificateAuthorityFile == running.certificateAuthorityFile),
+            (.metricsLog, metricsLog == running.metricsLog),
+            (.summaryInterval, summaryInterval == running.summaryInterval),
+            (.stopDeadline, stopDeadline == running.stopDeadline),
+        ]
+        return comparisons.filter { !$0.1 }.map { "--" + $0.0.rawValue }
+    }
+}

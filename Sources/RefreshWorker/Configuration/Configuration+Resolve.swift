@@ -1,0 +1,48 @@
+extension Configuration {
+    /// Makes the configuration from flags, environment and file, or reports everything that is wrong with them.
+    ///
+    /// Every value that was given is checked, also one that a stronger layer overrides: a mistake that waits in the
+    /// file until somebody drops a flag is found now.
+    static func resolve(_ inputs: ConfigurationInputs) throws(ConfigurationError) -> Configuration {
+        var resolver = ConfigurationResolver(inputs)
+        let database = resolver.value(of: .database, SettingValue.path)
+        let keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.keyRingCredential)
+        let clientIDs = resolver.clientIDs()
+        let clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
+        let token = resolver.value(of: .tokenEndpoint, SettingValue.endpoint)
+        let userinfo = resolver.value(of: .userinfoEndpoint, SettingValue.endpoint)
+        let tokeninfo = resolver.value(of: .tokeninfoEndpoint, SettingValue.endpoint)
+        let revocation = resolver.value(of: .revocationEndpoint, SettingValue.endpoint)
+        let certificateAuthorityFile = resolver.optional(.caFile, SettingValue.path)
+        let metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
+        let logLevel = resolver.value(of: .logLevel, SettingValue.logLevel)
+        let maximumRate = resolver.value(of: .maxRate, SettingValue.rate)
+        let summaryInterval = resolver.value(of: .summaryInterval) { text throws(SettingValue.Refusal) in
+            try SettingValue.seconds(text, in: 1...86_400)
+        }
+        let stopDeadline = resolver.value(of: .stopDeadline) { text throws(SettingValue.Refusal) in
+            try SettingValue.seconds(text, in: 1...3600)
+        }
+        let runsOnce = resolver.value(of: .runOnce, SettingValue.switched)
+        // A value is missing only where a problem was recorded.
+        guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
+            let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,
+            let runsOnce
+        else { throw ConfigurationError(problems: resolver.problems) }
+        return Configuration(
+            configurationFile: resolver.file,
+            database: database,
+            keyFile: keyFile,
+            clientIDs: clientIDs,
+            clientSecretFile: clientSecretFile,
+            endpoints: Endpoints(token: token, userinfo: userinfo, tokeninfo: tokeninfo, revocation: revocation),
+            certificateAuthorityFile: certificateAuthorityFile,
+            metricsLog: metricsLog,
+            logLevel: logLevel,
+            maximumRate: maximumRate,
+            summaryInterval: summaryInterval,
+            stopDeadline: stopDeadline,
+            runsOnce: runsOnce
+        )
+    }
+}

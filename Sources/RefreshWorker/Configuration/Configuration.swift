@@ -1,0 +1,35 @@
+import Observability
+
+/// What the worker was told: every setting, checked and typed, from flags, environment, file and defaults.
+struct Configuration: Equatable, Sendable {
+    /// Where the metrics log is written.
+    enum MetricsLog: Equatable, Sendable {
+        case standardOutput
+        case file(String)
+    }
+
+    /// The four routes of the OAuth server, each checked by ``checkEndpoint(_:)``.
+    struct Endpoints: Equatable, Sendable {
+        let token: String
+        let userinfo: String
+        let tokeninfo: String
+        let revocation: String
+    }
+
+    /// The file that was read, if one was named.
+    let configurationFile: String?
+    let database: String
+    let keyFile: String
+    /// The configured client ids in order, each once; may be empty, because a grant can carry its own.
+    let clientIDs: [String]
+    let clientSecretFile: String?
+    let endpoints: Endpoints
+    let certificateAuthorityFile: String?
+    let metricsLog: MetricsLog
+    let logLevel: LogLevel
+    /// Requests a second for one client id.
+    let maximumRate: Double
+    let summaryInterval: Duration
+    let stopDeadline: Duration
+    let runsOnce: Bool
+}

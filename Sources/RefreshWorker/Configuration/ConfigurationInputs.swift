@@ -1,0 +1,25 @@
+/// Everything that a configuration is made of, so that a test can hand in any machine it likes.
+struct ConfigurationInputs: Sendable {
+    /// A setting given on the command line.
+    struct Flag: Equatable, Sendable {
+        let name: Setting.Name
+        let value: String
+    }
+
+    let flags: [Flag]
+    let environment: [String: String]
+    let files: FileReader
+}
+
+/// How files are read.
+struct FileReader: Sendable {
+    /// Why a file could not be read, in words for the user.
+    struct Failure: Error, Equatable, Sendable {
+        let reason: String
+        /// Whether there is no such file, which for an optional one is no failure.
+        let isMissing: Bool
+    }
+
+    let read: @Sendable (_ path: String) throws(Failure) -> [UInt8]
+    let exists: @Sendable (_ path: String) -> Bool
+}

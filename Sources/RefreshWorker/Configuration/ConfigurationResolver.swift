@@ -1,0 +1,104 @@
+/// Picks the strongest value of each setting and collects the problems on the way.
+struct ConfigurationResolver {
+    typealias Reader<Value> = (String) throws(SettingValue.Refusal) -> Value
+
+    private let sources: SettingSources
+    private let files: FileReader
+    private let credentialsDirectory: String?
+    private(set) var problems: [ConfigurationError.Problem]
+
+    init(_ inputs: ConfigurationInputs) {
+        sources = SettingSources(inputs)
+        files = inputs.files
+        credentialsDirectory = inputs.environment[Setting.credentialsDirectoryName].flatMap { $0.isEmpty ? nil : $0 }
+        problems = sources.problems
+    }
+
+    var file: String? { sources.file }
+
+    /// The key ring that systemd handed in, if it did.
+    var keyRingCredential: String? {
+        credentialsDirectory.map { $0 + "/key-ring" }.flatMap { files.exists($0) ? $0 : nil }
+    }
+
+    /// The value of a setting, or of its default; `nil` only after a problem was recorded.
+    mutating func value<Value>(
+        of name: Setting.Name,
+        _ read: Reader<Value>,
+        insteadOfDefault replacement: String? = nil
+    ) -> Value? {
+        if isGiven(name) { return optional(name, read) }
+        guard let text = replacement ?? Setting.named(name)?.defaultValue else {
+            problems.append(.init(origin: "--\(name.rawValue)", message: "is needed and has no default"))
+            return nil
+        }
+        return check(SettingSources.Given(value: text, origin: "default of --\(name.rawValue)"), read)
+    }
+
+    /// The value of a setting without a default.
+    mutating func optional<Value>(_ name: Setting.Name, _ read: Reader<Value>) -> Value? {
+        var strongest: Value?
+        for layer in sources.layers {
+            for given in layer[name] ?? [] {
+                let value = check(given, read)
+                strongest = strongest ?? value
+            }
+        }
+        return strongest
+    }
+
+    /// All client ids of the strongest layer that names any, each once.
+    mutating func clientIDs() -> [String] {
+        var chosen: [String] = []
+        for layer in sources.layers {
+            let identifiers = (layer[.clientID] ?? []).flatMap { check($0, SettingValue.clientIDs) ?? [] }
+            chosen = chosen.isEmpty ? identifiers : chosen
+        }
+        if !isGiven(.clientID) {
+            chosen = credentialClientIDs()
+        }
+        var seen: Set<String> = []
+        return chosen.filter { seen.insert($0).inserted }
+    }
+
+    /// The client ids in the credential, one on each line; without that credential there are none.
+    private mutating func credentialClientIDs() -> [String] {
+        guard let path = credentialsDirectory.map({ $0 + "/client-id" }) else { return [] }
+        let content: [UInt8]
+        do throws(FileReader.Failure) {
+            content = try files.read(path)
+        } catch {
+            if !error.isMissing {
+                problems.append(.init(origin: "credential client-id", message: error.reason))
+            }
+            return []
+        }
+        guard let text = String(validating: content, as: UTF8.self) else {
+            problems.append(.init(origin: "credential client-id", message: "is not UTF-8 text"))
+            return []
+        }
+        var identifiers: [String] = []
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        for (index, line) in lines.enumerated() {
+            let trimmed = String(line.trimmingBlanks())
+            guard !trimmed.isEmpty else { continue }
+            let given = SettingSources.Given(value: trimmed, origin: "credential client-id, line \(index + 1)")
+            identifiers += check(given, SettingValue.clientIDs) ?? []
+        }
+        return identifiers
+    }
+
+    private func isGiven(_ name: Setting.Name) -> Bool {
+        sources.layers.contains { $0[name] != nil }
+    }
+
+    private mutating func check<Value>(_ given: SettingSources.Given, _ read: Reader<Value>) -> Value? {
+        do throws(SettingValue.Refusal) {
+            try SettingValue.checkText(given.value)
+            return try read(given.value)
+        } catch {
+            problems.append(.init(origin: given.origin, message: error.message))
+            return nil
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Observability
+
+/// Turns the text of a setting into its value, or says in words what is wrong with it.
+enum SettingValue {
+    /// Why a text is no value: the second half of a sentence that begins with the setting's name.
+    struct Refusal: Error, Equatable, Sendable {
+        let message: String
+    }
+
+    /// The longest value of any kind: PATH_MAX of Linux, and longer than any URL or list of ids that makes sense.
+    static let lengthLimit = 4096
+
+    /// Longer than any client id seen; Google's have about 72 characters.
+    static let clientIDLimit = 256
+
+    /// What no value may be or hold, whatever its kind.
+    static func checkText(_ text: String) throws(Refusal) {
+        guard text.utf8.count <= lengthLimit else {
+            throw Refusal(message: "is longer than \(lengthLimit) bytes")
+        }
+        guard !text.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
+            throw Refusal(message: "must be one line without NUL bytes")
+        }
+        guard !text.isEmpty else { throw Refusal(message: "is empty") }
+        guard !CredentialShape.matches(text) else {
+            throw Refusal(
+                message: """
+                    looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \
+                    input, secrets from a file
+                    """
+            )
+        }
+    }
+
+    static func path(_ text: String) throws(Refusal) -> String {
+        text
+    }
+
+    static func metricsLog(_ text: String) throws(Refusal) -> Configuration.MetricsLog {
+        text == "-" ? .standardOutput : .file(text)
+    }
+
+    static func endpoint(_ text: String) throws(Refusal) -> String {
+        if let fault = checkEndpoint(text) {
+            throw Refusal(message: "\(DisplayedText(text)) \(fault)")
+        }
+        return text
+    }
+
+    static func logLevel(_ text: String) throws(Refusal) -> LogLevel {
+        guard let level = LogLevel(rawValue: text) else {
+            let levels = LogLevel.allCases.map(\.rawValue)
+            let hint = NearestName.of(text, among: levels).map { "; did you mean \($0)?" } ?? ""
+            throw Refusal(message: "\(DisplayedText(text)) is none of \(levels.joined(separator: ", "))\(hint)")
+        }
+        return level
+    }
+
+    /// A number above 0 in plain decimal: neither signs nor exponents, which in a rate are mistakes.
+    static func rate(_ text: String) throws(Refusal) -> Double {
+        let isPlain = text.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
+        guard isPlain, let number = Double(text), number > 0, number <= 100_000 else {
+            throw Refusal(message: "\(DisplayedText(text)) is not a number above 0 and up to 100000")
+        }
+        return number
+    }
+
+    /// Whole seconds within a range.
+    static func seconds(_ text: String, in range: ClosedRange<Int>) throws(Refusal) -> Duration {
+        let isPlain = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
+        guard isPlain, let number = Int(text), range.contains(number) else {
+            throw Refusal(
+                message: """
+                    \(DisplayedText(text)) is not a whole number of seconds from \(range.lowerBound) to \
+                    \(range.upperBound)
+                    """
+            )
+        }
+        return .seconds(number)
+    }
+
+    /// The words that systemd takes for a Boolean
+    /// (https://www.freedesktop.org/software/systemd/man/252/systemd.syntax.html).
+    static func switched(_ text: String) throws(Refusal) -> Bool {
+        switch text.lowercased() {
+        case "yes", "true", "on", "1": return true
+        case "no", "false", "off", "0": return false
+        default: throw Refusal(message: "\(DisplayedText(text)) is neither yes nor no")
+        }
+    }
+
+    static func clientID(_ text: String) throws(Refusal) -> String {
+        guard text.utf8.count <= clientIDLimit, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw Refusal(
+                message: "\(DisplayedText(text)) is no client id: up to \(clientIDLimit) visible ASCII characters"
+            )
+        }
+        return text
+    }
+
+    /// Client ids with commas between; blanks around them and a comma at the end do no harm.
+    static func clientIDs(_ text: String) throws(Refusal) -> [String] {
+        var identifiers: [String] = []
+        for piece in text.split(separator: ",") {
+            let trimmed = piece.trimmingBlanks()
+            guard !trimmed.isEmpty else { continue }
+            identifiers.append(try clientID(String(trimmed)))
+        }
+        guard !identifiers.isEmpty else { throw Refusal(message: "names no client id") }
+        return identifiers
+    }
+}
+
+extension Substring {
+    /// The text without spaces, tabs and carriage returns at its ends.
+    func trimmingBlanks() -> Substring {
+        let isBlank = { (character: Character) in character == " " || character == "\t" || character == "\r" }
+        var rest = drop(while: isBlank)
+        while let last = rest.last, isBlank(last) {
+            rest.removeLast()
+        }
+        return rest
+    }
+}

@@ -1,0 +1,220 @@
+import Clocks
+import HTTPClient
+import Observability
+import RefreshEngine
+import SQLiteStore
+import Store
+
+/// The worker in the foreground: starts the parts, keeps their loops company, and stops them in reverse.
+struct Daemon: Sendable {
+    let workshop: Workshop
+
+    func run() async throws -> ExitCode {
+        // The parts open before anything is announced, so that a fault shows as the exit code of the start.
+        let notifier = try SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
+        let vault = try workshop.openVault()
+        let store = try workshop.openStore()
+        let http = try workshop.openHTTP()
+        let metrics = try workshop.openMetrics()
+        let log = EngineLog(
+            metrics: metrics.log,
+            diagnostics: workshop.diagnostics,
+            counters: metrics.counters,
+            time: workshop.time
+        )
+        let engine = try workshop.openEngine(store: store, vault: vault, http: http, log: log)
+        let presence = WorkerPresence(
+            store: store,
+            ring: vault.ring,
+            workerName: workshop.workerName,
+            diagnostics: workshop.diagnostics
+        )
+        let crew = Crew(
+            workshop: workshop,
+            engine: engine,
+            store: store,
+            http: http,
+            metrics: metrics.log,
+            writer: metrics.writer,
+            counters: metrics.counters,
+            presence: presence,
+            notifier: notifier,
+            pulse: LoopPulse(time: workshop.time)
+        )
+        let signals = await SignalStream.start()
+        try await presence.report()
+        metrics.log.record(StartedEvent(version: Version.current, mode: "daemon"))
+        workshop.diagnostics.notice(
+            "started",
+            ["version": Version.current, "database": workshop.configuration.database]
+        )
+        return await crew.work(until: signals)
+    }
+}
+
+/// The running parts and the loops over them.
+private struct Crew: Sendable {
+    /// How often the HTTP client's thread is looked at for the watchdog.
+    private static let glance: Duration = .seconds(2)
+
+    let workshop: Workshop
+    let engine: RefreshEngine
+    let store: SQLiteStore
+    let http: HTTPClient
+    let metrics: MetricsLog
+    let writer: LineWriter
+    let counters: IntervalCounters
+    let presence: WorkerPresence
+    let notifier: SystemdNotifier
+    let pulse: LoopPulse
+
+    func work(until signals: SignalStream) async -> ExitCode {
+        let started = workshop.time.sinceBoot
+        let loops = Task { await runLoops() }
+        tell(.ready, .status("refreshing"))
+        await answer(signals)
+
+        tell(.stopping, .status("finishing what is in flight"))
+        metrics.record(StoppingEvent(reason: "signal", inFlight: await engine.inFlight))
+        let lost = await engine.stop(within: workshop.configuration.stopDeadline)
+        loops.cancel()
+        await loops.value
+        await engine.recordClock()
+        await presence.leave()
+        await store.close()
+        http.shutDown()
+        metrics.record(StoppedEvent(uptime: workshop.time.sinceBoot - started))
+        _ = await writer.flush()
+        guard lost == 0 else {
+            workshop.diagnostics.error("results could not be stored before the stop deadline", ["lost": "\(lost)"])
+            return .inputOutput
+        }
+        workshop.diagnostics.notice("stopped")
+        return .success
+    }
+
+    /// Reloads on SIGHUP; returns on the first signal to stop.
+    private func answer(_ signals: SignalStream) async {
+        var configuration = workshop.configuration
+        for await signal in signals.signals {
+            guard signal == .hangUp else { return }
+            tell(.reloading(monotonicMicroseconds: MonotonicClock.microseconds))
+            configuration = await reload(configuration)
+            tell(.ready)
+        }
+    }
+
+    private func reload(_ current: Configuration) async -> Configuration {
+        writer.reopen()
+        do {
+            let fresh = try Configuration.resolve(workshop.inputs)
+            workshop.diagnostics.level = fresh.logLevel
+            await engine.change(maxRate: fresh.maximumRate)
+            let pending = fresh.settingsThatNeedRestart(comparedWith: current)
+            if pending.isEmpty {
+                workshop.diagnostics.notice("reloaded")
+            } else {
+                let names = pending.joined(separator: ", ")
+                workshop.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
+            }
+            try await presence.report()
+            return fresh
+        } catch {
+            workshop.diagnostics.error("not reloaded, everything stays as it was", ["error": "\(error)"])
+            return current
+        }
+    }
+
+    // MARK: Loops
+
+    private func runLoops() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await engine.run { pulse.beat(.scan) } }
+            group.addTask {
+                await Metronome.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
+            }
+            group.addTask { await presence.run { pulse.beat(.store) } }
+            group.addTask {
+                await Metronome.beat(every: WorkerPresence.interval) { await engine.recordClock() }
+            }
+            group.addTask { await watchHTTP() }
+            group.addTask { await summarise() }
+            if let interval = notifier.watchdogInterval {
+                group.addTask { await feedWatchdog(interval) }
+            }
+        }
+    }
+
+    /// The HTTP client's thread turns when its count of rounds goes up.
+    private func watchHTTP() async {
+        var rounds = -1
+        await Metronome.beat(every: Self.glance) {
+            let current = http.counters.rounds
+            if current != rounds { pulse.beat(.http) }
+            rounds = current
+        }
+    }
+
+    private func feedWatchdog(_ interval: Duration) async {
+        let watchdog = Watchdog(interval: interval, pulse: pulse, time: workshop.time)
+        await Metronome.beat(every: watchdog.feedingPeriod) {
+            switch watchdog.verdict() {
+            case .feed: tell(.watchdog)
+            case .withhold(let stalled):
+                let names = stalled.map(\.rawValue).joined(separator: ", ")
+                workshop.diagnostics.error("the watchdog is not fed: a loop does not turn", ["loops": names])
+            }
+        }
+    }
+
+    private func summarise() async {
+        var former = http.counters
+        await Metronome.beat(every: workshop.configuration.summaryInterval) {
+            let current = http.counters
+            let now = workshop.time.now
+            do {
+                let census = try await store.census(at: now)
+                metrics.record(
+                    SummaryEvent(
+                        counts: counters.drain(),
+                        inFlight: await engine.inFlight,
+                        due: await engine.waiting + census.due,
+                        overdue: census.due,
+                        oldestOverdue: census.oldestDueAt.map { now - $0 } ?? .zero,
+                        expiring: census.refreshTokensEnding + census.idle,
+                        droppedLines: metrics.droppedLines,
+                        newConnections: current.newConnections - former.newConnections,
+                        reusedConnections: current.reusedConnections - former.reusedConnections,
+                        grants: SummaryEvent.GrantCounts(census)
+                    )
+                )
+                tell(.status(census.sentence(at: now)))
+            } catch {
+                workshop.diagnostics.debug("summary", ["error": "\(error)"])
+            }
+            former = current
+        }
+    }
+
+    private func tell(_ messages: NotifyMessage...) {
+        for message in messages {
+            do {
+                try notifier.send(message)
+            } catch {
+                workshop.diagnostics.debug("systemd", ["error": "\(error)"])
+            }
+        }
+    }
+}
+
+extension SummaryEvent.GrantCounts {
+    init(_ census: Census) {
+        self.init(
+            active: census.byState[.active] ?? 0,
+            retrying: census.byState[.retrying] ?? 0,
+            suspended: census.byState[.suspended] ?? 0,
+            reauthRequired: census.byState[.reauthRequired] ?? 0,
+            disconnected: census.byState[.disconnected] ?? 0
+        )
+    }
+}

@@ -1,0 +1,47 @@
+import Clocks
+private import Synchronization
+
+/// When each of the worker's loops last came round, so that the watchdog is fed only while all of them turn.
+final class LoopPulse: Sendable {
+    /// A loop that must keep turning, also when it has nothing to do.
+    enum Loop: String, CaseIterable, Hashable, Sendable {
+        /// Looks for grants that are due.
+        case scan
+        /// Commits results.
+        case store
+        /// Drives the requests in flight.
+        case http
+    }
+
+    private let time: any TimeSource
+    private let lastTurns: Mutex<[Loop: BootInstant]>
+
+    /// Starts as if every loop had just turned, which gives each one interval to come round for the first time.
+    init(loops: Set<Loop> = Set(Loop.allCases), time: any TimeSource) {
+        self.time = time
+        let now = time.sinceBoot
+        lastTurns = Mutex(Dictionary(uniqueKeysWithValues: loops.map { ($0, now) }))
+    }
+
+    /// Says that a loop has come round; a loop that is not watched is ignored.
+    func beat(_ loop: Loop) {
+        let now = time.sinceBoot
+        lastTurns.withLock { turns in
+            if turns[loop] != nil {
+                turns[loop] = now
+            }
+        }
+    }
+
+    /// The watched loops that have not turned at or after an instant, sorted by name.
+    func stalled(since instant: BootInstant) -> [Loop] {
+        lastTurns.withLock { turns in
+            turns.filter { $0.value < instant }.keys.sorted { $0.rawValue < $1.rawValue }
+        }
+    }
+
+    /// Whether every watched loop has turned at or after an instant.
+    func allTurned(since instant: BootInstant) -> Bool {
+        stalled(since: instant).isEmpty
+    }
+}

@@ -1,0 +1,27 @@
+/// What the worker tells systemd (https://www.freedesktop.org/software/systemd/man/252/sd_notify.html).
+enum NotifyMessage: Equatable, Sendable {
+    /// Work has begun, or goes on after a reload.
+    case ready
+    /// The configuration is being read again; the time is that of the monotonic clock, in microseconds.
+    case reloading(monotonicMicroseconds: Int64)
+    case stopping
+    /// One line for `systemctl status`.
+    case status(String)
+    /// Every loop turns.
+    case watchdog
+
+    /// systemd keeps a status of up to this size, and a datagram must hold it.
+    private static let statusLimit = 512
+
+    /// The assignments of the protocol, without a line end after the last.
+    var assignments: String {
+        switch self {
+        case .ready: "READY=1"
+        case .reloading(let microseconds): "RELOADING=1\nMONOTONIC_USEC=\(microseconds)"
+        case .stopping: "STOPPING=1"
+        // A line end would begin another assignment.
+        case .status(let text): "STATUS=" + String(text.prefix(Self.statusLimit).map { $0.isNewline ? " " : $0 })
+        case .watchdog: "WATCHDOG=1"
+        }
+    }
+}

@@ -1,0 +1,19 @@
+private import CProcess
+private import Glibc
+
+/// Keeps the process's memory, which holds tokens and keys, from being written to disk or read by a neighbour.
+enum ProcessHardening {
+    /// Forbids core dumps and, by other processes of the same user, debuggers and /proc/PID/mem.
+    ///
+    /// To be called before the first secret is read. The limit alone would not do: with a pipe in
+    /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
+    static func apply() throws(SystemCallFailure) {
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        guard unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
+            throw SystemCallFailure(call: "setrlimit(RLIMIT_CORE)", errorNumber: errno)
+        }
+        guard refresh_worker_forbid_dumps() == 0 else {
+            throw SystemCallFailure(call: "prctl(PR_SET_DUMPABLE)", errorNumber: errno)
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Clocks
+import Observability
+import Secrets
+import Store
+
+/// Tells the other workers, through the store, that this process lives and which keys it holds.
+///
+/// Every process that seals tokens reports: a key is put to use only when all of them hold it, and retired only when none
+/// seals with it.
+struct WorkerPresence: Sendable {
+    /// How often to report; a report counts for several times as long.
+    static let interval: Duration = .seconds(5)
+
+    let store: any GrantStore
+    let ring: LiveKeyRing
+    let workerName: String
+    let diagnostics: DiagnosticLog
+
+    /// Reads the ring again and reports.
+    ///
+    /// A ring that cannot be read stays as it was, and the report says so by its keys.
+    func report() async throws {
+        do {
+            try ring.reload()
+        } catch {
+            diagnostics.warning("the key ring cannot be read again; the keys in memory stay", ["error": "\(error)"])
+        }
+        let keys = ring.current
+        _ = try await store.report(
+            WorkerReport(id: workerName, keyIDs: keys.keyIDs, sealingKeyID: keys.sealingKeyID)
+        )
+    }
+
+    /// Reports until cancelled, and calls `onTurn` after each try.
+    func run(onTurn: @Sendable () -> Void) async {
+        await Metronome.beat(every: Self.interval) {
+            do {
+                try await report()
+            } catch {
+                diagnostics.debug("presence", ["error": "\(error)"])
+            }
+            onTurn()
+        }
+    }
+
+    func leave() async {
+        do {
+            try await store.forgetWorker(workerName)
+        } catch {
+            diagnostics.debug("presence", ["error": "\(error)"])
+        }
+    }
+}
+
+/// Does something again and again until its task is cancelled.
+enum Metronome {
+    static func beat(every interval: Duration, _ action: () async -> Void) async {
+        while !Task.isCancelled {
+            await action()
+            do {
+                try await Task.sleep(for: interval)
+            } catch {
+                return
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+/// How long to wait before a grant is tried again.
+///
+/// Full jitter: the wait is spread evenly between nothing and the cap, so that grants which failed together do not come
+/// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). With the usual caps:
+///
+/// | failures in a row | cap    |
+/// |------------------:|-------:|
+/// |                 1 |   10 s |
+/// |                 2 |   20 s |
+/// |                 3 |   40 s |
+/// |                 4 |   80 s |
+/// |                 5 |  160 s |
+/// |                 6 |  320 s |
+/// |         7 or more | 10 min |
+///
+/// While the access token lives the cap is also a third of its remaining life, so that several tries fit in before a
+/// caller notices. No wait is shorter than a second.
+package struct BackOff: Hashable, Sendable {
+    /// The shortest wait of all, which also bounds the tries on a token that is about to expire.
+    package static let shortest: Duration = .seconds(1)
+
+    /// How long answers that nobody understands are tried at the usual pace.
+    package static let patience: Duration = .seconds(24 * 60 * 60)
+
+    /// The pace after that: it takes a person to mend, and until then each try is noise.
+    package static let slowPace: Duration = .seconds(60 * 60)
+
+    /// The cap after the first failure.
+    package let first: Duration
+
+    /// The cap that doubling leads to.
+    package let longest: Duration
+
+    package init(first: Duration = .seconds(10), longest: Duration = .seconds(10 * 60)) {
+        self.first = first
+        self.longest = longest
+    }
+
+    /// The wait after a failure that passes by itself.
+    ///
+    /// - Parameters:
+    ///   - failures: failures in a row, the latest included; fewer than one counts as one.
+    ///   - remainingLife: how long the access token still lives; nil or not positive when it is dead.
+    ///   - unit: a random number from 0 up to but not including 1.
+    /// - Returns: the wait, at least the shortest and at most the cap.
+    package func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
+        let cap = Self.hold(cap(failures: failures), within: remainingLife)
+        // 1 - unit lies in (0, 1]: the cap itself can be reached and zero cannot.
+        return max(cap * (1 - unit), Self.shortest)
+    }
+
+    /// The wait after an answer that nobody understands: as usual for the first day of them, then hourly, spread over
+    /// the last sixth of the hour.
+    ///
+    /// - Parameters:
+    ///   - failures: failures in a row, the latest included; fewer than one counts as one.
+    ///   - failingFor: the span since the first of them.
+    ///   - remainingLife: how long the access token still lives; nil or not positive when it is dead.
+    ///   - unit: a random number from 0 up to but not including 1.
+    /// - Returns: the wait, at least the shortest and at most the cap.
+    package func delayForUnknown(
+        failures: Int,
+        failingFor: Duration,
+        remainingLife: Duration?,
+        unit: Double
+    ) -> Duration {
+        guard failingFor >= Self.patience else {
+            return delay(failures: failures, remainingLife: remainingLife, unit: unit)
+        }
+        let cap = Self.hold(Self.slowPace, within: remainingLife)
+        return max(cap - cap / 6 * unit, Self.shortest)
+    }
+
+    /// The first cap, doubled for each further failure up to the longest.
+    private func cap(failures: Int) -> Duration {
+        // Thirty doublings of a second are 34 years, beyond any cap, and cannot overflow.
+        let doublings = min(max(failures, 1) - 1, 30)
+        return min(first * (1 << doublings), longest)
+    }
+
+    private static func hold(_ cap: Duration, within remainingLife: Duration?) -> Duration {
+        guard let remainingLife, remainingLife > .zero else { return cap }
+        return min(cap, max(remainingLife / 3, shortest))
+    }
+}

@@ -1,0 +1,105 @@
+package import Clocks
+
+/// The deadlines that are coming up, earliest first, one for each key.
+///
+/// A min-heap in an array. The place of each key is tracked, so that a deadline can be moved or removed in O(log n)
+/// without searching. It is a concrete type because a generic one is not specialised across modules and ran ten times
+/// slower.
+package struct DeadlineHeap: Sendable {
+    /// A key and the instant at which it is due; of two that are due at once the smaller key is first.
+    package struct Entry: Hashable, Comparable, Sendable {
+        package let deadline: Timestamp
+        package let key: Int64
+
+        package init(deadline: Timestamp, key: Int64) {
+            self.deadline = deadline
+            self.key = key
+        }
+
+        package static func < (left: Entry, right: Entry) -> Bool {
+            left.deadline == right.deadline ? left.key < right.key : left.deadline < right.deadline
+        }
+    }
+
+    private(set) var entries: [Entry] = []
+    private(set) var nodes: [Int64: Node] = [:]
+
+    package init() {}
+
+    package var count: Int { entries.count }
+
+    package var isEmpty: Bool { entries.isEmpty }
+
+    /// The entry that is due first; O(1).
+    package var first: Entry? { entries.first }
+
+    /// The deadline of a key, if it has one; O(1).
+    package func deadline(of key: Int64) -> Timestamp? {
+        nodes[key].map { entries[$0.offset].deadline }
+    }
+
+    /// Gives a key its deadline, in place of the one it had; O(log n).
+    package mutating func set(_ key: Int64, deadline: Timestamp) {
+        let entry = Entry(deadline: deadline, key: key)
+        if let node = nodes[key] {
+            settle(entry, at: node)
+        } else {
+            entries.append(entry)
+            siftUp(entry, from: Node(offset: entries.count - 1))
+        }
+    }
+
+    /// Takes a key out, and says whether it was there; O(log n).
+    @discardableResult
+    package mutating func remove(_ key: Int64) -> Bool {
+        guard let node = nodes.removeValue(forKey: key) else { return false }
+        let last = entries.removeLast()
+        if last.key != key {
+            settle(last, at: node)
+        }
+        return true
+    }
+
+    /// Takes out the first entry if it is due by now; O(log n).
+    package mutating func popDue(at now: Timestamp) -> Entry? {
+        guard let first, first.deadline <= now else { return nil }
+        remove(first.key)
+        return first
+    }
+
+    /// Puts an entry where a hole is, then up or down to where it belongs.
+    private mutating func settle(_ entry: Entry, at hole: Node) {
+        if let parent = hole.parent, entry < entries[parent.offset] {
+            siftUp(entry, from: hole)
+        } else {
+            siftDown(entry, from: hole)
+        }
+    }
+
+    private mutating func siftUp(_ entry: Entry, from start: Node) {
+        var hole = start
+        while let parent = hole.parent, entry < entries[parent.offset] {
+            place(entries[parent.offset], at: hole)
+            hole = parent
+        }
+        place(entry, at: hole)
+    }
+
+    private mutating func siftDown(_ entry: Entry, from start: Node) {
+        var hole = start
+        while let child = earliestChild(of: hole), entries[child.offset] < entry {
+            place(entries[child.offset], at: hole)
+            hole = child
+        }
+        place(entry, at: hole)
+    }
+
+    private func earliestChild(of node: Node) -> Node? {
+        node.children(in: entries.count).min { entries[$0] < entries[$1] }.map(Node.init(offset:))
+    }
+
+    private mutating func place(_ entry: Entry, at node: Node) {
+        entries[node.offset] = entry
+        nodes[entry.key] = node
+    }
+}

@@ -1,0 +1,130 @@
+private import CCrypto
+
+/// One pass of AES-256-GCM over one message, by OpenSSL's EVP interface.
+///
+/// The order is: `authenticate`, `transform`, then `writeTag` or `isVerified`, each once
+/// (https://docs.openssl.org/3.0/man3/EVP_EncryptInit/#aead-interface). Freeing the context wipes the key in it.
+@safe
+struct CipherContext: ~Copyable {
+    enum Direction: Int32 {
+        case open = 0
+        case seal = 1
+    }
+
+    static let keyLength = 32
+    static let nonceLength = 12
+    static let tagLength = 16
+
+    /// Looked up once, since each lookup costs as much as sealing a token.
+    ///
+    /// `nonisolated(unsafe)` holds because nobody writes to a cipher after its lookup; nil makes every init throw.
+    private nonisolated(unsafe) static let cipher = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
+
+    private let context: OpaquePointer
+
+    init(_ direction: Direction, key: RawSpan, nonce: RawSpan) throws(SealError) {
+        precondition(key.byteCount == Self.keyLength && nonce.byteCount == Self.nonceLength)
+        guard let context = unsafe EVP_CIPHER_CTX_new() else {
+            throw .libraryFailure(call: "EVP_CIPHER_CTX_new", code: ERR_get_error())
+        }
+        let result = unsafe key.withUnsafeBytes { key in
+            unsafe nonce.withUnsafeBytes { nonce in
+                unsafe EVP_CipherInit_ex(
+                    context,
+                    Self.cipher,
+                    nil,
+                    key.assumingMemoryBound(to: UInt8.self).baseAddress,
+                    nonce.assumingMemoryBound(to: UInt8.self).baseAddress,
+                    direction.rawValue
+                )
+            }
+        }
+        do throws(SealError) {
+            try LibCrypto.check("EVP_CipherInit_ex", result)
+        } catch {
+            unsafe EVP_CIPHER_CTX_free(context)
+            throw error
+        }
+        unsafe self.context = unsafe context
+    }
+
+    deinit {
+        unsafe EVP_CIPHER_CTX_free(context)
+    }
+
+    /// Binds data to the message that is not part of it.
+    func authenticate(_ data: RawSpan) throws(SealError) {
+        try unsafe update(data, into: nil)
+    }
+
+    /// Turns the whole message into ciphertext or back, of the same length.
+    func transform(_ message: RawSpan, into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
+        precondition((0...output.byteCount - message.byteCount).contains(offset))
+        try unsafe output.withUnsafeMutableBytes { (output) throws(SealError) in
+            let target = unsafe UnsafeMutableRawBufferPointer(rebasing: output[offset...])
+            // An empty message gets a place to write to as well: without one, the library would authenticate it.
+            var unused: UInt8 = 0
+            try unsafe withUnsafeMutablePointer(to: &unused) { (unused) throws(SealError) in
+                let start = unsafe target.assumingMemoryBound(to: UInt8.self).baseAddress
+                try unsafe update(message, into: start ?? unused)
+            }
+        }
+    }
+
+    /// Ends a sealing and writes the tag.
+    func writeTag(into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
+        precondition((0...output.byteCount - Self.tagLength).contains(offset))
+        try LibCrypto.check("EVP_CipherFinal_ex", finish())
+        let result = unsafe output.withUnsafeMutableBytes { output in
+            unsafe EVP_CIPHER_CTX_ctrl(
+                context,
+                EVP_CTRL_AEAD_GET_TAG,
+                Int32(Self.tagLength),
+                UnsafeMutableRawBufferPointer(rebasing: output[offset...]).baseAddress
+            )
+        }
+        try LibCrypto.check("EVP_CTRL_AEAD_GET_TAG", result)
+    }
+
+    /// Ends an opening: whether message, data, key and nonce are those that the tag was made of.
+    func isVerified(by tag: RawSpan) throws(SealError) -> Bool {
+        precondition(tag.byteCount == Self.tagLength)
+        let result = unsafe tag.withUnsafeBytes { tag in
+            // The library copies from the pointer, though its type lets it write.
+            unsafe EVP_CIPHER_CTX_ctrl(
+                context,
+                EVP_CTRL_AEAD_SET_TAG,
+                Int32(Self.tagLength),
+                UnsafeMutableRawPointer(mutating: tag.baseAddress)
+            )
+        }
+        try LibCrypto.check("EVP_CTRL_AEAD_SET_TAG", result)
+        let isVerified = finish() == 1
+        ERR_clear_error()
+        return isVerified
+    }
+
+    private func update(_ input: RawSpan, into output: UnsafeMutablePointer<UInt8>?) throws(SealError) {
+        guard let length = Int32(exactly: input.byteCount) else {
+            throw .libraryFailure(call: "EVP_CipherUpdate, which takes at most 2 GiB,", code: 0)
+        }
+        var written: Int32 = 0
+        let result = unsafe input.withUnsafeBytes { input in
+            unsafe EVP_CipherUpdate(
+                context,
+                output,
+                &written,
+                input.assumingMemoryBound(to: UInt8.self).baseAddress,
+                length
+            )
+        }
+        try LibCrypto.check("EVP_CipherUpdate", result)
+    }
+
+    /// Writes no byte in this mode, yet the library wants a place for some.
+    private func finish() -> Int32 {
+        var block: UInt8 = 0
+        var written: Int32 = 0
+        return unsafe EVP_CipherFinal_ex(context, &block, &written)
+    }
+}

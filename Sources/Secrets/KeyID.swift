@@ -1,0 +1,44 @@
+/// The name of a sealing key: eight random lowercase hexadecimal digits, no part of the key.
+package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    static let length = 8
+
+    private let number: UInt32
+
+    private init(number: UInt32) {
+        self.number = number
+    }
+
+    /// The id so written, or nil when it is anything but eight lowercase hexadecimal digits.
+    package init?(_ text: String) {
+        self.init(ascii: text.utf8)
+    }
+
+    init?(ascii digits: some Collection<UInt8>) {
+        guard digits.count == Self.length else { return nil }
+        var number: UInt32 = 0
+        for digit in digits {
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): number = number << 4 | UInt32(digit - UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): number = number << 4 | UInt32(digit - UInt8(ascii: "a") + 10)
+            default: return nil
+            }
+        }
+        self.init(number: number)
+    }
+
+    static func random() throws(SealError) -> KeyID {
+        var number: UInt32 = 0
+        try unsafe withUnsafeMutableBytes(of: &number) { (bytes) throws(SealError) in
+            var room = unsafe bytes.mutableBytes
+            try LibCrypto.fillRandomly(&room, in: 0..<room.byteCount)
+        }
+        return KeyID(number: number)
+    }
+
+    package static func < (left: KeyID, right: KeyID) -> Bool { left.number < right.number }
+
+    package var description: String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: Self.length - digits.count) + digits
+    }
+}

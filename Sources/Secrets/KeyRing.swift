@@ -1,0 +1,86 @@
+/// The keys that seal tokens at rest: the first that is not pending seals, every one opens what it sealed.
+///
+/// Sealing is AES-256-GCM with a random nonce of 96 bits, which is good for 2³² seals under one key
+/// (NIST SP 800-38D, section 8.3): 100,000 grants that are sealed hourly take five years to get there.
+package struct KeyRing: Sendable {
+    /// In the order of the ring's file, pending ones included.
+    package let keys: [SealingKey]
+
+    private let sealingKey: SealingKey
+
+    package init(keys: [SealingKey]) throws(KeyRingError) {
+        var seen: Set<KeyID> = []
+        for key in keys {
+            guard seen.insert(key.id).inserted else { throw .duplicateKey(key.id) }
+        }
+        guard let sealingKey = keys.first(where: { !$0.isPending }) else { throw .noSealingKey }
+        self.keys = keys
+        self.sealingKey = sealingKey
+    }
+
+    package var sealingKeyID: KeyID { sealingKey.id }
+
+    /// Every key that this ring can open with, pending ones included.
+    package var keyIDs: [KeyID] { keys.map(\.id) }
+
+    package func seal(_ secret: Secret, for context: SealContext) throws(SealError) -> SealedSecret {
+        let length = SealedSecret.Layout.minimumByteCount + secret.count
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(length)
+        bytes.append(SealedSecret.version)
+        bytes.append(UInt8(KeyID.length))
+        bytes.append(contentsOf: sealingKey.id.description.utf8)
+        bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
+        try unsafe fill(&bytes, with: secret, authenticating: context.authenticatedBytes.span.bytes)
+        return try SealedSecret(bytes: bytes)
+    }
+
+    /// Writes nonce, ciphertext and tag into their places behind the header.
+    private func fill(
+        _ bytes: inout [UInt8],
+        with secret: Secret,
+        authenticating context: RawSpan
+    ) throws(SealError) {
+        let layout = SealedSecret.Layout(byteCount: bytes.count)
+        var span = bytes.mutableSpan
+        var room = unsafe span.mutableBytes
+        try LibCrypto.fillRandomly(&room, in: layout.nonce)
+        let cipher = try sealingKey.material.withBytes { (key) throws(SealError) in
+            try CipherContext(.seal, key: key, nonce: room.bytes.extracting(layout.nonce))
+        }
+        try cipher.authenticate(context)
+        try secret.withBytes { (message) throws(SealError) in
+            try cipher.transform(message, into: &room, at: layout.ciphertext.lowerBound)
+        }
+        try cipher.writeTag(into: &room, at: layout.tag.lowerBound)
+    }
+
+    package func open(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
+        guard let key = keys.first(where: { $0.id == sealed.keyID }) else { throw .unknownKey(sealed.keyID) }
+        let layout = SealedSecret.Layout(byteCount: sealed.bytes.count)
+        return try Secret(capacity: layout.ciphertext.count) { (room) throws(SealError) in
+            let bytes = unsafe sealed.bytes.span.bytes
+            let cipher = try key.material.withBytes { (material) throws(SealError) in
+                try CipherContext(.open, key: material, nonce: bytes.extracting(layout.nonce))
+            }
+            try unsafe cipher.authenticate(context.authenticatedBytes.span.bytes)
+            try cipher.transform(bytes.extracting(layout.ciphertext), into: &room, at: 0)
+            let isWhole = try cipher.isVerified(by: bytes.extracting(layout.tag))
+            guard isWhole else { throw .damaged(sealed.keyID) }
+            return room.byteCount
+        }
+    }
+}
+
+/// Why keys do not make a ring.
+package enum KeyRingError: Error, Hashable, Sendable, CustomStringConvertible {
+    case duplicateKey(KeyID)
+    case noSealingKey
+
+    package var description: String {
+        switch self {
+        case .duplicateKey(let id): "key \(id) is in the ring twice"
+        case .noSealingKey: "no key of the ring may seal"
+        }
+    }
+}

@@ -1,0 +1,181 @@
+private import Glibc
+
+/// The key ring on disk: comments (`#`) and one key a line, the first that is not pending seals.
+///
+///     # a comment
+///     9f86d081 q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
+///     2c26b46b AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= pending
+///
+/// Every call blocks on the disk, and a rewrite also while another process rewrites the same file, so none belongs on
+/// the cooperative pool.
+package enum KeyRingFile {
+    static let sizeLimit = 65536
+
+    /// Reads the ring of a file that nobody but its owner, who must be the caller, can read.
+    ///
+    /// Where systemd has set `$CREDENTIALS_DIRECTORY`, a file in there may be root's and readable by the group, as
+    /// `LoadCredential=` makes it: the folder itself is closed to others (https://systemd.io/CREDENTIALS/).
+    package static func load(
+        path: String,
+        credentialsDirectory: String? = nil
+    ) throws(KeyRingFileError) -> KeyRing {
+        let file = try open(path, namedBy: path)
+        let status = try naming(path) { () throws(SystemCallError) in try file.status() }
+        let isCredential = credentialsDirectory.map { lies(path, in: $0) } ?? false
+        try check(status, isCredential: isCredential, path: path)
+        return try document(in: file, path: path).ring
+    }
+
+    /// Makes a file with one new key, unless there is a file already.
+    package static func generate(path: String) throws(KeyRingFileError) -> KeyID {
+        let key = try newKey(path: path, isPending: false)
+        let document: KeyRingDocument
+        do throws(KeyRingError) {
+            document = try KeyRingDocument(key: key)
+        } catch {
+            throw KeyRingFileError(path: path, reason: .noSealingKey)
+        }
+        do throws(SystemCallError) {
+            try AtomicFile.create(path: path, content: document.text, temporary: "\(path).\(key.id).new")
+        } catch {
+            switch error.code {
+            case EEXIST: throw KeyRingFileError(path: path, reason: .alreadyExists)
+            case ENOENT: throw KeyRingFileError(path: path, reason: .folderMissing)
+            default: throw KeyRingFileError(path: path, reason: .system(error))
+            }
+        }
+        return key.id
+    }
+
+    /// Adds a new key that opens but does not seal until it is promoted.
+    package static func addPending(path: String) throws(KeyRingFileError) -> KeyID {
+        let key = try newKey(path: path, isPending: true)
+        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.append(key) }
+        return key.id
+    }
+
+    /// Makes a key the one that seals: the first, and no longer pending.
+    ///
+    /// Doing so twice changes nothing.
+    package static func promote(_ id: KeyID, path: String) throws(KeyRingFileError) {
+        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.promote(id) }
+    }
+
+    /// Takes a key out for good; the one that seals, and so the last one, is refused.
+    ///
+    /// Whether a stored value still needs it, only the caller can know.
+    package static func remove(_ id: KeyID, path: String) throws(KeyRingFileError) {
+        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.remove(id) }
+    }
+
+    private static func newKey(path: String, isPending: Bool) throws(KeyRingFileError) -> SealingKey {
+        do throws(SealError) {
+            return try SealingKey.random(isPending: isPending)
+        } catch {
+            throw KeyRingFileError(path: path, reason: .sealing(error))
+        }
+    }
+}
+
+extension KeyRingFile {
+    /// Changes the file under its lock and puts the new one in its place.
+    ///
+    /// A symbolic link stays one: the file that it leads to is replaced.
+    private static func rewrite(
+        _ path: String,
+        _ change: (inout KeyRingDocument) throws(KeyRingDocument.Fault) -> Void
+    ) throws(KeyRingFileError) {
+        let target = try naming(path) { () throws(SystemCallError) in try AtomicFile.resolve(path) }
+        let file = try openLocked(target, namedBy: path)
+        let status = try naming(path) { () throws(SystemCallError) in try file.status() }
+        try check(status, isCredential: false, path: path)
+        var document = try document(in: file, path: path)
+        do throws(KeyRingDocument.Fault) {
+            try change(&document)
+        } catch {
+            throw KeyRingFileError(path: path, line: error.line, reason: error.reason)
+        }
+        let text = document.text
+        guard text.count <= sizeLimit else {
+            throw KeyRingFileError(path: path, reason: .tooLarge(limit: sizeLimit))
+        }
+        try naming(path) { () throws(SystemCallError) in
+            try AtomicFile.replace(path: target, content: text, permissions: status.permissions)
+        }
+    }
+
+    /// Opens the file and waits for its lock, again as long as a rewrite elsewhere has put another file in its place.
+    private static func openLocked(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
+        while true {
+            let file = try open(target, namedBy: path)
+            let isCurrent = try naming(path) { () throws(SystemCallError) in
+                try file.lock()
+                let current = try OpenFile(path: target, flags: O_RDONLY | O_NONBLOCK).status()
+                return try file.status().isSameFile(as: current)
+            }
+            if isCurrent { return file }
+        }
+    }
+
+    /// Whether a path is spelled as one inside a folder and never climbs out of it.
+    private static func lies(_ path: String, in folder: String) -> Bool {
+        let prefix = folder.hasSuffix("/") ? folder : folder + "/"
+        return path.hasPrefix(prefix) && !path.split(separator: "/").contains("..")
+    }
+
+    /// Opens without waiting for the writer of a pipe, which is then refused as no regular file.
+    private static func open(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
+        try naming(path) { () throws(SystemCallError) in
+            try OpenFile(path: target, flags: O_RDONLY | O_NONBLOCK)
+        }
+    }
+
+    private static func check(
+        _ status: OpenFile.Status,
+        isCredential: Bool,
+        path: String
+    ) throws(KeyRingFileError) {
+        let user = geteuid()
+        guard status.isRegular else { throw KeyRingFileError(path: path, reason: .notRegular) }
+        guard status.owner == user || (isCredential && status.owner == 0) else {
+            throw KeyRingFileError(path: path, reason: .foreignOwner(owner: status.owner, user: user))
+        }
+        guard status.permissions & (isCredential ? 0o037 : 0o077) == 0 else {
+            throw KeyRingFileError(path: path, reason: .openToOthers(mode: status.permissions))
+        }
+    }
+
+    private static func document(
+        in file: borrowing OpenFile,
+        path: String
+    ) throws(KeyRingFileError) -> KeyRingDocument {
+        let text: Secret?
+        do throws(SystemCallError) {
+            text = try file.read(limit: sizeLimit)
+        } catch {
+            throw KeyRingFileError(path: path, reason: .system(error))
+        }
+        guard let text else { throw KeyRingFileError(path: path, reason: .tooLarge(limit: sizeLimit)) }
+        do throws(KeyRingDocument.Fault) {
+            return try KeyRingDocument(text: text)
+        } catch {
+            throw KeyRingFileError(path: path, line: error.line, reason: error.reason)
+        }
+    }
+
+    /// Runs calls on a file that should be there, and says of a failure which file it was.
+    private static func naming<Result: ~Copyable>(
+        _ path: String,
+        _ body: () throws(SystemCallError) -> Result
+    ) throws(KeyRingFileError) -> Result {
+        do throws(SystemCallError) {
+            return try body()
+        } catch {
+            switch error.code {
+            case ENOENT, ENOTDIR: throw KeyRingFileError(path: path, reason: .missing)
+            case EACCES: throw KeyRingFileError(path: path, reason: .notAllowed)
+            default: throw KeyRingFileError(path: path, reason: .system(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// What is wrong with a key ring's file, where, and what to do about it; it never quotes the file.
+package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: Hashable, Sendable {
+        case missing
+        case folderMissing
+        case alreadyExists
+        case notAllowed
+        case notRegular
+        /// Others than its owner may read or write it; the permission bits.
+        case openToOthers(mode: UInt32)
+        case foreignOwner(owner: UInt32, user: UInt32)
+        case tooLarge(limit: Int)
+        /// What was expected on the line.
+        case malformedLine(String)
+        case duplicateKey(KeyID)
+        case noSealingKey
+        case unknownKey(KeyID)
+        /// The key seals what is stored now, so it cannot go.
+        case sealingKey(KeyID)
+        case system(SystemCallError)
+        case sealing(SealError)
+    }
+
+    package let path: String
+    /// The line at fault, counted from 1, where one is.
+    package let line: Int?
+    package let reason: Reason
+
+    package init(path: String, line: Int? = nil, reason: Reason) {
+        self.path = path
+        self.line = line
+        self.reason = reason
+    }
+
+    package var description: String {
+        guard let line else { return "key file \(path) \(complaint)" }
+        return "key file \(path), line \(line): \(complaint)"
+    }
+
+    private var complaint: String {
+        switch reason {
+        case .missing:
+            "does not exist: run: refresh-worker keys generate --key-file \(path)"
+        case .folderMissing:
+            "cannot be made, because its folder does not exist: make the folder first"
+        case .alreadyExists:
+            "exists already and is left as it is: remove it only if nothing is sealed with its keys"
+        case .notAllowed:
+            "is closed to this user: run as the user who owns it"
+        case .notRegular:
+            "is not a regular file: give the path of a file that `refresh-worker keys generate` made"
+        case .openToOthers(let mode):
+            "is readable by others (mode \(Self.octal(mode))): run: chmod 600 \(path)"
+        case .foreignOwner(let owner, let user):
+            "belongs to user id \(owner), but user id \(user) is running: run as its owner, or: chown \(user) \(path)"
+        case .tooLarge(let limit):
+            "is larger than \(limit) bytes: it is no key file, or retired keys are to be removed"
+        case .malformedLine(let expectation):
+            "\(expectation): mend the line, or restore the file from a backup"
+        case .duplicateKey(let id):
+            "key \(id) is there already: remove one of the two lines"
+        case .noSealingKey:
+            "holds no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
+        case .unknownKey(let id):
+            "holds no key \(id): run: refresh-worker keys list"
+        case .sealingKey(let id):
+            "cannot lose key \(id), which seals: promote another key first"
+        case .system(let error):
+            "cannot be used: \(error)"
+        case .sealing(let error):
+            "cannot get a new key: \(error)"
+        }
+    }
+
+    private static func octal(_ mode: UInt32) -> String {
+        let digits = String(mode, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+}

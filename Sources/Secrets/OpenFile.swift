@@ -1,0 +1,92 @@
+private import Glibc
+
+/// An open file, closed when its owner goes.
+///
+/// Closing cannot lose anything here: what was written has been through ``synchronize()`` before.
+struct OpenFile: ~Copyable {
+    /// What `fstat` says about a file, as far as the key ring asks.
+    struct Status {
+        var isRegular: Bool
+        var permissions: UInt32
+        var owner: UInt32
+        private var device: UInt64
+        private var inode: UInt64
+
+        fileprivate init(_ status: stat) {
+            isRegular = status.st_mode & S_IFMT == S_IFREG
+            permissions = status.st_mode & 0o7777
+            owner = status.st_uid
+            device = UInt64(status.st_dev)
+            inode = UInt64(status.st_ino)
+        }
+
+        func isSameFile(as other: Status) -> Bool { device == other.device && inode == other.inode }
+    }
+
+    let descriptor: Int32
+
+    init(path: String, flags: Int32, mode: UInt32 = 0) throws(SystemCallError) {
+        descriptor = try systemCall("open") { unsafe open(path, flags | O_CLOEXEC, mode) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func status() throws(SystemCallError) -> Status {
+        var status = stat()
+        try systemCall("fstat") { unsafe fstat(descriptor, &status) }
+        return Status(status)
+    }
+
+    /// Waits until no other open file holds the lock on the same file; the lock goes with the descriptor.
+    func lock() throws(SystemCallError) {
+        try systemCall("flock") { flock(descriptor, LOCK_EX) }
+    }
+
+    func setPermissions(_ permissions: UInt32) throws(SystemCallError) {
+        try systemCall("fchmod") { fchmod(descriptor, permissions) }
+    }
+
+    /// The whole content, or nil when it is longer than the limit.
+    func read(limit: Int) throws(SystemCallError) -> Secret? {
+        try Self.read(descriptor: descriptor, limit: limit)
+    }
+
+    /// What a descriptor that somebody else owns gives until its end, or nil when that is longer than the limit.
+    static func read(descriptor: Int32, limit: Int) throws(SystemCallError) -> Secret? {
+        // One byte of room beyond the limit tells a content that fills it from one that goes on.
+        let whole = try Secret(capacity: limit + 1) { (room) throws(SystemCallError) in
+            var filled = 0
+            while filled < room.byteCount {
+                let count = try unsafe room.withUnsafeMutableBytes { (bytes) throws(SystemCallError) in
+                    let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[filled...])
+                    return try systemCall("read") { unsafe Glibc.read(descriptor, rest.baseAddress, rest.count) }
+                }
+                guard count > 0 else { break }
+                filled += count
+            }
+            return filled
+        }
+        return whole.count > limit ? nil : whole
+    }
+
+    func write(_ secret: Secret) throws(SystemCallError) {
+        try secret.withBytes { (span) throws(SystemCallError) in
+            try unsafe span.withUnsafeBytes { (bytes) throws(SystemCallError) in
+                var rest = unsafe bytes[...]
+                while unsafe !rest.isEmpty {
+                    let written = try systemCall("write") {
+                        unsafe Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                    }
+                    unsafe rest = unsafe rest.dropFirst(written)
+                }
+            }
+        }
+    }
+
+    /// Returns once the file's content, or the folder's names, are on the disk.
+    func synchronize() throws(SystemCallError) {
+        try systemCall("fsync") { fsync(descriptor) }
+    }
+}

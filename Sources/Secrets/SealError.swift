@@ -1,0 +1,20 @@
+/// Why a secret could not be sealed or opened; no case holds any of the secret.
+package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The key ring lacks the key that sealed the value.
+    case unknownKey(KeyID)
+    /// The value was altered, belongs to another row or column, or was sealed by another key of the same id.
+    case damaged(KeyID)
+    /// The bytes are no sealed value at all.
+    case malformed
+    /// OpenSSL refused a call that should succeed; the code is that of its error queue.
+    case libraryFailure(call: String, code: UInt)
+
+    package var description: String {
+        switch self {
+        case .unknownKey(let id): "the key ring holds no key \(id)"
+        case .damaged(let id): "the value sealed by key \(id) is damaged, or belongs to another row or another key"
+        case .malformed: "the bytes are not a sealed value"
+        case .libraryFailure(let call, let code): "OpenSSL's \(call) failed (error 0x\(String(code, radix: 16)))"
+        }
+    }
+}

@@ -1,0 +1,87 @@
+private import CCrypto
+
+/// A string that must not be seen: a token, a client's secret, a key.
+///
+/// No print, dump, mirror, error or encoder shows it, and its memory is overwritten when the last copy goes (copies share
+/// one buffer). The string it was made from is not wiped, so make it as early as possible, best from bytes.
+package struct Secret: Sendable {
+    private let storage: SecretStorage
+
+    package init(_ string: String) {
+        self.init(utf8: string.utf8)
+    }
+
+    package init(utf8 bytes: some Collection<UInt8>) {
+        self.init(capacity: bytes.count) { room in
+            unsafe room.withUnsafeMutableBytes { target in unsafe target.copyBytes(from: bytes) }
+            return room.byteCount
+        }
+    }
+
+    init(copying span: RawSpan) {
+        self.init(capacity: span.byteCount) { room in
+            unsafe room.withUnsafeMutableBytes { target in
+                unsafe span.withUnsafeBytes { source in unsafe target.copyMemory(from: source) }
+            }
+            return room.byteCount
+        }
+    }
+
+    init(concatenating parts: [Secret]) {
+        self.init(capacity: parts.reduce(0) { $0 + $1.count }) { room in
+            var end = 0
+            for part in parts {
+                part.withBytes { span in
+                    for offset in 0..<span.byteCount {
+                        room.storeBytes(of: span.byte(at: offset), toByteOffset: end + offset, as: UInt8.self)
+                    }
+                }
+                end += part.count
+            }
+            return end
+        }
+    }
+
+    /// Makes a secret in place, so that its bytes lie nowhere else: see ``SecretStorage``.
+    init<Failure: Error>(
+        capacity: Int,
+        fill: (inout MutableRawSpan) throws(Failure) -> Int
+    ) throws(Failure) {
+        storage = try SecretStorage(capacity: capacity, fill: fill)
+    }
+
+    /// How many bytes of UTF-8 it has.
+    package var count: Int { storage.count }
+
+    package var isEmpty: Bool { count == 0 }
+
+    /// Lends the bytes; the span cannot outlive the closure.
+    package func withBytes<Result: ~Copyable, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try storage.withBytes(body)
+    }
+
+    /// The secret as a plain string, which prints and is not wiped: for what cannot take bytes.
+    ///
+    /// It is the only way to a `String`, so that searching for its name finds every place where one leaves its cover.
+    package func reveal() -> String {
+        withBytes { span in unsafe span.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) } }
+    }
+}
+
+extension Secret: Equatable {
+    /// Compares in a time that depends on the lengths alone, so that it tells nobody how much of a guess was right.
+    package static func == (left: Secret, right: Secret) -> Bool {
+        guard left.count == right.count else { return false }
+        return left.withBytes { leftSpan in
+            right.withBytes { rightSpan in
+                unsafe leftSpan.withUnsafeBytes { leftBytes in
+                    unsafe rightSpan.withUnsafeBytes { rightBytes in
+                        unsafe CRYPTO_memcmp(leftBytes.baseAddress, rightBytes.baseAddress, leftBytes.count) == 0
+                    }
+                }
+            }
+        }
+    }
+}

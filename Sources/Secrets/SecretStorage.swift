@@ -1,0 +1,49 @@
+private import CCrypto
+
+/// The bytes behind a ``Secret``, overwritten before their memory is given back.
+///
+/// `@unchecked Sendable` holds because the bytes and their count are written inside `init` only, before any other
+/// thread can know of the object, and read only after that.
+@safe
+final class SecretStorage: @unchecked Sendable {
+    private let buffer: UnsafeMutableRawBufferPointer
+    let count: Int
+
+    /// Allocates room and lets the closure write the bytes and say how many they are.
+    ///
+    /// The room starts as zeroes. What a closure leaves behind when it throws is wiped.
+    init<Failure: Error>(
+        capacity: Int,
+        fill: (inout MutableRawSpan) throws(Failure) -> Int
+    ) throws(Failure) {
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
+        unsafe room.initializeMemory(as: UInt8.self, repeating: 0)
+        do throws(Failure) {
+            var span = unsafe room.mutableBytes
+            let filled = try fill(&span)
+            precondition((0...capacity).contains(filled), "a secret was filled beyond its room")
+            unsafe buffer = unsafe room
+            count = filled
+        } catch {
+            unsafe Self.release(room)
+            throw error
+        }
+    }
+
+    deinit {
+        unsafe Self.release(buffer)
+    }
+
+    func withBytes<Result: ~Copyable, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        return try body(unsafe filled.bytes)
+    }
+
+    /// Overwrites in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
+    private static func release(_ room: UnsafeMutableRawBufferPointer) {
+        unsafe OPENSSL_cleanse(room.baseAddress, room.count)
+        unsafe room.deallocate()
+    }
+}

@@ -1,0 +1,172 @@
+import Glibc
+import HTTPClient
+import Testing
+
+@Suite("Answers and broken answers", .timeLimit(.minutes(1)))
+struct AnswerTests {
+    @Test("A plain answer comes with its status, headers and body")
+    func plainAnswer() async throws {
+        let server = try ScriptedServer { _ in answer("hello", headers: "Retry-After:  17 \r\nX-Empty:\r\n") }
+        defer { server.stop() }
+        let client = try makeClient()
+        let response = try await client.send(HTTPRequest(method: .get, url: server.url + "?q=1"))
+        #expect(response.status == 200)
+        #expect(response.text == "hello")
+        #expect(response.header("retry-after") == "17")
+        #expect(response.header("X-EMPTY") == "")
+        #expect(response.header("retry") == nil)
+        #expect(response.httpVersion == .http1)
+        #expect(response.newConnection)
+        #expect(client.counters.bytesReceived == 5)
+        #expect(server.received.first?.head.hasPrefix("GET /token?q=1 HTTP/1.1\r\n") == true)
+    }
+
+    @Test("A POST carries the body, the headers and nothing uncalled for", arguments: [0, 1, 5000, 200_000])
+    func postedBody(length: Int) async throws {
+        let server = try ScriptedServer { _ in answer("{}") }
+        defer { server.stop() }
+        let client = try makeClient { $0.userAgent = "refresh-worker/1.2" }
+        let body = (0..<length).map { UInt8(truncatingIfNeeded: $0 * 7) }
+        let headers = [("Content-Type", FormBody.contentType), ("X-Empty", "")]
+        _ = try await client.send(
+            HTTPRequest(method: .post, url: server.url, headers: headers, body: HTTPBody(body))
+        )
+        let received = try #require(server.received.first)
+        #expect(received.body == body)
+        let lines = received.head.split(separator: "\r\n").map { $0.lowercased() }
+        #expect(
+            Set(lines) == [
+                "post /token http/1.1", "host: 127.0.0.1:\(server.port)", "user-agent: refresh-worker/1.2",
+                "accept: */*", "content-type: application/x-www-form-urlencoded", "x-empty:",
+                "content-length: \(length)",
+            ]
+        )
+        #expect(client.counters.bytesSent == length)
+    }
+
+    @Test("A POST without a body says that it has none")
+    func emptyPost() async throws {
+        let server = try ScriptedServer { _ in answer("") }
+        defer { server.stop() }
+        let response = try await makeClient().send(HTTPRequest(method: .post, url: server.url))
+        #expect(response.body.count == 0)
+        #expect(server.received.first?.head.lowercased().contains("content-length: 0\r\n") == true)
+    }
+
+    @Test("A chunked answer is put together; an interim answer's headers are forgotten")
+    func chunkedAnswer() async throws {
+        let server = try ScriptedServer { _ in
+            [
+                .send("HTTP/1.1 103 Early Hints\r\nRetry-After: 1\r\n\r\n"),
+                .send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+                .send("7\r\n, world\r\n0\r\n\r\n"),
+            ]
+        }
+        defer { server.stop() }
+        let response = try await makeClient().send(post(server.url))
+        #expect(response.text == "hello, world")
+        #expect(response.header("retry-after") == nil)
+    }
+
+    @Test("Any status is an answer, and a redirect is not followed", arguments: [204, 302, 307, 400, 401, 429, 503])
+    func anyStatus(status: Int) async throws {
+        let server = try ScriptedServer { received in
+            answer("", status: "\(status) Status", headers: "Location: /elsewhere\r\n")
+        }
+        defer { server.stop() }
+        let response = try await makeClient().send(post(server.url))
+        #expect(response.status == status)
+        #expect(server.received.count == 1)
+    }
+
+    @Test("A compressed body is handed over as it came")
+    func noDecompression() async throws {
+        let server = try ScriptedServer { _ in answer("not gzip", headers: "Content-Encoding: gzip\r\n") }
+        defer { server.stop() }
+        #expect(try await makeClient().send(post(server.url)).text == "not gzip")
+    }
+
+    @Test("A body of exactly the cap is kept, and one byte more is refused", arguments: [true, false])
+    func bodyCap(isChunked: Bool) async throws {
+        let server = try ScriptedServer { received in
+            let body = String(repeating: "x", count: received.number == 1 ? 1000 : 1001)
+            guard isChunked else { return answer(body) }
+            let length = String(body.utf8.count, radix: 16)
+            return [.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(length)\r\n\(body)\r\n0\r\n\r\n")]
+        }
+        defer { server.stop() }
+        let client = try makeClient { $0.maximumBodyBytes = 1000 }
+        #expect(try await client.send(post(server.url)).body.count == 1000)
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        #expect(failure?.kind == .bodyTooLarge)
+        #expect(failure?.outcomeUnknown == true)
+    }
+
+    /// Each way in which a server can break its answer, and the failure it comes to.
+    static let breakages: [(String, [ScriptedServer.Step], HTTPFailure.Kind)] = [
+        ("closes without a word", [.close], .receiveFailed),
+        ("is cut off in its headers", [.send("HTTP/1.1 200 OK\r\nContent-Le"), .close], .receiveFailed),
+        (
+            "is cut off in its body", [.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), .close],
+            .receiveFailed
+        ),
+        ("speaks no HTTP", [.send("SSH-2.0-OpenSSH_9.2\r\n\r\n"), .close], .receiveFailed),
+        (
+            "has a wrong chunk size",
+            [.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), .close], .receiveFailed
+        ),
+        (
+            "floods with headers",
+            [
+                .send(
+                    "HTTP/1.1 200 OK\r\n"
+                        + String(repeating: "X-Flood: \(String(repeating: "x", count: 200))\r\n", count: 500) + "\r\n"
+                )
+            ], .headersTooLarge
+        ),
+    ]
+
+    @Test("An answer that breaks leaves the outcome unknown, and the POST is not repeated", arguments: breakages)
+    func brokenAnswer(name: String, steps: [ScriptedServer.Step], kind: HTTPFailure.Kind) async throws {
+        let server = try ScriptedServer { _ in steps }
+        defer { server.stop() }
+        let client = try makeClient()
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        #expect(failure?.kind == kind, "a server that \(name)")
+        #expect(failure?.outcomeUnknown == true)
+        #expect(server.received.count == 1)
+        #expect(client.counters.failed == 1)
+    }
+
+    @Test("A refused connection is known not to have carried the request")
+    func refusedConnection() async throws {
+        let client = try makeClient()
+        let url = "http://127.0.0.1:\(try ScriptedServer.unusedPort())/"
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(url)) }.failure
+        #expect(failure?.kind == .connect)
+        #expect(failure?.outcomeUnknown == false)
+        #expect(failure?.code == 7)
+    }
+
+    @Test("A host without an address is told apart")
+    func unknownHost() async throws {
+        let client = try makeClient()
+        let url = "https://no-such-host.invalid/"
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(url)) }.failure
+        // Without any name server the look-up may outlast the time to connect.
+        #expect(failure?.kind == .resolve || failure?.kind == .timeout)
+        #expect(failure?.outcomeUnknown == false)
+    }
+
+    @Test("A proxy of the environment's is passed by for loopback")
+    func noProxyForLoopback() async throws {
+        await #expect(processExitsWith: .success) {
+            setenv("http_proxy", "http://127.0.0.1:9", 1)
+            setenv("all_proxy", "http://127.0.0.1:9", 1)
+            let server = try ScriptedServer { _ in answer("direct") }
+            defer { server.stop() }
+            let text = try await makeClient().send(post(server.url)).text
+            precondition(text == "direct")
+        }
+    }
+}

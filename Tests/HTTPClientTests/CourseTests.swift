@@ -1,0 +1,283 @@
+import Clocks
+import HTTPClient
+import Synchronization
+import Testing
+
+@Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(1)))
+struct CourseTests {
+    @Test("A connection is used again, and the counters tell")
+    func reuse() async throws {
+        let server = try ScriptedServer { _ in answer("ok") }
+        defer { server.stop() }
+        let client = try makeClient()
+        for _ in 0..<5 { _ = try await client.send(post(server.url)) }
+        #expect(server.accepted == 1)
+        let counters = client.counters
+        #expect(counters.requests == 5)
+        #expect(counters.completed == 5)
+        #expect(counters.newConnections == 1)
+        #expect(counters.reusedConnections == 4)
+        #expect(counters.http1Answers == 5)
+        #expect(counters.inFlight == 0)
+        #expect(counters.rounds > 0)
+    }
+
+    @Test("Two hundred requests at once share the connections allowed", arguments: [(8, 8), (4, 200)])
+    func manyAtOnce(connections: Int, inFlight: Int) async throws {
+        let server = try ScriptedServer { received in answer(String(decoding: received.body, as: UTF8.self)) }
+        defer { server.stop() }
+        let client = try makeClient {
+            $0.maximumConnections = connections
+            $0.maximumInFlight = inFlight
+        }
+        try await withThrowingTaskGroup { group in
+            for number in 0..<200 {
+                group.addTask {
+                    let response = try await client.send(post(server.url, "request \(number)"))
+                    #expect(response.text == "request \(number)")
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(server.received.count == 200)
+        #expect(server.mostAtOnce <= connections)
+        #expect(client.counters.completed == 200)
+    }
+
+    @Test("A POST on a reused connection that is lost without an answer goes out once, a GET again")
+    func notRepeated() async throws {
+        let server = try ScriptedServer { received in received.number == 2 ? [.close] : answer("ok") }
+        defer { server.stop() }
+        let client = try makeClient()
+        _ = try await client.send(post(server.url))
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        #expect(failure?.kind == .receiveFailed)
+        #expect(failure?.outcomeUnknown == true)
+        #expect(server.received.count == 2)
+
+        let second = try ScriptedServer { received in received.number == 2 ? [.close] : answer("ok") }
+        defer { second.stop() }
+        let get = HTTPRequest(method: .get, url: second.url)
+        _ = try await client.send(get)
+        #expect(try await client.send(get).status == 200)
+        #expect(second.received.count == 3)
+    }
+
+    @Test("A server that hangs is given up at the deadline, the configuration's or the request's own")
+    func deadlines() async throws {
+        let server = try ScriptedServer { _ in [.hang] }
+        defer { server.stop() }
+        let hasty = try makeClient { $0.totalDeadline = .milliseconds(50) }
+        let patient = try makeClient()
+        let first = await outcome { () throws(HTTPFailure) in try await hasty.send(post(server.url)) }.failure
+        let second = await outcome { () throws(HTTPFailure) in
+            try await patient.send(post(server.url), deadline: .milliseconds(50))
+        }.failure
+        for failure in [first, second] {
+            #expect(failure?.kind == .timeout)
+            #expect(failure?.outcomeUnknown == true)
+        }
+        #expect(try #require(first).elapsed >= .milliseconds(50))
+    }
+
+    @Test("A request still waiting at its deadline fails as a timeout and is never sent")
+    func deadlineWhileWaiting() async throws {
+        let server = try ScriptedServer { _ in [.hang] }
+        defer { server.stop() }
+        let time = ManualTime()
+        let client = try makeClient(time: time) { $0.maximumInFlight = 1 }
+        async let first = outcome { () throws(HTTPFailure) in
+            try await client.send(post(server.url), deadline: .seconds(3600))
+        }
+        await server.waitForRequests(1)
+        async let second = outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }
+        await waitUntil { client.counters.waiting == 1 }
+        time.advance(by: .seconds(15))
+        let failure = await second.failure
+        #expect(failure?.kind == .timeout)
+        #expect(failure?.outcomeUnknown == false)
+        #expect(failure?.elapsed == .seconds(15))
+        time.advance(by: .seconds(3600))
+        #expect(await first.failure?.outcomeUnknown == true)
+        #expect(server.received.count == 1)
+    }
+
+    @Test("A request whose deadline passes between its start and its connection is not sent late")
+    func neverLate() async throws {
+        let server = try ScriptedServer { _ in answer("ok") }
+        defer { server.stop() }
+        let time = StoppingTime()
+        let client = try makeClient(time: time)
+        let failure = await outcome { () throws(HTTPFailure) in
+            try await client.send(post(server.url)) {
+                time.jumpAfterReadings(3)
+                return true
+            }
+        }.failure
+        #expect(failure?.kind == .timeout)
+        #expect(failure?.outcomeUnknown == false)
+        #expect(server.received.isEmpty)
+    }
+
+    @Test("beforeSend is asked once, at the start, and its no keeps the request here")
+    func withheld() async throws {
+        let server = try ScriptedServer { _ in answer("ok") }
+        defer { server.stop() }
+        let client = try makeClient()
+        let asked = Mutex(0)
+        let failure = await outcome { () throws(HTTPFailure) in
+            try await client.send(post(server.url)) {
+                asked.withLock { $0 += 1 }
+                return false
+            }
+        }.failure
+        #expect(failure?.kind == .withheld)
+        #expect(failure?.outcomeUnknown == false)
+        #expect(asked.withLock { $0 } == 1)
+        #expect(server.accepted == 0)
+        #expect(try await client.send(post(server.url)) { true }.status == 200)
+    }
+
+    @Test("Cancelling the task ends the request in flight and closes its connection")
+    func cancelInFlight() async throws {
+        let server = try ScriptedServer { _ in [.hang] }
+        defer { server.stop() }
+        let client = try makeClient()
+        let task = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+        await server.waitForRequests(1)
+        task.cancel()
+        let failure = await task.value.failure
+        #expect(failure?.kind == .cancelled)
+        #expect(failure?.outcomeUnknown == true)
+        await server.waitForClosedConnections(1)
+    }
+
+    @Test("A task cancelled before it sends, or while it waits, sends nothing")
+    func cancelBefore() async throws {
+        let server = try ScriptedServer { _ in [.hang] }
+        defer { server.stop() }
+        let client = try makeClient { $0.maximumInFlight = 1 }
+        let first = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+        await server.waitForRequests(1)
+        let waiting = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+        await waitUntil { client.counters.waiting == 1 }
+        waiting.cancel()
+        #expect(await waiting.value.failure?.kind == .cancelled)
+        #expect(await waiting.value.failure?.outcomeUnknown == false)
+        first.cancel()
+        _ = await first.value
+
+        let early = Task {
+            await waitUntil { Task.isCancelled }
+            return await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }
+        }
+        early.cancel()
+        #expect(await early.value.failure?.kind == .cancelled)
+        #expect(server.received.count == 1)
+    }
+
+    @Test("Shutting down ends what is in flight and what waits, works twice, and refuses what comes after")
+    func shutDown() async throws {
+        let server = try ScriptedServer { _ in [.hang] }
+        defer { server.stop() }
+        let client = try makeClient { $0.maximumInFlight = 2 }
+        let tasks = (0..<5).map { _ in
+            Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
+        }
+        await server.waitForRequests(2)
+        await waitUntil { client.counters.waiting == 3 }
+        client.shutDown()
+        client.shutDown()
+        var unknown = 0
+        for task in tasks {
+            let failure = await task.value.failure
+            #expect(failure?.kind == .shutDown)
+            unknown += failure?.outcomeUnknown == true ? 1 : 0
+        }
+        #expect(unknown == 2)
+        await server.waitForClosedConnections(2)
+        let late = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        #expect(late?.kind == .shutDown)
+        #expect(client.counters.failed == 5)
+    }
+
+    @Test("A client that its own thread lets go of last goes without waiting for itself")
+    func letGoOnOwnThread() async throws {
+        let server = try ScriptedServer { _ in answer("ok") }
+        defer { server.stop() }
+        let box = Mutex<HTTPClient?>(try makeClient())
+        let client = try #require(box.withLock { $0 })
+        let response = await outcome { () throws(HTTPFailure) in
+            try await client.send(post(server.url)) {
+                box.withLock { $0?.shutDown() }
+                return true
+            }
+        }
+        #expect(response.failure?.kind == .shutDown)
+    }
+
+    @Test("What cannot be sent as it is is refused")
+    func invalidRequests() async throws {
+        let client = try makeClient()
+        let plain = await outcome { () throws(HTTPFailure) in try await client.send(post("http://example.com/")) }
+        #expect(plain.failure?.kind == .invalidURL)
+        for (name, value) in [("X-A", "1\r\nX-B: 2"), ("X-A", "1\0"), ("X A", "1"), ("", "1"), ("X-A:", "1")] {
+            let request = HTTPRequest(method: .get, url: "https://example.com/", headers: [(name, value)])
+            let result = await outcome { () throws(HTTPFailure) in try await client.send(request) }
+            #expect(result.failure?.kind == .invalidHeader)
+        }
+        #expect(client.counters.requests == 0)
+    }
+
+    @Test("No secret of a request or an answer shows, however its values are printed")
+    func noSecretShows() async throws {
+        let secret = "s3cr3t-value"
+        let server = try ScriptedServer { received in
+            received.number == 1 ? answer("{\"access_token\":\"\(secret)\"}", headers: "X-T: \(secret)\r\n") : [.close]
+        }
+        defer { server.stop() }
+        let client = try makeClient()
+        let request = HTTPRequest(
+            method: .post,
+            url: server.url + "?token=\(secret)",
+            headers: [("Authorization", "Bearer \(secret)")],
+            body: HTTPBody(Array(secret.utf8))
+        )
+        let response = try await client.send(request)
+        #expect(response.text.contains(secret))
+        let failure = try #require(await outcome { () throws(HTTPFailure) in try await client.send(request) }.failure)
+        let endpoint = try Endpoint(request.url)
+        var printed = ""
+        for value in [request, response, failure, endpoint, request.body as Any, response.body] as [Any] {
+            dump(value, to: &printed)
+            printed += "\(value) \(String(reflecting: value))\n"
+        }
+        #expect(!printed.contains(secret))
+        #expect(!printed.contains("115"), "the bytes of the secret as numbers")
+        #expect("\(request)" == "POST http://127.0.0.1:\(server.port)/token")
+    }
+}
+
+/// Gives the other tasks turns until a condition holds; the suite's time limit ends a wait in vain.
+func waitUntil(_ isMet: () -> Bool) async {
+    while !isMet() { await Task.yield() }
+}
+
+/// A clock that stands still and then leaps an hour, as after the process was stopped, once it was read so often.
+final class StoppingTime: TimeSource {
+    private let readingsLeft = Mutex<Int?>(nil)
+
+    var now: Timestamp { Timestamp(milliseconds: 0) }
+
+    var sinceBoot: BootInstant {
+        readingsLeft.withLock { left in
+            guard let readings = left else { return BootInstant(milliseconds: 0) }
+            left = readings - 1
+            return BootInstant(milliseconds: readings > 0 ? 0 : 3_600_000)
+        }
+    }
+
+    func jumpAfterReadings(_ count: Int) {
+        readingsLeft.withLock { $0 = count }
+    }
+}

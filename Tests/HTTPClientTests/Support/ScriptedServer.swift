@@ -1,0 +1,176 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// An HTTP/1.1 server on 127.0.0.1 that answers each request as a script says, on threads of its own.
+final class ScriptedServer: Sendable {
+    /// One request as it came.
+    struct Received: Sendable {
+        /// Counted over all connections, from one.
+        let number: Int
+        let head: String
+        let body: [UInt8]
+    }
+
+    enum Step: Sendable {
+        case send(String)
+        case close
+        /// Says nothing more until the client closes the connection.
+        case hang
+    }
+
+    private struct State {
+        var connections: Set<Int32> = []
+        var accepted = 0
+        var mostAtOnce = 0
+        var closedByClient = 0
+        var received: [Received] = []
+        var waiters: [(isMet: @Sendable (Self) -> Bool, caller: CheckedContinuation<Void, Never>)] = []
+    }
+
+    let port: Int
+    private let listener: Int32
+    private let script: @Sendable (Received) -> [Step]
+    private let state = Mutex(State())
+
+    init(script: @escaping @Sendable (Received) -> [Step]) throws {
+        let (listener, port) = try Self.listen()
+        self.listener = listener
+        self.port = port
+        self.script = script
+        Thread.detachNewThread { [self] in acceptConnections() }
+    }
+
+    var url: String { "http://127.0.0.1:\(port)/token" }
+    var received: [Received] { state.withLock { $0.received } }
+    var accepted: Int { state.withLock { $0.accepted } }
+    var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
+
+    func waitForRequests(_ count: Int) async { await wait { $0.received.count >= count } }
+    func waitForConnections(_ count: Int) async { await wait { $0.accepted >= count } }
+    func waitForClosedConnections(_ count: Int) async { await wait { $0.closedByClient >= count } }
+
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        state.withLock { state in
+            for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
+        }
+    }
+
+    private func wait(until isMet: @escaping @Sendable (State) -> Bool) async {
+        await withCheckedContinuation { caller in
+            change { $0.waiters.append((isMet, caller)) }
+        }
+    }
+
+    /// Changes the state and lets go of those whose condition is met by it.
+    private func change(_ body: (inout State) -> Void) {
+        let met = state.withLock { state in
+            body(&state)
+            let waiters = state.waiters
+            state.waiters = waiters.filter { !$0.isMet(state) }
+            return waiters.filter { $0.isMet(state) }.map(\.caller)
+        }
+        for caller in met { caller.resume() }
+    }
+
+    private func acceptConnections() {
+        defer { close(listener) }
+        while true {
+            let connection = accept(listener, nil, nil)
+            guard connection >= 0 else { return }
+            change { state in
+                state.accepted += 1
+                state.connections.insert(connection)
+                state.mostAtOnce = max(state.mostAtOnce, state.connections.count)
+            }
+            Thread.detachNewThread { [self] in serve(connection) }
+        }
+    }
+
+    private func serve(_ connection: Int32) {
+        var pending: [UInt8] = []
+        serving: while let (head, body) = Self.readRequest(connection, &pending) {
+            var number = 0
+            change { state in
+                number = state.received.count + 1
+                state.received.append(Received(number: number, head: head, body: body))
+            }
+            for step in script(Received(number: number, head: head, body: body)) {
+                switch step {
+                case .send(let text): guard Self.sendAll(connection, Array(text.utf8)) else { break serving }
+                case .close: break serving
+                case .hang:
+                    var byte: UInt8 = 0
+                    while recv(connection, &byte, 1, 0) > 0 {}
+                    break serving
+                }
+            }
+        }
+        change { state in
+            state.connections.remove(connection)
+            state.closedByClient += 1
+        }
+        close(connection)
+    }
+
+    private static func readRequest(_ connection: Int32, _ pending: inout [UInt8]) -> (String, [UInt8])? {
+        while true {
+            if let end = pending.firstRange(of: Array("\r\n\r\n".utf8)) {
+                let head = String(decoding: pending[..<end.upperBound], as: UTF8.self)
+                let length =
+                    head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
+                    .flatMap { Int($0.dropFirst("content-length:".count).trimmingCharacters(in: .whitespaces)) } ?? 0
+                if pending.count >= end.upperBound + length {
+                    let body = Array(pending[end.upperBound..<(end.upperBound + length)])
+                    pending.removeFirst(end.upperBound + length)
+                    return (head, body)
+                }
+            }
+            var chunk = [UInt8](repeating: 0, count: 16384)
+            let count = recv(connection, &chunk, chunk.count, 0)
+            guard count > 0 else { return nil }
+            pending += chunk[..<count]
+        }
+    }
+
+    private static func sendAll(_ connection: Int32, _ bytes: [UInt8]) -> Bool {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            sent += count
+        }
+        return true
+    }
+
+    private static func listen() throws -> (descriptor: Int32, port: Int) {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(descriptor, generic, length) == 0 && Glibc.listen(descriptor, 512) == 0
+                    && getsockname(descriptor, generic, &length) == 0
+            }
+        }
+        guard result else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
+    }
+
+    /// A port that nobody listens on just now.
+    static func unusedPort() throws -> Int {
+        let (descriptor, port) = try listen()
+        close(descriptor)
+        return port
+    }
+}
+
+/// An answer with a body and its length.
+func answer(_ body: String, status: String = "200 OK", headers: String = "") -> [ScriptedServer.Step] {
+    [.send("HTTP/1.1 \(status)\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")]
+}

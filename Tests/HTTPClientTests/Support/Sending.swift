@@ -1,0 +1,37 @@
+import Clocks
+import HTTPClient
+
+/// What came of a request, so that a test can compare it.
+func outcome(of send: () async throws(HTTPFailure) -> HTTPResponse) async -> Result<HTTPResponse, HTTPFailure> {
+    do throws(HTTPFailure) {
+        return .success(try await send())
+    } catch {
+        return .failure(error)
+    }
+}
+
+extension Result<HTTPResponse, HTTPFailure> {
+    var failure: HTTPFailure? {
+        guard case .failure(let failure) = self else { return nil }
+        return failure
+    }
+}
+
+extension HTTPResponse {
+    var text: String { String(decoding: body.reveal(), as: UTF8.self) }
+}
+
+/// A client with the configuration that the closure makes of the default one.
+func makeClient(
+    time: any TimeSource = SystemTime(),
+    _ change: (inout HTTPClient.Configuration) -> Void = { _ in }
+) throws -> HTTPClient {
+    var configuration = HTTPClient.Configuration()
+    change(&configuration)
+    return try HTTPClient(configuration: configuration, time: time)
+}
+
+/// A POST with a small body.
+func post(_ url: String, _ body: String = "refresh_token=abc") -> HTTPRequest {
+    HTTPRequest(method: .post, url: url, body: HTTPBody(Array(body.utf8)))
+}

@@ -1,0 +1,128 @@
+import Foundation
+import HTTPClient
+import Testing
+
+@Suite(
+    "TLS and HTTP/2",
+    .timeLimit(.minutes(1)),
+    .serialized,
+    .enabled(if: Tool.openssl.isInstalled, "openssl is not installed, so no certificates can be made")
+)
+struct TLSTests {
+    @Test(
+        "Requests at once share one HTTP/2 connection",
+        .enabled(if: Tool.nghttpd.isInstalled, "nghttpd (Debian nghttp2-server) is not installed")
+    )
+    func multiplexing() async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("good", for: "DNS:localhost,IP:127.0.0.1")
+        let server = try TLSServer.http2(authority, certificate: "good")
+        defer { server.stop() }
+        let client = try makeClient { $0.caFile = authority.certificateFile }
+        let expected = try String(contentsOfFile: authority.certificateFile, encoding: .utf8)
+        let url = "https://127.0.0.1:\(server.port)/ca.pem"
+        try await withThrowingTaskGroup { group in
+            for number in 0..<50 {
+                group.addTask {
+                    let request =
+                        number.isMultiple(of: 2) ? HTTPRequest(method: .get, url: url) : post(url, "token=\(number)")
+                    let response = try await client.send(request)
+                    #expect(response.httpVersion == .http2)
+                    #expect(response.text == expected)
+                }
+            }
+            try await group.waitForAll()
+        }
+        let counters = client.counters
+        #expect(counters.http2Answers == 50)
+        #expect(counters.newConnections == 1)
+        #expect(counters.reusedConnections == 49)
+    }
+
+    @Test(
+        "A body over the cap ends its own HTTP/2 stream and no other",
+        .enabled(if: Tool.nghttpd.isInstalled, "nghttpd (Debian nghttp2-server) is not installed")
+    )
+    func bodyCapOverHTTP2() async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("good", for: "IP:127.0.0.1")
+        try Data(repeating: 0x78, count: 1_000_000).write(to: authority.folder.appending(path: "large"))
+        let server = try TLSServer.http2(authority, certificate: "good")
+        defer { server.stop() }
+        let client = try makeClient { $0.caFile = authority.certificateFile }
+        let url = "https://127.0.0.1:\(server.port)/"
+        #expect(try await client.send(post(url + "ca.pem")).status == 200)
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(url + "large")) }.failure
+        #expect(failure?.kind == .bodyTooLarge)
+        #expect(try await client.send(post(url + "ca.pem")).status == 200)
+        #expect(client.counters.newConnections == 1)
+    }
+
+    @Test("HTTP/1 over TLS is spoken where the server has no HTTP/2, or none is wanted", arguments: [true, false])
+    func http1(offersHTTP2: Bool) async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("good", for: "DNS:localhost")
+        let server = try TLSServer.http1(authority, certificate: "good")
+        defer { server.stop() }
+        let client = try makeClient {
+            $0.caFile = authority.certificateFile
+            $0.http2 = offersHTTP2
+        }
+        let response = try await client.send(HTTPRequest(method: .get, url: "https://localhost:\(server.port)/"))
+        #expect(response.status == 200)
+        #expect(response.httpVersion == .http1)
+    }
+
+    @Test("A certificate of another authority, or for another host, is refused before anything is sent")
+    func certificates() async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        let stranger = try TestAuthority()
+        defer { stranger.remove() }
+        try authority.issue("other", for: "DNS:other.example")
+        try stranger.issue("good", for: "DNS:localhost")
+        let client = try makeClient { $0.caFile = authority.certificateFile }
+        for (owner, name) in [(authority, "other"), (stranger, "good")] {
+            let server = try TLSServer.http1(owner, certificate: name)
+            defer { server.stop() }
+            let request = post("https://localhost:\(server.port)/")
+            let failure = await outcome { () throws(HTTPFailure) in try await client.send(request) }.failure
+            #expect(failure?.kind == .certificate)
+            #expect(failure?.outcomeUnknown == false)
+            #expect(failure?.code == 60)
+        }
+    }
+
+    @Test("A missing file of authorities is a TLS failure")
+    func missingAuthorities() async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("good", for: "DNS:localhost")
+        let server = try TLSServer.http1(authority, certificate: "good")
+        defer { server.stop() }
+        let client = try makeClient { $0.caFile = authority.path("missing.pem") }
+        let request = post("https://localhost:\(server.port)/")
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(request) }.failure
+        #expect(failure?.kind == .tls)
+        #expect(failure?.outcomeUnknown == false)
+    }
+
+    @Test("A server that knows TLS 1.1 only is refused, and one with TLS 1.2 only is not")
+    func oldVersions() async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("good", for: "DNS:localhost")
+        let client = try makeClient { $0.caFile = authority.certificateFile }
+        // OpenSSL 3 offers TLS 1.1 at security level 0 only.
+        for (options, isGood) in [(["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], false), (["-tls1_2"], true)] {
+            let server = try TLSServer.http1(authority, certificate: "good", options: options)
+            defer { server.stop() }
+            let request = HTTPRequest(method: .get, url: "https://localhost:\(server.port)/")
+            let result = await outcome { () throws(HTTPFailure) in try await client.send(request) }
+            #expect(result.failure?.kind == (isGood ? nil : .tls), "\(options)")
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Clocks
+import Glibc
+import Observability
+import Testing
+
+@Suite("The diagnostic log")
+struct DiagnosticLogTests {
+    private let time = ManualTime(now: Timestamp(secondsSince1970: 1_795_230_059))
+
+    @Test("shows time, level, message and fields")
+    func plain() {
+        let probe = DiagnosticProbe(time: time)
+        probe.log.notice("grants scanned", ["due": "12", "file": "a b.db"])
+        #expect(probe.lines() == [#"2026-11-21T03:00:59Z notice grants scanned due=12 file="a b.db""#])
+    }
+
+    @Test(
+        "leaves time and level to the journal where the journal reads it",
+        arguments: [(LogLevel.error, 3), (.warning, 4), (.notice, 5), (.info, 6), (.debug, 7)]
+    )
+    func journal(level: LogLevel, priority: Int) {
+        let pipe = TestPipe()
+        var status = stat()
+        #expect(fstat(pipe.writer, &status) == 0)
+        let stream = "\(status.st_dev):\(status.st_ino)"
+        let log = DiagnosticLog(level: .debug, time: time, descriptor: pipe.writer, journalStream: stream)
+        log.log(level, "hello", ["a": "1"])
+        #expect(pipe.readAvailable() == "<\(priority)>hello a=1\n")
+    }
+
+    @Test("keeps time and level where the journal is somebody else's reader", arguments: [nil, "", "1:2"])
+    func notJournal(stream: String?) {
+        let pipe = TestPipe()
+        let log = DiagnosticLog(level: .debug, time: time, descriptor: pipe.writer, journalStream: stream)
+        log.info("hello")
+        #expect(pipe.readAvailable() == "2026-11-21T03:00:59Z info hello\n")
+    }
+
+    @Test("shows what its level allows, and a reload may change that", arguments: LogLevel.allCases)
+    func levels(level: LogLevel) {
+        let probe = DiagnosticProbe(level: .error)
+        probe.log.level = level
+        for each in LogLevel.allCases { probe.log.log(each, "x") }
+        #expect(probe.lines().count == LogLevel.allCases.filter { $0 <= level }.count)
+    }
+
+    @Test("reads a level by its name", arguments: zip(["error", "debug", "loud"], [LogLevel.error, .debug, nil]))
+    func names(name: String, level: LogLevel?) {
+        #expect(LogLevel(rawValue: name) == level)
+    }
+
+    @Test("never makes the fields of a line that is not shown")
+    func lazy() {
+        let probe = DiagnosticProbe(level: .info)
+        var made = 0
+        func costly() -> String {
+            made += 1
+            return "x"
+        }
+        probe.log.debug("x", ["v": costly()])
+        #expect(made == 0)
+        probe.log.info("x", ["v": costly()])
+        #expect(made == 1)
+    }
+
+    @Test(
+        "keeps every value on its line",
+        arguments: [
+            ("a\nb", #"a\nb"#), ("", #""""#), ("say \"hi\"", #""say \"hi\"""#), ("\u{1b}[2J", #"\u{1b}[2J"#),
+            ("a=b", #""a=b""#), ("back\\slash", #""back\\slash""#), ("\u{202e}x", #"\u{202e}x"#),
+        ]
+    )
+    func escapes(value: String, expected: String) {
+        let probe = DiagnosticProbe(time: time)
+        probe.log.error("x", ["v": value])
+        #expect(probe.lines() == ["2026-11-21T03:00:59Z error x v=\(expected)"])
+    }
+
+    @Test("caps a value and a line")
+    func caps() {
+        let probe = DiagnosticProbe(time: time)
+        let long = String(repeating: "v", count: 1_000_000)
+        probe.log.error("x", ["v": long])
+        #expect(probe.lines().first?.utf8.count == "2026-11-21T03:00:59Z error x v=".utf8.count + 512)
+        let controls = String(repeating: "\u{1}", count: 512)
+        probe.log.error("x", ["a": controls, "b": controls, "c": controls])
+        let line = probe.lines().first ?? ""
+        #expect(line.utf8.count == 4_000)
+        #expect(line.hasSuffix("…"))
+    }
+
+    @Test("goes on without a reader that stalls, and tells how much was lost", .timeLimit(.minutes(1)))
+    func stalls() {
+        let probe = DiagnosticProbe(time: time)
+        #expect(probe.pipe.shrink(toPages: 2) == 8192)
+        for _ in 0..<500 {
+            probe.log.info("a line of a certain length", ["v": "0123456789012345678901234567890123456789"])
+        }
+        let before = probe.lines()
+        #expect(!before.isEmpty)
+        probe.log.info("back")
+        let after = probe.lines()
+        #expect(
+            after == [
+                "2026-11-21T03:00:59Z warning diagnostics were lost lines=\(500 - before.count)",
+                "2026-11-21T03:00:59Z info back",
+            ]
+        )
+    }
+}

@@ -1,0 +1,48 @@
+import Clocks
+import Observability
+import Testing
+
+@Suite("The counters of an interval")
+struct IntervalCountersTests {
+    private func event(_ outcome: RefreshOutcome, latency: Duration?, lateness: Duration) -> RefreshEvent {
+        RefreshEvent(
+            grant: "00000000000000ab",
+            outcome: outcome,
+            verdict: "granted",
+            reason: "",
+            attempt: 1,
+            lateness: lateness,
+            latency: latency
+        )
+    }
+
+    @Test("give each count away once", .timeLimit(.minutes(1)))
+    func drains() async {
+        let time = ManualTime()
+        let counters = IntervalCounters(time: time)
+        await withTaskGroup { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for _ in 0..<100 {
+                        let outcome: RefreshOutcome = task < 6 ? .refreshed : .lostLease
+                        let latency: Duration? = task < 6 ? .milliseconds(40) : nil
+                        counters.record(event(outcome, latency: latency, lateness: .milliseconds(10 * task)))
+                    }
+                }
+            }
+        }
+        time.advance(by: .seconds(10))
+        let first = counters.drain()
+        #expect(first.interval == .seconds(10))
+        #expect(first.outcomes == [.refreshed: 600, .lostLease: 200])
+        #expect(first.latency?.p99 == 40)
+        #expect(first.lateness?.p50 == 30)
+
+        time.advance(by: .seconds(5))
+        let second = counters.drain()
+        #expect(second.interval == .seconds(5))
+        #expect(second.outcomes.isEmpty)
+        #expect(second.latency == nil)
+        #expect(second.lateness == nil)
+    }
+}

@@ -1,0 +1,231 @@
+import Clocks
+import Foundation
+import Glibc
+import Observability
+import Testing
+
+@Suite("A line writer", .timeLimit(.minutes(1)))
+struct LineWriterTests {
+    private let folder: TemporaryFolder
+    private let time = ManualTime()
+    private let diagnostics = DiagnosticProbe()
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func writer(_ name: String = "log", capacity: Int = 10_000) throws -> LineWriter {
+        try LineWriter(to: .file(folder.path(name)), time: time, diagnostics: diagnostics.log, capacity: capacity)
+    }
+
+    @Test("reads - as standard output and anything else as a path", arguments: ["-", "./-", "a b"])
+    func destination(argument: String) {
+        #expect(LineDestination(argument: argument) == (argument == "-" ? .descriptor(1) : .file(argument)))
+    }
+
+    @Test("keeps lines of many tasks and of two writers whole, and each task's in order")
+    func concurrency() async throws {
+        let writers = [try writer(), try writer()]
+        await withTaskGroup { group in
+            for task in 0..<16 {
+                group.addTask {
+                    for number in 0..<200 {
+                        writers[task % 2].write(numbered(task * 1_000 + number, padding: 10 * (number % 50)))
+                    }
+                }
+            }
+        }
+        for writer in writers { #expect(await writer.flush()) }
+        let found = try numbers(try folder.text("log"))
+        #expect(found.count == 3_200)
+        for task in 0..<16 {
+            #expect(found.filter { $0 / 1_000 == task } == (0..<200).map { task * 1_000 + $0 })
+        }
+        #expect(writers.map(\.droppedLines) == [0, 0])
+    }
+
+    @Test("makes a file that the group may read and others may not")
+    func mode() throws {
+        _ = try writer()
+        var status = stat()
+        #expect(stat(folder.path("log"), &status) == 0)
+        #expect(status.st_mode & 0o137 == 0)
+    }
+
+    @Test("names the file that cannot be opened")
+    func unopenable() throws {
+        let path = folder.path("missing/log")
+        let error = #expect(throws: LineFileError.self) { try writer("missing/log") }
+        #expect(error?.description == "open \(path): No such file or directory")
+    }
+
+    @Test("does not wait for the reader of a named pipe that has none")
+    func namedPipe() throws {
+        #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
+        #expect(throws: LineFileError.self) { try writer("pipe") }
+    }
+
+    @Test("follows its name within a second of a rotation, with or without a new file there", arguments: [true, false])
+    func rotation(createsNew: Bool) async throws {
+        let writer = try writer()
+        writer.write(numbered(1))
+        #expect(await writer.flush())
+        try folder.rename("log", to: "log.1")
+        if createsNew { try folder.write("", to: "log") }
+        writer.write(numbered(2))
+        #expect(await writer.flush())
+        time.advance(by: .seconds(1))
+        writer.write(numbered(3))
+        #expect(await writer.flush())
+        #expect(try numbers(try folder.text("log.1")) == [1, 2])
+        #expect(try numbers(try folder.text("log")) == [3])
+    }
+
+    @Test("follows its name at once when it is told to")
+    func reopen() async throws {
+        let writer = try writer()
+        writer.write(numbered(1))
+        writer.reopen()
+        #expect(await writer.flush())
+        try folder.rename("log", to: "log.1")
+        writer.reopen()
+        writer.write(numbered(2))
+        #expect(await writer.flush())
+        #expect(try numbers(try folder.text("log.1")) == [1])
+        #expect(try numbers(try folder.text("log")) == [2])
+    }
+
+    @Test("goes on in the old file while the new one cannot be opened, and says so once")
+    func unreopenable() async throws {
+        try FileManager.default.createDirectory(at: folder.url.appending(path: "d"), withIntermediateDirectories: false)
+        let writer = try writer("d/log")
+        try folder.rename("d", to: "e")
+        for number in 0..<3 {
+            time.advance(by: .seconds(2))
+            writer.write(numbered(number))
+            #expect(await writer.flush())
+        }
+        #expect(try numbers(try folder.text("e/log")) == [0, 1, 2])
+        let told = diagnostics.lines()
+        #expect(told.count == 1)
+        #expect(told.first?.contains("a file of lines cannot be reopened") == true)
+    }
+
+    @Test("goes on at the new end when the file is copied and cut")
+    func copyAndTruncate() async throws {
+        let writer = try writer()
+        writer.write(numbered(1, padding: 500))
+        #expect(await writer.flush())
+        #expect(truncate(folder.path("log"), 0) == 0)
+        time.advance(by: .seconds(5))
+        writer.write(numbered(2))
+        #expect(await writer.flush())
+        #expect(try folder.text("log") == "{\"number\":2}\n")
+    }
+
+    @Test(
+        "starts a line of its own after what a killed worker left",
+        arguments: [("", ""), ("{\"number\":1}\n", "{\"number\":1}\n"), ("{\"num", "{\"num\n")]
+    )
+    func halfLine(before: String, expected: String) async throws {
+        try folder.write(before, to: "log")
+        let writer = try writer()
+        writer.write(numbered(2))
+        writer.write(numbered(3))
+        #expect(await writer.flush())
+        #expect(try folder.text("log") == expected + "{\"number\":2}\n{\"number\":3}\n")
+    }
+
+    @Test("counts what a full disk refuses, and says so once")
+    func fullDisk() async throws {
+        let writer = try LineWriter(to: .file("/dev/full"), time: time, diagnostics: diagnostics.log)
+        for number in 0..<5 { writer.write(numbered(number)) }
+        #expect(await writer.flush())
+        #expect(writer.droppedLines == 5)
+        let told = diagnostics.lines()
+        #expect(told.count == 1)
+        #expect(
+            told.first?.hasSuffix(#"error lines are being lost reason="write /dev/full: No space left on device""#)
+                == true
+        )
+    }
+
+    @Test("takes back the half of a line for which there was room")
+    func noRoomForAWholeLine() async {
+        await #expect(processExitsWith: .success) {
+            // A limit on the size of files cuts a write short just as the last free block of a disk does.
+            signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 1_000, rlim_max: 1_000)
+            let folder = try TemporaryFolder()
+            let probe = DiagnosticProbe()
+            let writer = try LineWriter(to: .file(folder.path("log")), time: ManualTime(), diagnostics: probe.log)
+            try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            for number in 0..<4 { writer.write(numbered(number, padding: 300)) }
+            writer.write(numbered(4))
+            #expect(await writer.flush())
+            #expect(try numbers(try folder.text("log")) == [0, 1, 2, 4])
+            #expect(writer.droppedLines == 1)
+            let told = probe.lines()
+            #expect(told.count == 2)
+            #expect(told.last?.hasSuffix("notice lines are written again lost=1") == true)
+        }
+    }
+
+    @Test("counts what a pipe without a reader refuses, and goes on")
+    func closedPipe() async throws {
+        signal(SIGPIPE, SIG_IGN)
+        let pipe = TestPipe()
+        let writer = try LineWriter(to: .descriptor(pipe.writer), time: time, diagnostics: diagnostics.log)
+        writer.write(numbered(1))
+        #expect(await writer.flush())
+        close(pipe.reader)
+        for number in 0..<3 { writer.write(numbered(number)) }
+        #expect(await writer.flush())
+        #expect(writer.droppedLines == 3)
+        #expect(diagnostics.lines().count == 1)
+        close(pipe.writer)
+    }
+
+    @Test("never waits for a slow reader: what it has no room for is lost and counted", arguments: [0, O_NONBLOCK])
+    func slowPipe(flags: Int32) async throws {
+        let pipe = TestPipe()
+        #expect(fcntl(pipe.writer, F_SETFL, flags) == 0)
+        #expect(pipe.shrink() == 4096)
+        let writer = try LineWriter(
+            to: .descriptor(pipe.writer),
+            time: time,
+            diagnostics: diagnostics.log,
+            capacity: 20
+        )
+        for number in 0..<100 { writer.write(numbered(number, padding: 1_000)) }
+        #expect(await writer.flush(within: .milliseconds(20)) == false)
+        let dropped = writer.droppedLines
+        #expect(dropped >= 70)
+
+        async let text = pipe.readToEnd()
+        #expect(await writer.flush())
+        close(pipe.writer)
+        let found = try numbers(await text)
+        #expect(found.count == 100 - dropped)
+        #expect(found == found.sorted())
+        #expect(writer.droppedLines == dropped)
+        let told = diagnostics.lines()
+        #expect(told.count == 1)
+        #expect(told.first?.contains("because their reader is slow waiting=20") == true)
+        close(pipe.reader)
+    }
+
+    @Test("writes a line longer than a pipe holds to its end", arguments: [0, O_NONBLOCK])
+    func longLine(flags: Int32) async throws {
+        let pipe = TestPipe()
+        #expect(fcntl(pipe.writer, F_SETFL, flags) == 0)
+        #expect(pipe.shrink() == 4096)
+        let writer = try LineWriter(to: .descriptor(pipe.writer), time: time, diagnostics: diagnostics.log)
+        async let text = pipe.readToEnd()
+        writer.write(numbered(1, padding: 100_000))
+        #expect(await writer.flush())
+        close(pipe.writer)
+        #expect(try numbers(await text) == [1])
+        close(pipe.reader)
+    }
+}

@@ -1,0 +1,86 @@
+import Clocks
+import Observability
+
+/// One event of each kind with every field, and one with only those that are always there.
+enum MetricsSamples {
+    static let counts: IntervalCounts = counted(refreshes: [full])
+    static let noCounts: IntervalCounts = counted(refreshes: [])
+
+    static let full = RefreshEvent(
+        grant: "00000000000000ab",
+        outcome: .retrying,
+        verdict: "transient",
+        reason: "server_error",
+        attempt: 2,
+        lateness: .milliseconds(1_200),
+        rotated: true,
+        forced: true,
+        latency: .milliseconds(80),
+        status: 503,
+        answer: "Service\nUnavailable"
+    )
+
+    static let all: [any MetricsEvent] = [
+        full,
+        RefreshEvent(
+            grant: "00000000000000ab",
+            outcome: .lostLease,
+            verdict: "",
+            reason: "",
+            attempt: 1,
+            lateness: .milliseconds(-5)
+        ),
+        StateEvent(
+            grant: "00000000000000ab",
+            from: "active",
+            to: "disconnected",
+            reason: "invalid_grant",
+            generation: 4
+        ),
+        BreakerEvent(client: "an-id", change: .opened, reason: "invalid_client"),
+        PacerEvent(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),
+        AlarmEvent(kind: "client_error", text: "The client is unknown to Google.", count: 7, client: "an-id"),
+        AlarmEvent(kind: "disk_full", text: "Nothing can be stored.", count: 1),
+        summary(counts, .init(active: 5, retrying: 4, suspended: 3, reauthRequired: 2, disconnected: 1)),
+        summary(noCounts, nil),
+        RunOnceEvent(
+            due: 28,
+            refreshed: 1,
+            retrying: 2,
+            held: 3,
+            suspended: 4,
+            reauthRequired: 5,
+            disconnected: 6,
+            skipped: 7,
+            duration: .seconds(8)
+        ),
+        StartedEvent(version: "1.0", mode: "daemon"),
+        StoppingEvent(reason: "SIGTERM", inFlight: 3),
+        StoppedEvent(uptime: .seconds(60)),
+        ClockStepEvent(step: .seconds(-3_600)),
+    ]
+
+    static func summary(_ counts: IntervalCounts, _ grants: SummaryEvent.GrantCounts?, overdue: Int = 2) -> SummaryEvent
+    {
+        SummaryEvent(
+            counts: counts,
+            inFlight: 1,
+            due: 10,
+            overdue: overdue,
+            oldestOverdue: .milliseconds(1_500 * overdue),
+            expiring: 1,
+            droppedLines: 3,
+            newConnections: 2,
+            reusedConnections: 40,
+            grants: grants
+        )
+    }
+
+    static func counted(refreshes: [RefreshEvent]) -> IntervalCounts {
+        let time = ManualTime()
+        let counters = IntervalCounters(time: time)
+        for event in refreshes { counters.record(event) }
+        time.advance(by: .seconds(10))
+        return counters.drain()
+    }
+}

@@ -1,0 +1,112 @@
+import Clocks
+import Foundation
+import Observability
+import Testing
+
+@Suite(
+    "The recipes of the document",
+    .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/jq"), "jq is not installed"),
+    .timeLimit(.minutes(1))
+)
+struct RecipeTests {
+    private let folder: TemporaryFolder
+    private let start: Timestamp
+
+    init() throws {
+        folder = try TemporaryFolder()
+        // Whole minutes a quarter of an hour ago, since one recipe looks an hour back from the real clock.
+        let now = SystemTime().now
+        start = Timestamp(milliseconds: now.milliseconds / 60_000 * 60_000 - 900_000)
+    }
+
+    @Test("give what they promise")
+    func recipes() async throws {
+        try folder.write(sampleLog(), to: "metrics.log")
+        let minute = String(start.iso8601.prefix(16))
+        let nextMinute = String((start + .seconds(60)).iso8601.prefix(16))
+        func stamp(_ seconds: Int) -> String { (start + .seconds(seconds)).iso8601 }
+        let expected: [String: [String]] = [
+            "Failures by reason in the last hour": [
+                #"["retrying server_error",2]"#, #"["disconnected invalid_grant",1]"#,
+            ],
+            "95th percentile of the latency, minute by minute": ["\(minute)\t95", "\(nextMinute)\t80"],
+            "Grants that were disconnected": ["\(stamp(70))\t00000000000000ab\tinvalid_grant"],
+            "Whether refreshes keep up": [
+                "\(stamp(80))\t10\t0\t0\t1200", "\(stamp(81))\t10\t4\t6\t",
+            ],
+            "The history of breaker and pacer": [
+                "\(stamp(90))\tan-id\tbreaker\topened\tinvalid_client",
+                "\(stamp(91))\tan-id\tpacer\t12.5\tthrottled",
+            ],
+            "Follow one grant": [
+                "\(stamp(65))\trefresh\tretrying\tserver_error", "\(stamp(66))\trefresh\tretrying\tserver_error",
+                "\(stamp(67))\trefresh\tdisconnected\tinvalid_grant",
+                "\(stamp(70))\tstate\tactive > disconnected\tinvalid_grant",
+            ],
+            "Refreshes and their share of success, in all": [
+                #"{"tries":104,"refreshed":100,"share":0.9615384615384616}"#
+            ],
+            "Alarms": ["\(stamp(95))\tdisk_full\t-\t1\tNothing can be stored."],
+            "Read a log that has half a line in it": [
+                #"{"time":"\#(stamp(0))","event":"started","worker":"w","version":"1.0","mode":"daemon"}"#
+            ],
+        ]
+        let recipes = try MetricsDocument().recipes
+        #expect(Set(recipes.map(\.title)) == Set(expected.keys))
+        for recipe in recipes {
+            // `tail -F` never ends.
+            let command = recipe.command.replacing("tail -F", with: "cat")
+            #expect(try await output(of: command) == expected[recipe.title], "\(recipe.title)")
+        }
+        try folder.write(try folder.text("metrics.log") + "{\"time\":\"20\n", to: "metrics.log")
+        let tolerant = try #require(recipes.last)
+        #expect(try await output(of: tolerant.command) == expected[tolerant.title])
+    }
+
+    private func sampleLog() -> String {
+        let sink = MemorySink()
+        func record(_ seconds: Int, _ event: any MetricsEvent) {
+            sink.write(event.line(at: start + .seconds(seconds), worker: "w"))
+        }
+        var good = MetricsSamples.full
+        (good.grant, good.outcome, good.reason, good.answer) = ("00000000000000cd", .refreshed, "", nil)
+        record(0, StartedEvent(version: "1.0", mode: "daemon"))
+        var old = MetricsSamples.full
+        (old.grant, old.reason, old.latency) = ("00000000000000ef", "long_ago", nil)
+        record(-7_200, old)
+        for number in 1...100 {
+            good.latency = .milliseconds(number)
+            record(number / 2, good)
+        }
+        record(65, MetricsSamples.full)
+        record(66, MetricsSamples.full)
+        var dead = MetricsSamples.full
+        (dead.outcome, dead.reason) = (.disconnected, "invalid_grant")
+        record(67, dead)
+        record(
+            70,
+            StateEvent(grant: dead.grant, from: "active", to: "disconnected", reason: "invalid_grant", generation: 2)
+        )
+        record(80, MetricsSamples.summary(MetricsSamples.counts, nil, overdue: 0))
+        record(81, MetricsSamples.summary(MetricsSamples.noCounts, nil, overdue: 4))
+        record(90, BreakerEvent(client: "an-id", change: .opened, reason: "invalid_client"))
+        record(91, PacerEvent(client: "an-id", ceiling: 12.5, paused: .zero, reason: "throttled"))
+        record(95, AlarmEvent(kind: "disk_full", text: "Nothing can be stored.", count: 1))
+        return sink.lines.map { $0.text + "\n" }.joined()
+    }
+
+    /// Runs a command as a user would, and gives the lines it printed.
+    private func output(of command: String) async throws -> [String] {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-euc", "{ \(command)\n} >output 2>&1"]
+        process.currentDirectoryURL = folder.url
+        let status: Int32 = try await withCheckedThrowingContinuation { continuation in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        let text = try folder.text("output")
+        #expect(status == 0, "\(text)")
+        return text.split(separator: "\n").map(String.init)
+    }
+}

@@ -1,0 +1,121 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The command line")
+struct CommandLineTests {
+    @Test(
+        "is understood",
+        arguments: [
+            ([], .work),
+            (["--run-once"], .work),
+            (["grants", "list"], .listGrants(state: nil, isJSON: false)),
+            (["grants", "list", "--json", "--state", "active"], .listGrants(state: "active", isJSON: true)),
+            (["--json", "grants", "--state=disconnected", "list"], .listGrants(state: "disconnected", isJSON: true)),
+            (["grants", "show", "alice", "--json"], .showGrant(user: "alice", isJSON: true)),
+            (["grants", "show", "--", "--odd"], .showGrant(user: "--odd", isJSON: false)),
+            (["grants", "show", "list"], .showGrant(user: "list", isJSON: false)),
+            (["grants", "add", "alice"], .addGrant(user: "alice", tokenFile: nil, clientID: nil)),
+            (
+                ["--client-id", "c", "grants", "add", "alice", "--token-file=t"],
+                .addGrant(user: "alice", tokenFile: "t", clientID: "c")
+            ),
+            (["grants", "import", "-"], .importGrants(file: "-", replacesExisting: false)),
+            (["grants", "import", "f", "--replace"], .importGrants(file: "f", replacesExisting: true)),
+            (["grants", "export"], .exportGrants(isPlaintext: false)),
+            (["grants", "export", "--plaintext"], .exportGrants(isPlaintext: true)),
+            (["grants", "disconnect", "alice"], .disconnectGrant(user: "alice")),
+            (["token", "alice"], .vendToken(user: "alice", minimumLifetime: .seconds(60))),
+            (["token", "alice", "--min-ttl", "300"], .vendToken(user: "alice", minimumLifetime: .seconds(300))),
+            (["keys", "generate"], .generateKeys),
+            (["keys", "list"], .listKeys),
+            (["keys", "rotate"], .rotateKeys),
+            (["keys", "retire", "k1"], .retireKey(id: "k1")),
+            (["status"], .showStatus(isJSON: false)),
+            (["status", "--json"], .showStatus(isJSON: true)),
+            (["doctor"], .examine),
+            (["backup", "f"], .backUp(file: "f")),
+            (["version"], .showVersion),
+            (["--version"], .showVersion),
+        ] as [([String], Command)]
+    )
+    func understood(arguments: [String], command: Command) throws {
+        #expect(try CommandSpecification.program.parse(arguments).command == command)
+    }
+
+    @Test("gathers settings from before and after the command, in both spellings")
+    func gathersSettings() throws {
+        let arguments = [
+            "--database", "a", "grants", "--client-id=x", "list", "--metrics-log", "-", "--client-id", "y",
+        ]
+        let invocation = try CommandSpecification.program.parse(arguments)
+        #expect(
+            invocation.flags == [
+                .init(name: .database, value: "a"), .init(name: .clientID, value: "x"),
+                .init(name: .metricsLog, value: "-"), .init(name: .clientID, value: "y"),
+            ]
+        )
+        #expect(try CommandSpecification.program.parse(["--run-once"]).flags == [.init(name: .runOnce, value: "yes")])
+    }
+
+    @Test(
+        "is refused with a reason and the help that explains it",
+        arguments: [
+            (["--databse", "x"], "did you mean --database?", "refresh-worker"),
+            (["--database"], "--database needs a value", "refresh-worker"),
+            (["--database", "--json"], "--database needs a value", "refresh-worker"),
+            (["--database="], "is empty", "refresh-worker"),
+            (["--run-once=yes"], "--run-once takes no value", "refresh-worker"),
+            (["-v"], "two dashes", "refresh-worker"),
+            (["grnats"], "unknown command 'grnats'; did you mean grants?", "refresh-worker"),
+            (["serve"], "the commands are grants, token", "refresh-worker"),
+            (["grants"], "needs one of list, show", "refresh-worker grants"),
+            (["grants", "lsit"], "did you mean list?", "refresh-worker grants"),
+            (["grants", "list", "x"], "takes no operand; 1 operands", "refresh-worker grants list"),
+            (["grants", "show"], "takes USER; 0 operands", "refresh-worker grants show"),
+            (["grants", "show", "a", "b"], "2 operands", "refresh-worker grants show"),
+            (["grants", "show", ""], "USER is empty", "refresh-worker grants show"),
+            (["grants", "show", "a\u{1b}[2J"], "control characters", "refresh-worker grants show"),
+            (["grants", "show", String(repeating: "u", count: 1025)], "1025 bytes", "refresh-worker grants show"),
+            (["grants", "list", "--state", "actve"], "did you mean active?", "refresh-worker grants list"),
+            (["grants", "list", "--plaintext"], "does not belong to", "refresh-worker grants list"),
+            (["grants", "list", "--run-once"], "--run-once does not belong to", "refresh-worker grants list"),
+            (["token", "a", "--min-ttl", "-1"], "whole number of seconds", "refresh-worker token"),
+            (["token", "a", "--min-ttl", "1h"], "whole number of seconds", "refresh-worker token"),
+            (["grants", "add", "a", "--refresh-token", "x"], "never arguments", "refresh-worker grants add"),
+            (["help", "grnats"], "did you mean grants?", "refresh-worker"),
+        ]
+    )
+    func refused(arguments: [String], reason: String, invocation: String) throws {
+        let error = try #require(throws: UsageError.self) { try CommandSpecification.program.parse(arguments) }
+        #expect(error.description.contains(reason), "\(error)")
+        #expect(error.description.hasSuffix("'\(invocation) --help' explains it."))
+        #expect(error.exitCode.rawValue == 64)
+    }
+
+    @Test("names every wrong flag at once")
+    func namesAll() throws {
+        let error = try #require(throws: UsageError.self) {
+            try CommandSpecification.program.parse(["--nonsense", "--rubbish=1", "--database"])
+        }
+        #expect(error.problems.count == 3)
+    }
+
+    @Test("takes no token and does not repeat it", arguments: CredentialSamples.all)
+    func hidesSecrets(secret: String) throws {
+        let lines = [
+            [secret], ["grants", secret], ["grants", "add", "alice", secret], ["token", secret], ["--" + secret],
+            ["-" + secret], ["--refresh-token", secret], ["--refresh-token=" + secret], ["--client-id", secret],
+            ["--run-once=" + secret], ["grants", "add", "alice", "--token-file", secret], ["help", secret],
+            ["grants", "list", "--state=" + secret], ["grants", "add", "alice", "{\"refresh_token\":\"\(secret)\"}"],
+        ]
+        for line in lines {
+            let error = try #require(throws: UsageError.self) { try CommandSpecification.program.parse(line) }
+            #expect(!error.description.contains(secret), "\(line.count) arguments")
+        }
+        let error = try #require(throws: UsageError.self) {
+            try CommandSpecification.program.parse(["grants", "add", "alice", secret])
+        }
+        #expect(error.description.contains("looks like a token"))
+    }
+}

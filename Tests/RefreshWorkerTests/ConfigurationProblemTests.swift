@@ -1,0 +1,153 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("A wrong configuration")
+struct ConfigurationProblemTests {
+    /// A setting, a value and a part of the complaint.
+    @Test(
+        "is refused with the name of the setting",
+        arguments: [
+            (.maxRate, "0", "above 0"), (.maxRate, "-1", "above 0"), (.maxRate, "100001", "up to 100000"),
+            (.maxRate, "nan", "above 0"), (.maxRate, "inf", "above 0"), (.maxRate, "1e3", "above 0"),
+            (.maxRate, "0x10", "above 0"), (.maxRate, "1.2.3", "above 0"), (.maxRate, "٣", "above 0"),
+            (.summaryInterval, "0", "from 1 to 86400"), (.summaryInterval, "1.5", "whole number"),
+            (.stopDeadline, "3601", "from 1 to 3600"), (.stopDeadline, "99999999999999999999", "whole number"),
+            (.logLevel, "verbose", "none of error, warning"), (.logLevel, "warn", "warning"),
+            (.logLevel, "inof", "did you mean info?"), (.runOnce, "maybe", "neither yes nor no"),
+            (.database, "", "is empty"), (.database, "a\nb", "one line"), (.keyFile, "a\0b", "without NUL"),
+            (.caFile, String(repeating: "x", count: 4097), "longer than 4096 bytes"),
+            (.clientID, "two words", "no client id"), (.clientID, ",", "names no client id"),
+            (.clientID, String(repeating: "x", count: 257), "up to 256"),
+            (.tokenEndpoint, "http://example.com/token", "must be https"),
+            (.revocationEndpoint, "ftp://example.com", "must begin with https://"),
+        ] as [(Setting.Name, String, String)]
+    )
+    func badValue(name: Setting.Name, value: String, message: String) throws {
+        let complaints = TestMachine(flags: [(name, value)]).complaints
+        #expect(complaints.count == 1)
+        let complaint = try #require(complaints.first)
+        #expect(complaint.hasPrefix("--\(name.rawValue): "))
+        #expect(complaint.contains(message))
+        #expect(complaint.utf8.count < 400)
+    }
+
+    @Test("names the file and the line")
+    func namesLine() {
+        let machine = TestMachine(file: "\n# rate\nREFRESH_WORKER_MAX_RATE=fast")
+        #expect(
+            machine.complaints == [
+                "/etc/worker.conf:3: REFRESH_WORKER_MAX_RATE: 'fast' is not a number above 0 and up to 100000"
+            ]
+        )
+    }
+
+    /// A key of the file and the name that is suggested.
+    @Test(
+        "suggests the name that was meant",
+        arguments: [
+            ("REFRESH_WORKER_MAX_RTAE", "REFRESH_WORKER_MAX_RATE"),
+            ("refresh_worker_max_rate", "REFRESH_WORKER_MAX_RATE"),
+            ("MAX_RATE", "REFRESH_WORKER_MAX_RATE"),
+            ("max-rate", "REFRESH_WORKER_MAX_RATE"),
+            ("GOOGLE_CLIENT_IDS", "GOOGLE_CLIENT_ID"),
+        ]
+    )
+    func suggests(key: String, suggestion: String) {
+        let complaint = "/etc/worker.conf:1: '\(key)' is no setting; did you mean \(suggestion)?"
+        #expect(TestMachine(file: "\(key)=1").complaints == [complaint])
+    }
+
+    @Test("is reported for an unknown variable of the worker, and only of the worker")
+    func unknownVariable() {
+        let machine = TestMachine(environment: ["REFRESH_WORKER_KEYFILE": "x", "HOME": "/", "REFRESH": "1"])
+        #expect(
+            machine.complaints == [
+                """
+                environment variable 'REFRESH_WORKER_KEYFILE': is no setting; did you mean REFRESH_WORKER_KEY_FILE?
+                """
+            ]
+        )
+    }
+
+    @Test("is reported as a whole, also where a stronger layer overrides it")
+    func reportsAll() throws {
+        let machine = TestMachine(
+            flags: [(.maxRate, "5"), (.logLevel, "loud")],
+            environment: ["REFRESH_WORKER_RUN_ONCE": "perhaps"],
+            file: "REFRESH_WORKER_MAX_RATE=0\nnonsense\nREFRESH_WORKER_UNHEARD_OF=1\nREFRESH_WORKER_CONFIG=/x"
+        )
+        let complaints = machine.complaints
+        #expect(complaints.count == 6)
+        for part in ["--log-level", "RUN_ONCE", "conf:1", "conf:2", "conf:3", "cannot stand in the"] {
+            #expect(complaints.contains { $0.contains(part) }, "\(part) in \(complaints)")
+        }
+        #expect(throws: ConfigurationError.self) { try machine.resolve() }
+    }
+
+    @Test("is reported when the file is missing, and ends with 78")
+    func missingFile() throws {
+        let error = try #require(throws: ConfigurationError.self) {
+            try TestMachine(flags: [(.config, "/nowhere")]).resolve()
+        }
+        #expect(error.description == "configuration file '/nowhere': cannot be read: No such file or directory")
+        #expect(error.exitCode.rawValue == 78)
+    }
+
+    @Test("never shows what looks like a secret", arguments: CredentialSamples.all)
+    func hidesSecrets(secret: String) {
+        for name in Setting.Name.allCases {
+            let machines = [
+                TestMachine(flags: [(name, secret)]),
+                TestMachine(environment: [name.environmentName: secret, "REFRESH_WORKER_" + secret: "x"]),
+                TestMachine(file: "\(name.environmentName)=\(secret)\n\(secret)=1\n\(secret)"),
+            ]
+            for machine in machines {
+                #expect(!machine.complaints.isEmpty)
+                #expect(machine.complaints.allSatisfy { !$0.contains(secret) })
+            }
+        }
+    }
+
+    @Test("is reported for a credential that is no list of client ids")
+    func badCredential() {
+        var machine = TestMachine(environment: ["CREDENTIALS_DIRECTORY": "/c"])
+        machine.files["/c/client-id"] = "good\nnot good\n"
+        #expect(machine.complaints.count == 1)
+        #expect(machine.complaints.first?.hasPrefix("credential client-id, line 2: 'not good'") == true)
+    }
+}
+
+/// Made-up credentials in the shapes that Google uses.
+enum CredentialSamples {
+    static let all = [
+        "1//0gMadeUpRefreshToken-abc", "ya29.madeUpAccessToken", "GOCSPX-madeUpSecret", "4/0AMadeUpCode",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln", "1/fFAGRNJru1FTz70BzhT3Zg-madeUpLongOldToken",
+    ]
+}
+
+@Suite("Text that an error shows")
+struct DisplayedTextTests {
+    @Test(
+        "is quoted, escaped and cut",
+        arguments: [
+            ("plain", "'plain'"), ("a\u{1b}[2J", "'a\\u{1b}[2J'"), ("\u{202e}x", "'\\u{202e}x'"), ("ü", "'ü'"),
+            (String(repeating: "x", count: 81), "'\(String(repeating: "x", count: 80))…'"),
+        ]
+    )
+    func shown(text: String, expected: String) {
+        #expect(DisplayedText(text).description == expected)
+    }
+
+    @Test(
+        "is taken for a credential by its shape",
+        arguments: [
+            ("/srv/4/0/file", false), ("/data/1//x", false), ("alice", false), ("user1/x", false), ("eyJ.txt", false),
+            ("1/short", false), ("https://oauth2.googleapis.com/token", false), ("token=ya29.x", true),
+            ("{\"refresh_token\":\"1//x\"}", true), (" 1//x", true), ("Bearer ya29.x", true),
+        ]
+    )
+    func shape(text: String, isCredential: Bool) {
+        #expect(CredentialShape.matches(text) == isCredential)
+    }
+}

@@ -1,0 +1,88 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The help")
+struct HelpTests {
+    static let everyCommand = CommandSpecification.program.tree.map(\.words)
+
+    private static func help(_ words: [String]) throws -> String {
+        let invocation = try CommandSpecification.program.parse(words + ["--help"])
+        guard case .showHelp(let text) = invocation.command else {
+            Issue.record("\(words) --help is understood as \(invocation.command)")
+            return ""
+        }
+        return text
+    }
+
+    @Test("is there for every command in each way of asking", arguments: everyCommand)
+    func isThere(words: [String]) throws {
+        let text = try Self.help(words)
+        #expect(text.hasPrefix((["refresh-worker"] + words).joined(separator: " ") + ": "))
+        for arguments in [["-h"] + words, ["help"] + words, ["--help"] + words] {
+            #expect(try CommandSpecification.program.parse(arguments).command == .showHelp(text: text))
+        }
+    }
+
+    @Test("mentions every option, operand, subcommand, setting and exit code", arguments: everyCommand)
+    func mentionsAll(words: [String]) throws {
+        let text = try Self.help(words)
+        let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
+        let names =
+            command.options.map { "--\($0.name)" } + command.operands.map(\.placeholder)
+            + command.subcommands.compactMap(\.words.last) + command.settings.map { "--\($0.rawValue)" }
+            + command.exitCodes.map { "  \($0.rawValue) " } + ["--help", "Usage:"]
+        for name in names {
+            #expect(text.contains(name), "\(name)")
+        }
+        #expect(command.exitCodes.contains(.usage))
+        #expect(command.subcommands.isEmpty == false || command.examples.isEmpty == false || words == ["version"])
+    }
+
+    @Test("fits a terminal of 80 columns, save for what must be copied whole", arguments: everyCommand)
+    func fits(words: [String]) throws {
+        let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
+        let examples = command.examples.map { "  \($0.line)" }
+        for line in try Self.help(words).split(separator: "\n") where !examples.contains(String(line)) {
+            #expect(line.count <= 80, "\(line)")
+        }
+    }
+
+    @Test("has examples that the program understands", arguments: everyCommand)
+    func examplesWork(words: [String]) throws {
+        let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
+        for example in command.examples {
+            // What stands between the program's name and the shell's own signs.
+            let parts = example.line.split(separator: " ").map(String.init)
+            let start = try #require(parts.lastIndex(of: "refresh-worker"), "\(example.line)")
+            let arguments = parts[(start + 1)...].prefix { !["|", ">", "<"].contains($0) }
+            #expect(throws: Never.self, "\(example.line)") { try CommandSpecification.program.parse(Array(arguments)) }
+        }
+    }
+
+    @Test("wins over whatever else stands on the line")
+    func wins() throws {
+        let text = try Self.help(["grants", "show"])
+        let arguments = ["grants", "show", "alice", "--nonsense", "--help"]
+        #expect(try CommandSpecification.program.parse(arguments).command == .showHelp(text: text))
+    }
+
+    @Test("gives every exit code a meaning and knows no flag twice with another arity")
+    func tablesAgree() {
+        #expect(ExitCode.allCases.allSatisfy { !$0.meaning.isEmpty })
+        var arities: [String: Set<Bool>] = [:]
+        for option in CommandSpecification.program.tree.flatMap(\.options) {
+            arities[option.name, default: []].insert(option.placeholder != nil)
+        }
+        for setting in Setting.all {
+            arities[setting.name.rawValue, default: []].insert(setting.placeholder != nil)
+        }
+        #expect(arities.filter { $0.value.count > 1 }.isEmpty)
+    }
+
+    @Test("breaks lines between words and leaves long words whole")
+    func wraps() {
+        #expect(HelpPage.wrap("aa bb cc", width: 5) == ["aa bb", "cc"])
+        #expect(HelpPage.wrap("aa /a/long/path cc", width: 5) == ["aa", "/a/long/path", "cc"])
+    }
+}

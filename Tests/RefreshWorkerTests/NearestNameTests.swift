@@ -1,0 +1,25 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("A mistyped name")
+struct NearestNameTests {
+    @Test(
+        "is as far from the right one as the mistakes in it",
+        arguments: [("", "", 0), ("a", "", 1), ("abc", "abc", 0), ("acb", "abc", 1), ("kitten", "sitting", 3)]
+    )
+    func distance(left: String, right: String, expected: Int) {
+        #expect(NearestName.distance(Array(left.utf8), Array(right.utf8)) == expected)
+    }
+
+    @Test(
+        "leads to the name that was meant, or to none",
+        arguments: [
+            ("databse", "database"), ("KEY-FIEL", "key-file"), ("xyz", nil), (String(repeating: "d", count: 65), nil),
+        ]
+            as [(String, String?)]
+    )
+    func nearest(name: String, expected: String?) {
+        #expect(NearestName.of(name, among: ["database", "key-file", "max-rate"]) == expected)
+    }
+}

@@ -1,0 +1,72 @@
+import Glibc
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Signals")
+struct SignalTests {
+    @Test(
+        "stop gently first and at once the second time",
+        arguments: [
+            ([.terminate], [.deliver(.terminate)]),
+            ([.interrupt, .interrupt], [.deliver(.interrupt), .exit(status: 130)]),
+            ([.terminate, .terminate], [.deliver(.terminate), .exit(status: 143)]),
+            ([.interrupt, .terminate], [.deliver(.interrupt), .exit(status: 143)]),
+            ([.hangUp, .hangUp, .terminate], [.deliver(.hangUp), .deliver(.hangUp), .deliver(.terminate)]),
+            ([.terminate, .hangUp], [.deliver(.terminate), .deliver(.hangUp)]),
+        ] as [([SignalPolicy.Signal], [SignalPolicy.Action])]
+    )
+    func policy(signals: [SignalPolicy.Signal], actions: [SignalPolicy.Action]) {
+        var policy = SignalPolicy()
+        #expect(signals.map { policy.receive($0) } == actions)
+    }
+
+    @Test("that came in twice before anyone looked count as two")
+    func coalesced() {
+        var policy = SignalPolicy()
+        #expect(policy.receive(.terminate, count: 2) == .exit(status: 143))
+    }
+
+    @Test("arrive in the stream, and a broken pipe ends nothing", .timeLimit(.minutes(1)))
+    func arrive() async {
+        await #expect(processExitsWith: .exitCode(0)) {
+            let stream = await SignalStream.start()
+            var iterator = stream.signals.makeAsyncIterator()
+            kill(getpid(), SIGPIPE)
+            kill(getpid(), SIGHUP)
+            #expect(await iterator.next() == .hangUp)
+            kill(getpid(), SIGTERM)
+            #expect(await iterator.next() == .terminate)
+            stream.stop()
+            #expect(await iterator.next() == nil)
+        }
+    }
+
+    @Test("end the process at once the second time", .timeLimit(.minutes(1)))
+    func secondEnds() async {
+        await #expect(processExitsWith: .exitCode(130)) {
+            let stream = await SignalStream.start()
+            var iterator = stream.signals.makeAsyncIterator()
+            kill(getpid(), SIGINT)
+            _ = await iterator.next()
+            kill(getpid(), SIGINT)
+            // Nobody sends a third: only the end of the process ends this.
+            _ = await iterator.next()
+        }
+    }
+
+    @Test("that kill leave no core behind, nor may anybody look into the process", .timeLimit(.minutes(1)))
+    func hardens() async {
+        await #expect(processExitsWith: .exitCode(0)) {
+            try ProcessHardening.apply()
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+            #expect(limit.rlim_cur == 0 && limit.rlim_max == 0)
+            // prctl is variadic, so Swift does not import it; on Linux's ABIs it is called like this one.
+            typealias Prctl = @convention(c) (Int32, UInt, UInt, UInt, UInt) -> Int32
+            let prctl = unsafeBitCast(dlsym(nil, "prctl"), to: Prctl.self)
+            let getDumpable: Int32 = 3
+            #expect(prctl(getDumpable, 0, 0, 0, 0) == 0)
+        }
+    }
+}

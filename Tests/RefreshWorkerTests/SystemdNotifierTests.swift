@@ -1,0 +1,89 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Telling systemd")
+struct SystemdNotifierTests {
+    @Test("sends each message as one datagram to a path", .timeLimit(.minutes(1)))
+    func sendsToPath() throws {
+        let listener = try DatagramListener(isAbstract: false)
+        let notifier = try SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)
+        #expect(notifier.isListened)
+        try notifier.send(.ready, .status("refreshing\n1000 grants"))
+        #expect(try listener.receive() == "READY=1\nSTATUS=refreshing 1000 grants")
+        try notifier.send(.reloading(monotonicMicroseconds: 12_345))
+        #expect(try listener.receive() == "RELOADING=1\nMONOTONIC_USEC=12345")
+        try notifier.send(.watchdog)
+        #expect(try listener.receive() == "WATCHDOG=1")
+        try notifier.send(.stopping)
+        #expect(try listener.receive() == "STOPPING=1")
+    }
+
+    @Test("sends to a name of the abstract namespace", .timeLimit(.minutes(1)))
+    func sendsToAbstractName() throws {
+        let listener = try DatagramListener(isAbstract: true)
+        let notifier = try SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)
+        try notifier.send(.ready)
+        #expect(try listener.receive() == "READY=1")
+    }
+
+    @Test("does nothing outside of systemd", arguments: [[:], ["NOTIFY_SOCKET": ""]])
+    func silentOutside(environment: [String: String]) throws {
+        let notifier = try SystemdNotifier(environment: environment, processID: 1)
+        #expect(!notifier.isListened)
+        #expect(notifier.watchdogInterval == nil)
+        try notifier.send(.ready)
+    }
+
+    @Test("says so when nobody listens at the address")
+    func reportsFailure() throws {
+        let environment = ["NOTIFY_SOCKET": "/nonexistent/notify"]
+        let notifier = try SystemdNotifier(environment: environment, processID: 1)
+        let failure = try #require(throws: SystemdNotifier.Failure.self) { try notifier.send(.ready) }
+        #expect(failure.description == "systemd was not told: sendto failed: No such file or directory")
+    }
+
+    @Test(
+        "refuses an address that is no socket's",
+        arguments: ["notify", "@", "/", "vsock:2:1234", "/" + String(repeating: "x", count: 107)]
+    )
+    func refusesAddress(address: String) {
+        #expect(throws: SystemdNotifier.Failure.environment(variable: "NOTIFY_SOCKET")) {
+            try SystemdNotifier(environment: ["NOTIFY_SOCKET": address], processID: 1)
+        }
+    }
+
+    @Test(
+        "knows how often systemd wants to hear from this process",
+        arguments: [
+            (["WATCHDOG_USEC": "60000000"], .seconds(60)),
+            (["WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "7"], .seconds(60)),
+            (["WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "8"], nil),
+            (["WATCHDOG_USEC": ""], nil),
+            (["WATCHDOG_PID": "7"], nil),
+        ] as [([String: String], Duration?)]
+    )
+    func watchdogInterval(environment: [String: String], expected: Duration?) throws {
+        #expect(try SystemdNotifier(environment: environment, processID: 7).watchdogInterval == expected)
+    }
+
+    @Test(
+        "refuses watchdog variables that systemd would not set",
+        arguments: [
+            (["WATCHDOG_USEC": "0"], "WATCHDOG_USEC"), (["WATCHDOG_USEC": "soon"], "WATCHDOG_USEC"),
+            (["WATCHDOG_USEC": "1", "WATCHDOG_PID": "me"], "WATCHDOG_PID"),
+        ]
+    )
+    func refusesWatchdog(environment: [String: String], variable: String) {
+        #expect(throws: SystemdNotifier.Failure.environment(variable: variable)) {
+            try SystemdNotifier(environment: environment, processID: 7)
+        }
+    }
+
+    @Test("keeps a status to one line of bounded length")
+    func boundsStatus() {
+        let text = NotifyMessage.status(String(repeating: "a\r\n", count: 1000)).assignments
+        #expect(text.count == "STATUS=".count + 512)
+        #expect(text.allSatisfy { !$0.isNewline })
+    }
+}

@@ -1,0 +1,51 @@
+@testable import RefreshWorker
+
+/// A machine with the flags, variables and files of one test.
+struct TestMachine {
+    var flags: [(Setting.Name, String)] = []
+    var environment: [String: String] = [:]
+    var files: [String: String] = [:]
+
+    static let configurationFile = "/etc/worker.conf"
+
+    /// A machine whose only configuration is a file.
+    init(flags: [(Setting.Name, String)] = [], environment: [String: String] = [:], file: String? = nil) {
+        self.flags = flags
+        self.environment = environment
+        if let file {
+            self.flags.append((.config, Self.configurationFile))
+            files[Self.configurationFile] = file
+        }
+    }
+
+    func resolve() throws(ConfigurationError) -> Configuration {
+        try Configuration.resolve(inputs)
+    }
+
+    /// The lines of the error, none when the configuration is good.
+    var complaints: [String] {
+        do throws(ConfigurationError) {
+            _ = try resolve()
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+
+    private var inputs: ConfigurationInputs {
+        let files = files
+        return ConfigurationInputs(
+            flags: flags.map { ConfigurationInputs.Flag(name: $0.0, value: $0.1) },
+            environment: environment,
+            files: FileReader(
+                read: { path throws(FileReader.Failure) in
+                    guard let text = files[path] else {
+                        throw FileReader.Failure(reason: "cannot be read: No such file or directory", isMissing: true)
+                    }
+                    return Array(text.utf8)
+                },
+                exists: { files[$0] != nil }
+            )
+        )
+    }
+}

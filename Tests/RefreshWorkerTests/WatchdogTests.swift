@@ -1,0 +1,58 @@
+import Clocks
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The watchdog")
+struct WatchdogTests {
+    private let time = ManualTime()
+
+    @Test("is fed while every loop turns within the interval")
+    func feeds() {
+        let pulse = LoopPulse(time: time)
+        let watchdog = Watchdog(interval: .seconds(60), pulse: pulse, time: time)
+        #expect(watchdog.feedingPeriod == .seconds(30))
+        for _ in 0..<10 {
+            time.advance(by: .seconds(60))
+            #expect(watchdog.verdict() == .feed)
+            LoopPulse.Loop.allCases.forEach(pulse.beat)
+        }
+    }
+
+    @Test("is not fed when one loop hangs, and is again once it turns", arguments: LoopPulse.Loop.allCases)
+    func withholds(hanging: LoopPulse.Loop) {
+        let pulse = LoopPulse(time: time)
+        let watchdog = Watchdog(interval: .seconds(60), pulse: pulse, time: time)
+        time.advance(by: .milliseconds(60_001))
+        LoopPulse.Loop.allCases.filter { $0 != hanging }.forEach(pulse.beat)
+        #expect(watchdog.verdict() == .withhold(stalled: [hanging]))
+        pulse.beat(hanging)
+        #expect(watchdog.verdict() == .feed)
+    }
+
+    @Test("names all loops that hang")
+    func namesAll() {
+        let pulse = LoopPulse(time: time)
+        let watchdog = Watchdog(interval: .seconds(60), pulse: pulse, time: time)
+        time.advance(by: .seconds(61))
+        pulse.beat(.scan)
+        #expect(watchdog.verdict() == .withhold(stalled: [.http, .store]))
+        #expect(!pulse.allTurned(since: time.sinceBoot))
+    }
+
+    @Test("looks only at the loops it was given")
+    func watchesSome() {
+        let pulse = LoopPulse(loops: [.scan], time: time)
+        time.advance(by: .seconds(1))
+        pulse.beat(.scan)
+        pulse.beat(.http)
+        #expect(pulse.allTurned(since: time.sinceBoot))
+    }
+
+    @Test("does not care when the wall clock jumps")
+    func ignoresWallClock() {
+        let watchdog = Watchdog(interval: .seconds(60), pulse: LoopPulse(time: time), time: time)
+        time.stepWallClock(by: .seconds(3600))
+        #expect(watchdog.verdict() == .feed)
+    }
+}

@@ -1,0 +1,83 @@
+import Clocks
+import Scheduler
+import Testing
+
+struct BackOffTests {
+    private let backOff = BackOff()
+
+    @Test(
+        "The cap doubles from 10 s to 10 min and stays there",
+        arguments: [
+            (Int.min, 10), (0, 10), (1, 10), (2, 20), (3, 40), (4, 80), (5, 160), (6, 320), (7, 600), (8, 600),
+            (64, 600), (100_000, 600), (Int.max, 600),
+        ]
+    )
+    func cap(failures: Int, seconds: Int) {
+        // A unit of zero is the longest wait.
+        #expect(backOff.delay(failures: failures, remainingLife: nil, unit: 0) == .seconds(seconds))
+        #expect(backOff.delay(failures: failures, remainingLife: nil, unit: 0.5) == .seconds(seconds) / 2)
+    }
+
+    @Test("Other caps are kept to, even when the first is beyond the longest")
+    func otherCaps() {
+        let quick = BackOff(first: .seconds(2), longest: .seconds(5))
+        let waits = (1...4).map { quick.delay(failures: $0, remainingLife: nil, unit: 0) }
+        #expect(waits == [.seconds(2), .seconds(4), .seconds(5), .seconds(5)])
+        let odd = BackOff(first: .seconds(50), longest: .seconds(5))
+        #expect(odd.delay(failures: 1, remainingLife: nil, unit: 0) == .seconds(5))
+    }
+
+    @Test(
+        "While the token lives, a retry waits at most a third of its remaining life, and at least a second",
+        arguments: [
+            (Duration.seconds(3000), Duration.seconds(600)),
+            (.seconds(900), .seconds(300)),
+            (.seconds(60), .seconds(20)),
+            (.seconds(3), .seconds(1)),
+            (.milliseconds(10), .seconds(1)),
+            // A dead token has no life to divide.
+            (.zero, .seconds(600)),
+            (.seconds(-60), .seconds(600)),
+        ]
+    )
+    func remainingLife(life: Duration, longest: Duration) {
+        #expect(backOff.delay(failures: 20, remainingLife: life, unit: 0) == longest)
+    }
+
+    @Test("The wait is spread over the whole cap, never below a second", arguments: 1...10)
+    func jitter(seed: Int) {
+        let random = SeededRandom(seed: UInt64(seed))
+        let cap = Duration.seconds(80)
+        let waits = (0..<2_000).map { _ in
+            backOff.delay(failures: 4, remainingLife: nil, unit: random.nextUnit())
+        }
+        #expect(waits.allSatisfy { $0 >= .seconds(1) && $0 <= cap }, "seed \(seed)")
+        let firstHalf = waits.count { $0 <= cap / 2 }
+        #expect((850...1_150).contains(firstHalf), "seed \(seed)")
+    }
+
+    @Test("The jitter is spread over a short life too, not heaped at its third")
+    func jitterWithinLife() {
+        #expect(backOff.delay(failures: 20, remainingLife: .seconds(60), unit: 0.5) == .seconds(10))
+    }
+
+    @Test("A wait is at least a second even for the unluckiest number")
+    func shortest() {
+        #expect(backOff.delay(failures: 1, remainingLife: nil, unit: 0.999_999) == .seconds(1))
+    }
+
+    @Test("An answer that nobody understands is tried as usual for a day, then hourly")
+    func unknown() {
+        func delay(after failingFor: Duration, unit: Double, life: Duration? = nil) -> Duration {
+            backOff.delayForUnknown(failures: 9, failingFor: failingFor, remainingLife: life, unit: unit)
+        }
+        let day = Duration.seconds(86_400)
+        #expect(delay(after: .zero, unit: 0) == .seconds(600))
+        #expect(delay(after: day - .milliseconds(1), unit: 0.5) == .seconds(300))
+        #expect(delay(after: day, unit: 0) == .seconds(3600))
+        #expect(delay(after: day * 30, unit: 0.5) == .seconds(3300))
+        // A token may still live: the app may have brought another one meanwhile.
+        #expect(delay(after: day, unit: 0, life: .seconds(900)) == .seconds(300))
+        #expect(delay(after: day, unit: 0, life: .milliseconds(5)) == .seconds(1))
+    }
+}

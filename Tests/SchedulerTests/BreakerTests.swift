@@ -1,0 +1,182 @@
+import Clocks
+import Foundation
+import Scheduler
+import Testing
+
+struct BreakerTests {
+    private static let start = BootInstant(milliseconds: 1_000_000)
+    private static let deadline = Duration.seconds(15)
+
+    private static func after(_ seconds: Double) -> BootInstant { start + .seconds(seconds) }
+
+    /// A breaker that the endpoint's failures have opened; a unit of a half is no jitter.
+    private static func opened() -> Breaker {
+        var breaker = Breaker()
+        for index in 0..<20 { _ = breaker.endpointFailed(grant: Int64(index), at: start, unit: 0.5) }
+        return breaker
+    }
+
+    @Test("A new breaker lets all through")
+    func closedAtFirst() {
+        var breaker = Breaker()
+        #expect(breaker.permits(at: Self.start) == .all)
+        #expect(breaker.isOpen == false)
+        #expect(breaker.reason == nil)
+        #expect(breaker.beginProbe(at: Self.start, deadline: Self.deadline) == true)
+        #expect(breaker == Breaker())
+    }
+
+    @Test("The twentieth failure in a row opens it, once")
+    func opensOnFailures() {
+        var breaker = Breaker()
+        for index in 0..<19 {
+            #expect(breaker.endpointFailed(grant: Int64(index), at: Self.start, unit: 0.5) == nil)
+        }
+        #expect(breaker.isOpen == false)
+        #expect(breaker.endpointFailed(grant: 19, at: Self.start, unit: 0.5) == .opened(.endpointFailing))
+        #expect(breaker.reason == .endpointFailing)
+        #expect(breaker.permits(at: Self.start) == .wait(until: Self.after(1)))
+        #expect(breaker.endpointFailed(grant: 20, at: Self.after(0.1), unit: 0.5) == nil)
+    }
+
+    @Test("A success between failures begins the count anew")
+    func successResets() {
+        var breaker = Breaker()
+        for round in 0..<5 {
+            for index in 0..<19 {
+                #expect(breaker.endpointFailed(grant: Int64(index), at: Self.start, unit: 0.5) == nil, "round \(round)")
+            }
+            #expect(breaker.succeeded() == nil)
+            #expect(breaker == Breaker())
+        }
+    }
+
+    @Test("Nine grants never open it, however often they fail; the tenth does")
+    func fewGrants() {
+        var breaker = Breaker()
+        for failure in 0..<1_000 {
+            #expect(breaker.endpointFailed(grant: Int64(failure % 9), at: Self.start, unit: 0.5) == nil)
+        }
+        #expect(breaker.endpointFailed(grant: 9, at: Self.start, unit: 0.5) == .opened(.endpointFailing))
+    }
+
+    @Test("A client-level error opens it at once")
+    func opensOnClientFault() {
+        var breaker = Breaker()
+        let change = breaker.clientFault("invalid_client", at: Self.start, unit: 0.5)
+        #expect(change == .opened(.clientFault("invalid_client")))
+        #expect(breaker.isOpen)
+        // The late answers of the other requests are no further alarm.
+        #expect(breaker.clientFault("invalid_client", at: Self.after(0.1), unit: 0.5) == nil)
+    }
+
+    @Test("Late answers, good or bad, change nothing while it is open and no probe is under way")
+    func lateAnswers() {
+        var breaker = Self.opened()
+        let before = breaker
+        #expect(breaker.endpointFailed(grant: 3, at: Self.after(5), unit: 0.5) == nil)
+        #expect(breaker.clientFault("invalid_client", at: Self.after(5), unit: 0.5) == nil)
+        #expect(breaker.succeeded() == nil)
+        #expect(breaker == before)
+        #expect(breaker.permits(at: Self.after(5)) == .probeDue)
+    }
+
+    @Test("One probe at a time, and none before it is due")
+    func oneProbe() {
+        var breaker = Self.opened()
+        #expect(breaker.beginProbe(at: Self.after(0.999), deadline: Self.deadline) == false)
+        #expect(breaker.permits(at: Self.after(1)) == .probeDue)
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
+        #expect(breaker.isOpen)
+        #expect(breaker.permits(at: Self.after(1)) == .wait(until: Self.after(16)))
+        #expect(breaker.beginProbe(at: Self.after(15.999), deadline: Self.deadline) == false)
+    }
+
+    @Test("A probe whose answer is lost gives way to another after its deadline")
+    func lostProbe() {
+        var breaker = Self.opened()
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
+        #expect(breaker.beginProbe(at: Self.after(16), deadline: Self.deadline) == true)
+        #expect(breaker.permits(at: Self.after(16)) == .wait(until: Self.after(31)))
+        #expect(breaker.succeeded() == .closed)
+    }
+
+    @Test("A probe that succeeds closes it")
+    func closes() {
+        var breaker = Self.opened()
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
+        #expect(breaker.succeeded() == .closed)
+        #expect(breaker == Breaker())
+        #expect(breaker.permits(at: Self.after(1)) == .all)
+    }
+
+    @Test("Probes that fail come at 1, 2, 4, 8, 16 and then 30 s, a fifth more or less", arguments: [0, 0.5, 0.999])
+    func probeBackOff(unit: Double) {
+        var breaker = Breaker()
+        var now = Self.start
+        _ = breaker.clientFault("invalid_client", at: now, unit: unit)
+        for expected in [1, 2, 4, 8, 16, 30, 30, 30] {
+            guard case .wait(let until) = breaker.permits(at: now) else {
+                Issue.record("nothing to wait for before a probe after \(expected) s")
+                return
+            }
+            let wait = (until - now).inSeconds
+            let jittered = min(Double(expected) * (0.8 + 0.4 * unit), 30)
+            #expect(abs(wait - jittered) < 0.002)
+            now = until
+            #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
+            #expect(breaker.clientFault("invalid_client", at: now, unit: unit) == nil)
+        }
+    }
+
+    @Test("A thousand failed probes overflow nothing")
+    func manyProbes() {
+        var breaker = Self.opened()
+        var now = Self.start
+        for _ in 0..<1_000 {
+            now = now + .seconds(30)
+            #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
+            #expect(breaker.endpointFailed(grant: 1, at: now, unit: 0.5) == nil)
+        }
+        #expect(breaker.permits(at: now) == .wait(until: now + .seconds(30)))
+    }
+
+    @Test("A probe that finds another fault of the client says so; silence leaves the reason as it is")
+    func otherReason() {
+        var breaker = Self.opened()
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
+        let change = breaker.clientFault("deleted_client", at: Self.after(2), unit: 0.5)
+        #expect(change == .opened(.clientFault("deleted_client")))
+        #expect(breaker.permits(at: Self.after(2)) == .wait(until: Self.after(4)))
+        #expect(breaker.beginProbe(at: Self.after(4), deadline: Self.deadline) == true)
+        #expect(breaker.endpointFailed(grant: 1, at: Self.after(5), unit: 0.5) == nil)
+        #expect(breaker.reason == .clientFault("deleted_client"))
+    }
+
+    @Test("It survives the store in each of its states")
+    func stored() throws {
+        var counting = Breaker()
+        _ = counting.endpointFailed(grant: 7, at: Self.start, unit: 0.5)
+        var faulty = Breaker()
+        _ = faulty.clientFault("invalid_client", at: Self.start, unit: 0.5)
+        var probing = Self.opened()
+        #expect(probing.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
+        for breaker in [Breaker(), counting, faulty, Self.opened(), probing] {
+            let stored = try JSONEncoder().encode(breaker)
+            #expect(try JSONDecoder().decode(Breaker.self, from: stored) == breaker)
+        }
+    }
+
+    @Test("It opens again, with the first wait, after it has closed")
+    func opensAgain() {
+        var breaker = Self.opened()
+        for second in [1.0, 31, 61] {
+            #expect(breaker.beginProbe(at: Self.after(second), deadline: Self.deadline) == true)
+            _ = breaker.endpointFailed(grant: 1, at: Self.after(second), unit: 0.5)
+        }
+        #expect(breaker.beginProbe(at: Self.after(91), deadline: Self.deadline) == true)
+        #expect(breaker.succeeded() == .closed)
+        #expect(breaker.clientFault("invalid_client", at: Self.after(92), unit: 0.5) != nil)
+        #expect(breaker.permits(at: Self.after(92)) == .wait(until: Self.after(93)))
+    }
+}

@@ -1,0 +1,259 @@
+import Foundation
+import Secrets
+import Testing
+
+@Suite("A key file")
+struct KeyRingFileTests {
+    @Test("is made for its owner alone, and holds one key that seals")
+    func generate() throws {
+        let folder = try TemporaryFolder()
+        let id = try KeyRingFile.generate(path: folder.file("keys"))
+        #expect(try folder.mode(of: "keys") == 0o600)
+        #expect(try folder.names == ["keys"])
+        let ring = try KeyRingFile.load(path: folder.file("keys"))
+        #expect(ring.keyIDs == [id])
+        #expect(ring.sealingKeyID == id)
+    }
+
+    @Test("is never overwritten", arguments: ["", "anything"])
+    func noOverwrite(content: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(content)
+        #expect(throws: fault(path, .alreadyExists)) { try KeyRingFile.generate(path: path) }
+        #expect(try folder.text() == content)
+        #expect(try folder.names == ["keys"])
+    }
+
+    @Test("is not made where a link leads nowhere, nor in a folder that is missing")
+    func noPlace() throws {
+        let folder = try TemporaryFolder()
+        let link = folder.file("keys")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.file("gone"))
+        #expect(throws: fault(link, .alreadyExists)) { try KeyRingFile.generate(path: link) }
+        let path = folder.file("none/keys")
+        #expect(throws: fault(path, .folderMissing)) { try KeyRingFile.generate(path: path) }
+        #expect(try folder.names == ["keys"])
+    }
+
+    @Test("may have comments, empty lines, blanks and the line ends of another system")
+    func lenient() throws {
+        let folder = try TemporaryFolder()
+        let text = "# first\r\n\r\n  \t0000000a\t\(Lines.zeroes)  pending \r\n   # second\n0000000b \(Lines.counting)"
+        let ring = try KeyRingFile.load(path: folder.write(text))
+        #expect(ring.keyIDs.map(\.description) == ["0000000a", "0000000b"])
+        #expect(ring.sealingKeyID.description == "0000000b")
+    }
+
+    struct BadText: CustomTestStringConvertible {
+        let name: String
+        let text: String
+        var line: Int?
+        let complaint: String
+
+        var testDescription: String { name }
+    }
+
+    static let badTexts = [
+        BadText(name: "empty", text: "", complaint: "holds no key that seals"),
+        BadText(name: "comments", text: "# a\n\n# b\n", complaint: "holds no key that seals"),
+        BadText(name: "pending only", text: "0000000a \(Lines.zeroes) pending", complaint: "holds no key that seals"),
+        BadText(
+            name: "one word",
+            text: "# a\n\(Lines.zeroes)\n",
+            line: 2,
+            complaint: "the line is not: <id> <base64 key>"
+        ),
+        BadText(
+            name: "four words",
+            text: "0000000a \(Lines.zeroes) pending pending",
+            line: 1,
+            complaint: "the line is not: <id> <base64 key>"
+        ),
+        BadText(name: "capital id", text: "0000000A \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
+        BadText(name: "long id", text: "0000000aa \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
+        BadText(
+            name: "words swapped",
+            text: "\(Lines.zeroes) 0000000a",
+            line: 1,
+            complaint: "the key's id is not eight"
+        ),
+        BadText(name: "key too short", text: "\n\n0000000a AAAA", line: 3, complaint: "the key is not the base64"),
+        BadText(
+            name: "31 bytes",
+            text: "0000000a AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==",
+            line: 1,
+            complaint: "the key is not the base64"
+        ),
+        BadText(
+            name: "33 bytes",
+            text: "0000000a AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            line: 1,
+            complaint: "the key is not the base64"
+        ),
+        BadText(
+            name: "stray bits",
+            text: "0000000a AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=",
+            line: 1,
+            complaint: "the key is not the base64"
+        ),
+        BadText(
+            name: "foreign letter",
+            text: "0000000a AAAAAAAAAAAAAAAAAAAA-AAAAAAAAAAAAAAAAAAAAAA=",
+            line: 1,
+            complaint: "the key is not the base64"
+        ),
+        BadText(
+            name: "unknown mark",
+            text: "0000000a \(Lines.zeroes) retired",
+            line: 1,
+            complaint: "only the word \"pending\" may follow"
+        ),
+        BadText(
+            name: "key after key",
+            text: "0000000a \(Lines.zeroes) \(Lines.counting)",
+            line: 1,
+            complaint: "only the word \"pending\" may follow"
+        ),
+        BadText(
+            name: "duplicate",
+            text: "0000000a \(Lines.zeroes)\n#\n0000000a \(Lines.counting)\n",
+            line: 3,
+            complaint: "key 0000000a is there already"
+        ),
+    ]
+
+    @Test("that is damaged is refused by file, line and reason, and never quoted", arguments: badTexts)
+    func damaged(bad: BadText) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(bad.text)
+        let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: path) })
+        #expect(error.line == bad.line)
+        #expect(error.path == path)
+        let start = bad.line.map { "key file \(path), line \($0): " } ?? "key file \(path) "
+        #expect("\(error)".hasPrefix(start + bad.complaint), "\(error)")
+        for (way, text) in renderings(of: error) {
+            #expect(!text.contains("AAAAAAAA") && !text.contains("AAECAwQF"), "\(way) quotes the file")
+        }
+    }
+
+    @Test("that is missing, no file or too large is refused with what to do")
+    func unusable() throws {
+        let folder = try TemporaryFolder()
+        let missing = folder.file("keys")
+        let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: missing) })
+        #expect(
+            "\(error)" == "key file \(missing) does not exist: run: refresh-worker keys generate --key-file \(missing)"
+        )
+        #expect(throws: fault(missing, .missing)) { try KeyRingFile.addPending(path: missing) }
+        #expect(throws: fault(folder.path, .notRegular)) { try KeyRingFile.load(path: folder.path) }
+        let large = try folder.write(String(repeating: "#", count: 65537), to: "large")
+        #expect(throws: fault(large, .tooLarge(limit: 65536))) { try KeyRingFile.load(path: large) }
+    }
+
+    @Test("that is a pipe is refused at once", .timeLimit(.minutes(1)))
+    func pipe() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("keys")
+        try #require(mkfifo(path, 0o600) == 0)
+        #expect(throws: fault(path, .notRegular)) { try KeyRingFile.load(path: path) }
+    }
+
+    @Test("that others can read or write is refused", arguments: [0o640, 0o604, 0o660, 0o644, 0o602, 0o601, 0o440])
+    func openToOthers(mode: Int) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: mode)
+        let error = try #require(#expect(throws: KeyRingFileError.self) { try KeyRingFile.load(path: path) })
+        #expect(error.reason == .openToOthers(mode: UInt32(mode)))
+        let octal = "0" + String(mode, radix: 8)
+        #expect("\(error)" == "key file \(path) is readable by others (mode \(octal)): run: chmod 600 \(path)")
+        #expect(throws: error) { try KeyRingFile.addPending(path: path) }
+    }
+
+    @Test(
+        "that systemd hands in as a credential may be open to its group, and to nobody else",
+        arguments: [(0o400, true), (0o440, true), (0o444, false), (0o460, false)]
+    )
+    func credential(mode: Int, isAccepted: Bool) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: mode)
+        for directory in [folder.path, folder.path + "/"] {
+            if isAccepted {
+                #expect(try KeyRingFile.load(path: path, credentialsDirectory: directory).keyIDs.count == 1)
+            } else {
+                #expect(throws: fault(path, .openToOthers(mode: UInt32(mode)))) {
+                    try KeyRingFile.load(path: path, credentialsDirectory: directory)
+                }
+            }
+        }
+    }
+
+    @Test("is no credential because its path begins like the folder of them")
+    func notACredential() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: 0o440)
+        let beginning = String(path.dropLast())
+        #expect(throws: fault(path, .openToOthers(mode: 0o440))) {
+            try KeyRingFile.load(path: path, credentialsDirectory: beginning)
+        }
+        try FileManager.default.createDirectory(atPath: folder.file("inner"), withIntermediateDirectories: false)
+        let climbing = folder.file("inner/../keys")
+        #expect(throws: fault(climbing, .openToOthers(mode: 0o440))) {
+            try KeyRingFile.load(path: climbing, credentialsDirectory: folder.file("inner"))
+        }
+    }
+
+    @Test("of another user is refused", .enabled(if: geteuid() == 0, "only root can give a file away"))
+    func foreignOwner() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("0000000a \(Lines.zeroes)\n")
+        try #require(chown(path, 4321, 4321) == 0)
+        #expect(throws: fault(path, .foreignOwner(owner: 4321, user: 0))) { try KeyRingFile.load(path: path) }
+        #expect(throws: fault(path, .foreignOwner(owner: 4321, user: 0))) {
+            try KeyRingFile.load(path: path, credentialsDirectory: folder.path)
+        }
+    }
+
+    @Test("that this user may not open is refused", .enabled(if: geteuid() != 0, "root may open any file"))
+    func notAllowed() throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: 0)
+        #expect(throws: fault(path, .notAllowed)) { try KeyRingFile.load(path: path) }
+    }
+
+    @Test("of random damage is read or refused, and never crashes", arguments: 0..<8 as Range<UInt64>)
+    func randomDamage(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let folder = try TemporaryFolder()
+        let whole = Array("# keys\n0000000a \(Lines.zeroes)\n0000000b \(Lines.counting) pending\n".utf8)
+        let letters = Array(" \n\r\t#=09afzA+/pending\u{0}".utf8) + [0x80, 0xff]
+        var outcomes: Set<Bool> = []
+        for _ in 0..<200 {
+            var bytes = whole
+            for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                let index = Int.random(in: bytes.indices, using: &generator)
+                let letter = letters[Int.random(in: letters.indices, using: &generator)]
+                switch Int.random(in: 0..<3, using: &generator) {
+                case 0: bytes[index] = letter
+                case 1: bytes.insert(letter, at: index)
+                default: bytes.removeSubrange(index...)
+                }
+                if bytes.isEmpty { bytes = whole }
+            }
+            let path = try folder.write(bytes)
+            do {
+                let ring = try KeyRingFile.load(path: path)
+                #expect((1...2).contains(ring.keyIDs.count))
+                outcomes.insert(true)
+            } catch {
+                #expect(error.path == path)
+                outcomes.insert(false)
+            }
+        }
+        #expect(outcomes == [true, false], "the damage was all of one kind")
+    }
+}
+
+/// The error without a line.
+func fault(_ path: String, _ reason: KeyRingFileError.Reason) -> KeyRingFileError {
+    KeyRingFileError(path: path, reason: reason)
+}

@@ -1,0 +1,182 @@
+import Secrets
+import Testing
+
+@Suite("Sealing")
+struct KeyRingTests {
+    private static let context = SealContext(owner: 42, column: "refresh_token")
+    private static let token = Secret("1//a-refresh-token")
+
+    @Test("opens to what was sealed, of any length", arguments: [0, 1, 15, 16, 17, 300, 65536])
+    func roundTrip(length: Int) throws {
+        let ring = try KeyRing(keys: [.random()])
+        let secret = Secret(utf8: (0..<length).map { UInt8(truncatingIfNeeded: $0) })
+        let sealed = try ring.seal(secret, for: Self.context)
+        #expect(sealed.bytes.count == length + 38)
+        #expect(sealed.keyID == ring.sealingKeyID)
+        #expect(try ring.open(SealedSecret(bytes: sealed.bytes), for: Self.context) == secret)
+    }
+
+    @Test("is AES-256-GCM over the documented bytes")
+    func knownValue() throws {
+        let folder = try TemporaryFolder()
+        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)\n"))
+        // Made with another implementation (pyca/cryptography): key 0…31, nonce 100…111, associated data
+        // "refresh-worker sealed 1", the owner as eight bytes, big end first, and the column.
+        let hexadecimal =
+            "010830303131616166666465666768696a6b6c6d6e6f7934f107548238f1490c729abf031898"
+            + "31aa2b7ee407961cc446b145428fccad509aac594fa7da0d"
+        let digits = Array(hexadecimal)
+        let bytes = try stride(from: 0, to: digits.count, by: 2).map { index in
+            try #require(UInt8(String(digits[index...index + 1]), radix: 16))
+        }
+        let context = SealContext(owner: -81_985_529_216_486_896, column: "refresh_token")
+        #expect(try ring.open(SealedSecret(bytes: bytes), for: context).reveal() == "1//a-known-refresh-token")
+    }
+
+    @Test(
+        "opens nowhere but where it was sealed",
+        arguments: [
+            SealContext(owner: 43, column: "refresh_token"),
+            SealContext(owner: -42, column: "refresh_token"),
+            SealContext(owner: 42 << 32, column: "refresh_token"),
+            SealContext(owner: 42, column: "access_token"),
+            SealContext(owner: 42, column: "refresh_toke"),
+            SealContext(owner: 42, column: ""),
+        ]
+    )
+    func wrongContext(other: SealContext) throws {
+        let ring = try KeyRing(keys: [.random()])
+        let sealed = try ring.seal(Self.token, for: Self.context)
+        #expect(throws: SealError.damaged(ring.sealingKeyID)) { try ring.open(sealed, for: other) }
+    }
+
+    @Test("needs the key that sealed it")
+    func wrongKey() throws {
+        let ring = try KeyRing(keys: [.random()])
+        let sealed = try ring.seal(Self.token, for: Self.context)
+        let stranger = try KeyRing(keys: [.random()])
+        #expect(throws: SealError.unknownKey(ring.sealingKeyID)) { try stranger.open(sealed, for: Self.context) }
+    }
+
+    @Test("is not fooled by another key of the same name")
+    func sameName() throws {
+        let folder = try TemporaryFolder()
+        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)", to: "one"))
+        let other = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.zeroes)", to: "two"))
+        let sealed = try ring.seal(Self.token, for: Self.context)
+        #expect(throws: SealError.damaged(ring.sealingKeyID)) { try other.open(sealed, for: Self.context) }
+    }
+
+    @Test("fails to open when any bit of any byte is flipped")
+    func everyFlip() throws {
+        let ring = try KeyRing(keys: [.random()])
+        let sealed = try ring.seal(Self.token, for: Self.context)
+        for index in sealed.bytes.indices {
+            for bit in 0..<8 {
+                var bytes = sealed.bytes
+                bytes[index] ^= 1 << UInt8(bit)
+                #expect(throws: SealError.self, "byte \(index), bit \(bit)") {
+                    try ring.open(SealedSecret(bytes: bytes), for: Self.context)
+                }
+            }
+        }
+    }
+
+    @Test("fails to open when anything is cut off or added")
+    func everyLength() throws {
+        let ring = try KeyRing(keys: [.random()])
+        let sealed = try ring.seal(Self.token, for: Self.context)
+        for length in 0..<sealed.bytes.count {
+            #expect(throws: SealError.self, "\(length) bytes") {
+                try ring.open(SealedSecret(bytes: Array(sealed.bytes.prefix(length))), for: Self.context)
+            }
+        }
+        #expect(throws: SealError.damaged(ring.sealingKeyID)) {
+            try ring.open(SealedSecret(bytes: sealed.bytes + [0]), for: Self.context)
+        }
+    }
+
+    @Test("has another nonce each time")
+    func nonces() throws {
+        let ring = try KeyRing(keys: [.random()])
+        let nonces = try (0..<1000).map { _ in try ring.seal(Self.token, for: Self.context).bytes[10..<22] }
+        #expect(Set(nonces).count == 1000)
+    }
+
+    @Test("takes the first key that is not pending, and opens with all")
+    func order() throws {
+        let pending = try SealingKey.random(isPending: true)
+        let first = try SealingKey.random()
+        let second = try SealingKey.random()
+        let ring = try KeyRing(keys: [pending, first, second])
+        #expect(ring.sealingKeyID == first.id)
+        #expect(ring.keyIDs == [pending.id, first.id, second.id])
+        #expect(ring.keys.map(\.isPending) == [true, false, false])
+        let older = try KeyRing(keys: [second]).seal(Self.token, for: Self.context)
+        #expect(try ring.open(older, for: Self.context) == Self.token)
+    }
+
+    @Test("needs one key that may seal, and no name twice")
+    func badRings() throws {
+        let key = try SealingKey.random()
+        #expect(throws: KeyRingError.noSealingKey) { try KeyRing(keys: []) }
+        #expect(throws: KeyRingError.noSealingKey) { try KeyRing(keys: [.random(isPending: true)]) }
+        #expect(throws: KeyRingError.duplicateKey(key.id)) { try KeyRing(keys: [key, key]) }
+    }
+
+    @Test("leaves nothing behind that a later failure would be told with")
+    func errorsDoNotLinger() throws {
+        let ring = try KeyRing(keys: [.random()])
+        let sealed = try ring.seal(Self.token, for: Self.context)
+        let elsewhere = SealContext(owner: 1, column: "")
+        #expect(throws: SealError.damaged(ring.sealingKeyID)) { try ring.open(sealed, for: elsewhere) }
+        #expect(try ring.open(sealed, for: Self.context) == Self.token)
+    }
+}
+
+@Suite("A sealed value's bytes")
+struct SealedSecretTests {
+    @Test("of any kind are taken or refused, and never open by chance", arguments: 0..<8 as Range<UInt64>)
+    func randomBytes(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let ring = try KeyRing(keys: [.random()])
+        let header = [1, 8] + Array(ring.sealingKeyID.description.utf8)
+        var shaped = 0
+        for _ in 0..<2000 {
+            let count = Int.random(in: 0...80, using: &generator)
+            var bytes = (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+            let borrowed = Int.random(in: 0...header.count, using: &generator)
+            bytes.replaceSubrange(0..<min(borrowed, bytes.count), with: header.prefix(min(borrowed, bytes.count)))
+            do {
+                let sealed = try SealedSecret(bytes: bytes)
+                shaped += 1
+                #expect(throws: SealError.self) { try ring.open(sealed, for: SealContext(owner: 1, column: "")) }
+            } catch {
+                #expect(error == .malformed)
+            }
+        }
+        #expect(shaped > 0, "no bytes had the shape, so nothing was tried")
+    }
+}
+
+@Suite("A key's id")
+struct KeyIDTests {
+    @Test("is eight lowercase hexadecimal digits", arguments: ["00000000", "0123abcd", "ffffffff", "00000a00"])
+    func good(text: String) throws {
+        #expect(try #require(KeyID(text)).description == text)
+    }
+
+    @Test(
+        "is nothing else",
+        arguments: ["", "0123abc", "0123abcde", "0123ABCD", "0123abcg", "+123abcd", "0123 bcd", "ééabcd"]
+    )
+    func bad(text: String) {
+        #expect(KeyID(text) == nil)
+    }
+
+    @Test("sorts as its text does")
+    func order() throws {
+        let texts = ["ffffffff", "00000001", "a0000000", "0fffffff"]
+        #expect(texts.compactMap { KeyID($0) }.sorted().map(\.description) == texts.sorted())
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import Secrets
+
+/// A folder of its own for a test, gone with the object.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("secrets-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        do {
+            try FileManager.default.removeItem(atPath: path)
+        } catch {
+            print("the test's folder \(path) stays: \(error)")
+        }
+    }
+
+    func file(_ name: String) -> String { path + "/" + name }
+
+    /// Writes a file that only its owner may read, unless told otherwise, and returns its path.
+    func write(_ text: String, to name: String = "keys", mode: Int = 0o600) throws -> String {
+        try write(Array(text.utf8), to: name, mode: mode)
+    }
+
+    func write(_ bytes: [UInt8], to name: String = "keys", mode: Int = 0o600) throws -> String {
+        let path = file(name)
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        try setMode(mode, of: name)
+        return path
+    }
+
+    func setMode(_ mode: Int, of name: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
+    }
+
+    func mode(of name: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: file(name))[.posixPermissions] as? Int
+    }
+
+    func text(of name: String = "keys") throws -> String {
+        try String(contentsOfFile: file(name), encoding: .utf8)
+    }
+
+    var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
+    }
+}
+
+/// Lines of key files, whose keys are no secret.
+enum Lines {
+    /// The key 0, 1, 2 … 31.
+    static let counting = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    /// The key of 32 zeroes.
+    static let zeroes = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+}
+
+/// Random numbers that a seed repeats, an xorshift generator.
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed &* 0x9e37_79b9_7f4a_7c15 | 1
+    }
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state &* 0x2545_f491_4f6c_dd1d
+    }
+}
