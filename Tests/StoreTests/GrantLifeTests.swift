@@ -9,7 +9,7 @@ struct GrantLifeTests {
     @Test("A reconnect with another refresh token moves the fence and starts anew")
     func reconnectWithOtherToken() throws {
         var grant = try Sample.grant(1)
-        _ = grant.refreshed(try success("first", at: start), dueAt: later, at: start)
+        _ = grant.refreshed(try success("first", at: start), at: start) { _ in later }
         _ = grant.disconnect(reason: .invalidGrant, at: start)
         let fence = grant.generation
         let token = try Sample.refreshToken("other")
@@ -73,17 +73,20 @@ struct GrantLifeTests {
         var grant = try Sample.grant(1)
         var tokens = try success("access", at: later)
         tokens.rotated = try Sample.refreshToken("rotated")
-        let events = grant.refreshed(tokens, dueAt: later + .seconds(1), at: later)
+        let events = grant.refreshed(tokens, at: later) { _ in later }
         #expect(grant.generation == 2)
         #expect(grant.refreshToken == tokens.rotated)
         #expect(grant.isProven)
         #expect(grant.lastSuccessAt == later)
         #expect(events.map(\.kind) == [.rotated])
 
-        let next = grant.refreshed(try success("next", at: later + .seconds(9)), dueAt: nil, at: later + .seconds(9))
+        let evenLater = later + .seconds(9)
+        let tokensAgain = try success("next", at: evenLater)
+        let next = grant.refreshed(tokensAgain, at: evenLater) { $0.accessToken?.expiresAt ?? start }
         #expect(grant.generation == 2)
         #expect(grant.refreshToken == tokens.rotated)
         #expect(next.isEmpty)
+        #expect(grant.dueAt == evenLater + .seconds(3600))
     }
 
     @Test("Every ending moves the fence and is never due")
@@ -145,7 +148,7 @@ struct GrantLifeTests {
         #expect(grant.attempts == 2)
         #expect(grant.failingSince == start)
         #expect(grant.since == start)
-        let events = grant.refreshed(try success("access", at: later), dueAt: later, at: later)
+        let events = grant.refreshed(try success("access", at: later), at: later) { _ in later }
         #expect(events.map(\.to) == [.active])
         #expect(grant.attempts == 0)
         #expect(grant.failingSince == nil)
@@ -156,9 +159,9 @@ struct GrantLifeTests {
         var grant = try Sample.grant(1)
         var tokens = try success("access", at: later)
         tokens.scope = "email openid"
-        #expect(grant.refreshed(tokens, dueAt: nil, at: later).isEmpty)
+        #expect(grant.refreshed(tokens, at: later, due: { _ in later }).isEmpty)
         tokens.scope = "openid"
-        #expect(grant.refreshed(tokens, dueAt: nil, at: later).map(\.kind) == [.scopeChanged])
+        #expect(grant.refreshed(tokens, at: later, due: { _ in later }).map(\.kind) == [.scopeChanged])
         #expect(grant.scope == "openid")
     }
 

@@ -1,7 +1,8 @@
 import Clocks
-@testable import SQLiteStore
 import Store
 import Testing
+
+@testable import SQLiteStore
 
 @Suite("The schema moves forward one step at a time", .timeLimit(.minutes(1)))
 struct MigrationTests {
@@ -22,7 +23,9 @@ struct MigrationTests {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
             try DatabaseFile.create(path, unlessThere: false)
-            try Schema(migrations: Array(Migration.all.prefix(older))).migrate(try Connection(path: path, patience: .zero))
+            try Schema(migrations: Array(Migration.all.prefix(older))).migrate(
+                try Connection(path: path, patience: .zero)
+            )
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
             try await store.add([try Sample.grant(1)])
             #expect(try await store.integrityProblems().isEmpty)

@@ -1,8 +1,9 @@
 import Clocks
-@testable import SQLiteStore
 import Store
 import Synchronization
 import Testing
+
+@testable import SQLiteStore
 
 @Suite("A backup is a whole database of one moment", .timeLimit(.minutes(1)))
 struct SQLiteBackupTests {

@@ -1,9 +1,10 @@
 import Clocks
 import Foundation
 import Glibc
-@testable import SQLiteStore
 import Store
 import Testing
+
+@testable import SQLiteStore
 
 @Suite("The SQLite store opens what is its own, and refuses the rest in words", .timeLimit(.minutes(1)))
 struct SQLiteOpeningTests {
@@ -50,7 +51,10 @@ struct SQLiteOpeningTests {
         }
     }
 
-    @Test("A path that SQLite would read as something else is a plain file", arguments: [":memory:", "file:x?mode=memory"])
+    @Test(
+        "A path that SQLite would read as something else is a plain file",
+        arguments: [":memory:", "file:x?mode=memory"]
+    )
     func oddNames(name: String) async throws {
         try await TemporaryFolder.with { folder in
             let store = try open(folder.path(name))
@@ -114,7 +118,9 @@ struct SQLiteOpeningTests {
 
     @Test(
         "Another program's database is refused, and stays as it is",
-        arguments: ["CREATE TABLE theirs (x)", "PRAGMA user_version = 1", "PRAGMA application_id = 7; CREATE TABLE t (x)"]
+        arguments: [
+            "CREATE TABLE theirs (x)", "PRAGMA user_version = 1", "PRAGMA application_id = 7; CREATE TABLE t (x)",
+        ]
     )
     func otherProgram(statements: String) async throws {
         try await TemporaryFolder.with { folder in
@@ -128,13 +134,17 @@ struct SQLiteOpeningTests {
         }
     }
 
-    @Test("A file, or a folder, that may not be written is read-only, and the error says so", arguments: ["file", "folder"])
+    @Test(
+        "A file, or a folder, that may not be written is read-only, and the error says so",
+        arguments: ["file", "folder"]
+    )
     func readOnly(what: String) async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
             await (try open(path)).close()
             // In a process of its own, which gives up root's right to write everywhere.
-            await #expect(processExitsWith: .success) { [path = path as String, root = folder.root as String, what = what as String] in
+            await #expect(processExitsWith: .success) {
+                [path = path as String, root = folder.root as String, what = what as String] in
                 let nobody: uid_t = 65_534
                 let changesOwner = geteuid() == 0
                 if changesOwner {

@@ -1,7 +1,8 @@
 import Clocks
-@testable import SQLiteStore
 import Store
 import Testing
+
+@testable import SQLiteStore
 
 @Suite("Scans keep to the indexes and off the tokens", .timeLimit(.minutes(1)))
 struct SQLiteQueryPlanTests {
@@ -28,7 +29,8 @@ struct SQLiteQueryPlanTests {
         try await TemporaryFolder.with { folder in
             let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
             let steps = try await store.reader.run { connection throws(StoreError) in
-                try connection.rows(Query("plan", "EXPLAIN QUERY PLAN " + query.text)) { (row: inout Row) throws(StoreError) in
+                try connection.rows(Query("plan", "EXPLAIN QUERY PLAN " + query.text)) {
+                    (row: inout Row) throws(StoreError) in
                     _ = (row.integer(), row.integer(), row.integer())
                     return row.text()
                 }
@@ -40,5 +42,6 @@ struct SQLiteQueryPlanTests {
 }
 
 extension Query: CustomTestStringConvertible {
+    /// The query's name, in place of its text.
     public var testDescription: String { name }
 }

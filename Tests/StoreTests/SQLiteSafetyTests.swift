@@ -1,7 +1,8 @@
 import Clocks
-@testable import SQLiteStore
 import Store
 import Testing
+
+@testable import SQLiteStore
 
 @Suite("The SQLite store loses nothing and keeps nothing that was wiped", .timeLimit(.minutes(1)))
 struct SQLiteSafetyTests {

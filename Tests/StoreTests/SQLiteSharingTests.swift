@@ -1,8 +1,9 @@
 import Clocks
-@testable import SQLiteStore
 import Secrets
 import Store
 import Testing
+
+@testable import SQLiteStore
 
 @Suite("Several processes share one SQLite file", .timeLimit(.minutes(1)))
 struct SQLiteSharingTests {
