@@ -50,6 +50,8 @@ extension Connection {
         try connection.execute(settings)
         try connection.execute(writerSettings)
         try schema.migrate(connection)
+        // A process that was killed may have left wiped tokens in the log.
+        connection.owesWipe = true
         return connection
     }
 
