@@ -1,7 +1,7 @@
 extension HTTPClient {
     /// What a client has done since it was made.
     package struct Counters: Hashable, Sendable {
-        /// Requests whose turn or end came; `completed`, `failed`, `waiting` and `inFlight` add up to it.
+        /// Requests taken on; `completed`, `failed`, `waiting` and `inFlight` add up to it.
         package var requests = 0
         /// Requests that were answered, whatever the status.
         package var completed = 0

@@ -7,7 +7,9 @@ struct TestAuthority {
     init() throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "http-client-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try openssl("req -x509 \(Self.newKey) -keyout \(path("ca.key")) -out \(path("ca.pem")) -days 2 -subj /CN=Test-CA")
+        try openssl(
+            "req -x509 \(Self.newKey) -keyout \(path("ca.key")) -out \(path("ca.pem")) -days 2 -subj /CN=Test-CA"
+        )
     }
 
     var certificateFile: String { path("ca.pem") }
