@@ -36,7 +36,7 @@ struct Arguments: Equatable {
           GET or POST /tokeninfo
           POST /revoke
 
-        What tells it how to behave (JSON in, JSON out):
+        What tells it how to behave (OrderedJSON in, OrderedJSON out):
           POST /control/grants     create grants: {"count": 10, "prefix": "user"} or {"grants": [{"email": "a@example.com"}]}
           GET  /control/grants     list them with their refresh tokens
           POST /control/grants/set script some: {"email": "a@example.com", "revoked": true}; fields: revoked, answer,

@@ -10,8 +10,8 @@ struct ControlError: Error {
 }
 
 /// Readers of control requests: each names the field that is wrong.
-extension JSON {
-    func members(of what: String) throws(ControlError) -> [(name: String, value: JSON)] {
+extension OrderedJSON {
+    func members(of what: String) throws(ControlError) -> [(name: String, value: OrderedJSON)] {
         guard case .object(let members) = self else { throw ControlError("\(what) must be a JSON object") }
         return members.map { ($0.name, $0.value) }
     }
@@ -46,7 +46,7 @@ extension JSON {
         return value
     }
 
-    func array(_ name: String) throws(ControlError) -> [JSON] {
+    func array(_ name: String) throws(ControlError) -> [OrderedJSON] {
         guard case .array(let values) = self else { throw ControlError("\(name) must be an array") }
         return values
     }
@@ -83,7 +83,7 @@ extension JSON {
     }
 }
 
-extension [JSON] {
+extension [OrderedJSON] {
     func strings(_ name: String) throws(ControlError) -> [String] {
         var strings: [String] = []
         for value in self { strings.append(try value.string(name)) }

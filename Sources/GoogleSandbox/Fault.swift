@@ -64,16 +64,16 @@ struct FixedAnswer: Equatable, Sendable {
         self.headers = headers
         self.body = body
         self.retryAfter = retryAfter
-        label = JSON.parsed(body)?["error"]?.stringValue ?? "http_\(status)"
+        label = OrderedJSON.parsed(body)?["error"]?.stringValue ?? "http_\(status)"
     }
 
     /// An error of the OAuth kind (https://www.rfc-editor.org/rfc/rfc6749#section-5.2).
-    static func error(_ status: Int, _ code: String, _ description: String? = nil, more: [JSON.Member] = [])
+    static func error(_ status: Int, _ code: String, _ description: String? = nil, more: [OrderedJSON.Member] = [])
         -> FixedAnswer
     {
-        var members = [JSON.Member(name: "error", value: .string(code))]
+        var members = [OrderedJSON.Member(name: "error", value: .string(code))]
         if let description { members.append(.init(name: "error_description", value: .string(description))) }
-        return FixedAnswer(status, body: Array(JSON.object(members + more).text.utf8))
+        return FixedAnswer(status, body: Array(OrderedJSON.object(members + more).text.utf8))
     }
 
     static func html(_ status: Int, _ text: String, headers: [Header] = []) -> FixedAnswer {

@@ -11,7 +11,7 @@ extension Sandbox {
             case ("GET", "/control/settings"):
                 return .json(withState { $0.settings }.json.text)
             case ("GET", "/control/faults"):
-                return .json(JSON.array(Fault.names.map(JSON.string)).text)
+                return .json(OrderedJSON.array(Fault.names.map(OrderedJSON.string)).text)
             case ("GET", "/control/stats"):
                 let withGrants = request.queryValue("grants") == "1"
                 return .json(withState { $0.statisticsJSON(withGrants: withGrants) }.text)
@@ -25,17 +25,17 @@ extension Sandbox {
                 throw ControlError("no such control route", status: 404)
             }
         } catch {
-            let body: JSON = ["error": .string(error.message)]
+            let body: OrderedJSON = ["error": .string(error.message)]
             return .json(body.text, status: error.status)
         }
     }
 
-    private func change(_ request: ServerRequest) throws(ControlError) -> JSON {
-        guard let order = request.body.isEmpty ? [:] : JSON.parsed(request.body) else {
+    private func change(_ request: ServerRequest) throws(ControlError) -> OrderedJSON {
+        guard let order = request.body.isEmpty ? [:] : OrderedJSON.parsed(request.body) else {
             throw ControlError("the body is no JSON")
         }
         let now = time.now
-        return try withState { (state) throws(ControlError) -> JSON in
+        return try withState { (state) throws(ControlError) -> OrderedJSON in
             switch request.path {
             case "/control/grants":
                 return try state.createGrants(order, now: now)
@@ -60,7 +60,7 @@ extension Sandbox {
             throw ControlError("holding must be a number")
         }
         guard await waitForHolding(count) else { throw ControlError("too few requests on hold", status: 408) }
-        let body: JSON = ["holding": .count(withState { $0.statistics.holding })]
+        let body: OrderedJSON = ["holding": .count(withState { $0.statistics.holding })]
         return .json(body.text)
     }
 }

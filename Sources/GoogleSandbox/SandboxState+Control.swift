@@ -10,10 +10,10 @@ extension SandboxState {
     // MARK: Creating grants
 
     /// Creates grants, each with a first access token, all or none.
-    mutating func createGrants(_ order: JSON, now: Timestamp) throws(ControlError) -> JSON {
+    mutating func createGrants(_ order: OrderedJSON, now: Timestamp) throws(ControlError) -> OrderedJSON {
         var count: Int64 = 0
         var prefix = "user"
-        var wanted: [JSON] = []
+        var wanted: [OrderedJSON] = []
         for (name, value) in try order.members(of: "the body") {
             switch name {
             case "count": count = try value.count(name)
@@ -26,7 +26,7 @@ extension SandboxState {
         wanted += Array(repeating: [:], count: Int(count))
         let before = self
         do {
-            var created: [JSON] = []
+            var created: [OrderedJSON] = []
             created.reserveCapacity(wanted.count)
             for grant in wanted { created.append(try createGrant(grant, prefix: prefix, now: now)) }
             return .array(created)
@@ -36,7 +36,9 @@ extension SandboxState {
         }
     }
 
-    private mutating func createGrant(_ order: JSON, prefix: String, now: Timestamp) throws(ControlError) -> JSON {
+    private mutating func createGrant(_ order: OrderedJSON, prefix: String, now: Timestamp) throws(ControlError)
+        -> OrderedJSON
+    {
         let place = grants.count
         let number = String(place + 1)
         var refreshToken: String?
@@ -89,7 +91,7 @@ extension SandboxState {
     // MARK: Scripting grants
 
     /// Changes the grants chosen; says how many those were.
-    mutating func setGrants(_ order: JSON) throws(ControlError) -> JSON {
+    mutating func setGrants(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
         let places = try chosen(by: order)
         for place in places {
             var grant = grants[place]
@@ -111,14 +113,14 @@ extension SandboxState {
     }
 
     /// Ends the hold on the grants chosen, or on all.
-    mutating func release(_ order: JSON) throws(ControlError) -> JSON {
+    mutating func release(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
         let places = order == [:] ? Array(grants.indices) : try chosen(by: order)
         let held = places.filter { grants[$0].isOnHold }
         for place in held { grants[place].isOnHold = false }
         return ["released": .count(held.count)]
     }
 
-    private func chosen(by order: JSON) throws(ControlError) -> [Int] {
+    private func chosen(by order: OrderedJSON) throws(ControlError) -> [Int] {
         let places: [Int]
         if let token = order["refresh_token"] {
             places = placeByRefreshToken[try token.string("refresh_token")].map { [$0] } ?? []
@@ -134,7 +136,7 @@ extension SandboxState {
         return places
     }
 
-    private static func script(_ value: JSON) throws(ControlError) -> Grant.Script? {
+    private static func script(_ value: OrderedJSON) throws(ControlError) -> Grant.Script? {
         guard value != .null else { return nil }
         let times = value["times"] ?? .null
         return Grant.Script(
@@ -145,7 +147,7 @@ extension SandboxState {
 
     // MARK: Showing
 
-    var grantList: JSON {
+    var grantList: OrderedJSON {
         .array(
             grants.map { grant in
                 [
@@ -154,17 +156,19 @@ extension SandboxState {
                     "client_id": .string(grant.clientID),
                     "scope": .string(grant.scope),
                     "refresh_token": .string(grant.refreshTokens.newest),
-                    "live_refresh_tokens": .array(grant.isRevoked ? [] : grant.refreshTokens.live.map(JSON.string)),
+                    "live_refresh_tokens": .array(
+                        grant.isRevoked ? [] : grant.refreshTokens.live.map(OrderedJSON.string)
+                    ),
                     "alive": .bool(!grant.isRevoked),
                 ]
             }
         )
     }
 
-    func statisticsJSON(withGrants: Bool) -> JSON {
+    func statisticsJSON(withGrants: Bool) -> OrderedJSON {
         var members = statistics.json
         if withGrants {
-            let list = grants.map { grant -> JSON in
+            let list = grants.map { grant -> OrderedJSON in
                 [
                     "sub": .string(grant.sub),
                     "email": .string(grant.email),

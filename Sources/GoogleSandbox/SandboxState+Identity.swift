@@ -9,7 +9,7 @@ extension SandboxState {
         }
         let grant = grants[owner.place]
         let isVersion2 = inquiry.naming == .version2
-        var members = [JSON.Member(name: isVersion2 ? "id" : "sub", value: .string(grant.sub))]
+        var members = [OrderedJSON.Member(name: isVersion2 ? "id" : "sub", value: .string(grant.sub))]
         if grant.showsEmail {
             members.append(.init(name: "email", value: .string(grant.email)))
             members.append(.init(name: isVersion2 ? "verified_email" : "email_verified", value: true))
@@ -27,7 +27,7 @@ extension SandboxState {
             return refusal(.error(400, "invalid_token", "Invalid Value"))
         }
         let grant = grants[owner.place]
-        var members: [JSON.Member] = [
+        var members: [OrderedJSON.Member] = [
             .init(name: "azp", value: .string(grant.clientID)),
             .init(name: "aud", value: .string(grant.clientID)),
             .init(name: "sub", value: .string(grant.sub)),
@@ -60,8 +60,8 @@ extension SandboxState {
         let message =
             "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid "
             + "authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
-        let error: JSON = ["code": 401, "message": .string(message), "status": "UNAUTHENTICATED"]
-        let body: JSON = ["error": error]
+        let error: OrderedJSON = ["code": 401, "message": .string(message), "status": "UNAUTHENTICATED"]
+        let body: OrderedJSON = ["error": error]
         return FixedAnswer(401, body: Array(body.text.utf8))
     }
 

@@ -47,7 +47,7 @@ extension SandboxState {
     private mutating func refreshed(_ place: Int, successor: String?, fault: Fault?, now: Timestamp) -> Outcome {
         let grant = grants[place]
         let lifetime = grant.lifetime ?? settings.lifetime
-        var members: [JSON.Member] = []
+        var members: [OrderedJSON.Member] = []
         if fault != .withoutAccessToken {
             members.append(.init(name: "access_token", value: .string(newAccessToken(place, lifetime, now: now))))
         }

@@ -54,7 +54,7 @@ struct SandboxState: Sendable {
     }
 
     /// Changes the settings; a seed starts chance anew.
-    mutating func apply(_ change: JSON) throws(ControlError) {
+    mutating func apply(_ change: OrderedJSON) throws(ControlError) {
         try settings.apply(change)
         if change["seed"] != nil { random = SeededRandom(seed: settings.seed) }
     }
@@ -136,7 +136,7 @@ struct SandboxState: Sendable {
 
     func refusal(_ answer: FixedAnswer) -> Outcome { .reply(.respond(response(answer)), label: answer.label) }
 
-    func success(_ body: JSON) -> Outcome {
+    func success(_ body: OrderedJSON) -> Outcome {
         .reply(.respond(response(FixedAnswer(200, body: Array(body.text.utf8)))), label: "ok")
     }
 

@@ -32,7 +32,7 @@ struct Settings: Sendable {
     init() {}
 
     /// Changes what the object names and nothing else.
-    mutating func apply(_ change: JSON) throws(ControlError) {
+    mutating func apply(_ change: OrderedJSON) throws(ControlError) {
         var changed = self
         for (name, value) in try change.members(of: "settings") {
             switch name {
@@ -57,7 +57,7 @@ struct Settings: Sendable {
         self = changed
     }
 
-    var json: JSON {
+    var json: OrderedJSON {
         [
             "lifetime": .integer(lifetime),
             "rotation": .bool(rotation != .off),
@@ -68,9 +68,9 @@ struct Settings: Sendable {
             "error": .string(error.name),
             "wave_rate": .number(waveRate),
             "outage": .string(outage?.name ?? "none"),
-            "retry_after": retryAfter.map(JSON.integer) ?? .null,
-            "refresh_token_expires_in": refreshTokenExpiresIn.map(JSON.integer) ?? .null,
-            "clients": .array(clients.map(JSON.string)),
+            "retry_after": retryAfter.map(OrderedJSON.integer) ?? .null,
+            "refresh_token_expires_in": refreshTokenExpiresIn.map(OrderedJSON.integer) ?? .null,
+            "clients": .array(clients.map(OrderedJSON.string)),
             "seed": .integer(Int64(bitPattern: seed)),
         ]
     }

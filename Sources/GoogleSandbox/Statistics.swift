@@ -19,7 +19,7 @@ struct Statistics: Sendable {
     /// Token requests with a field that a public client must not send.
     var unexpectedFields = 0
 
-    var json: [JSON.Member] {
+    var json: [OrderedJSON.Member] {
         [
             .init(name: "requests", value: .count(requests)),
             .init(name: "by_route", value: Self.object(byRoute)),
@@ -32,7 +32,7 @@ struct Statistics: Sendable {
         ]
     }
 
-    private static func object(_ counts: [String: Int]) -> JSON {
-        .object(counts.sorted { $0.key < $1.key }.map { JSON.Member(name: $0.key, value: .count($0.value)) })
+    private static func object(_ counts: [String: Int]) -> OrderedJSON {
+        .object(counts.sorted { $0.key < $1.key }.map { OrderedJSON.Member(name: $0.key, value: .count($0.value)) })
     }
 }

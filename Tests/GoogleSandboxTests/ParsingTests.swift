@@ -12,12 +12,12 @@ struct ParsingTests {
         ]
     )
     func roundTrip(text: String) {
-        #expect(JSON.parsed(Array(text.utf8))?.text == text)
+        #expect(OrderedJSON.parsed(Array(text.utf8))?.text == text)
     }
 
     @Test("What is no JSON is none", arguments: ["", "{", #"{"a":}"#, "nul", "[1,]x"])
     func broken(text: String) {
-        #expect(JSON.parsed(Array(text.utf8)) == nil)
+        #expect(OrderedJSON.parsed(Array(text.utf8)) == nil)
     }
 
     @Test("The command line is understood")

@@ -8,7 +8,7 @@ import Testing
 struct SandboxHarness {
     struct Answer {
         let status: Int
-        let body: JSON
+        let body: OrderedJSON
         let headers: [ServerRequest.Field]
 
         func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
@@ -49,7 +49,7 @@ struct SandboxHarness {
         await ask("POST", "/token", form: ["client_id": client, "grant_type": "refresh_token", "refresh_token": token])
     }
 
-    func statistics() async -> JSON {
+    func statistics() async -> OrderedJSON {
         await ask("GET", "/control/stats?grants=1")?.body ?? .null
     }
 
@@ -66,7 +66,7 @@ struct SandboxHarness {
         guard case .respond(let response) = reply else { return nil }
         return Answer(
             status: response.status,
-            body: JSON.parsed(response.body) ?? .string(String(decoding: response.body, as: UTF8.self)),
+            body: OrderedJSON.parsed(response.body) ?? .string(String(decoding: response.body, as: UTF8.self)),
             headers: response.headers
         )
     }

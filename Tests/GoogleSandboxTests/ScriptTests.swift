@@ -16,7 +16,9 @@ struct ScriptTests {
             #expect(answer.status == fixed.status)
             #expect(answer.header("Content-Type") == fixed.contentType)
             #expect(answer.header("Retry-After") == fixed.retryAfter.map(String.init))
-            #expect(answer.body == JSON.parsed(fixed.body) ?? .string(String(decoding: fixed.body, as: UTF8.self)))
+            #expect(
+                answer.body == OrderedJSON.parsed(fixed.body) ?? .string(String(decoding: fixed.body, as: UTF8.self))
+            )
         }
         #expect(await harness.refresh("1//0a")?.accessToken.isEmpty == false)
     }
