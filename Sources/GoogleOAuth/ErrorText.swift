@@ -11,11 +11,11 @@ enum ErrorText {
         var text = error
         if let description = body?["error_description"]?.string { text += ": " + description }
         guard !contains(text, sent) else { return "(an answer that repeats the token)" }
-        return String(decoding: text.utf8.prefix(longest), as: UTF8.self)
+        return text.capped(at: longest)
     }
 
     /// Looks for any 16 characters of the token, so that half of it does not slip through either.
-    private static func contains(_ text: String, _ sent: Secret) -> Bool {
+    static func contains(_ text: String, _ sent: Secret) -> Bool {
         let token = Array(sent.reveal().utf8)
         let width = min(16, token.count)
         guard width > 0 else { return false }
