@@ -54,7 +54,7 @@ extension RefreshEngine {
                 try await Task.sleep(for: deadline)
                 cancelFlights()
                 try await Task.sleep(for: Self.timeToStoreWhatWasCancelled)
-                abandoned += await settler.giveUp()
+                await settler.giveUp()
             } catch is CancellationError {
                 // All flights landed in time.
             }

@@ -128,6 +128,7 @@ package actor RefreshEngine {
             return
         }
         guard let settled = await settler.settle(report.finding) else {
+            abandoned += 1
             land(flight.grant.id, as: .abandoned)
             return
         }

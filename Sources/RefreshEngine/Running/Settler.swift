@@ -70,13 +70,11 @@ package actor Settler {
 
     /// Stops trying: the stop deadline has passed and the store still refuses.
     ///
-    /// Answers how many findings are lost.
-    package func giveUp() -> Int {
+    /// Whoever waits is answered with `nil`.
+    package func giveUp() {
         hasGivenUp = true
-        let lost = waiting.count
         for item in waiting { item.reply.resume(returning: nil) }
         waiting = []
-        return lost
     }
 
     private func writeAll() async {

@@ -57,7 +57,7 @@ struct StoreTroubleTests {
         store.failTransactions(.max)
         _ = await engine.turn()
         let lost = await engine.stop(within: .zero)
-        #expect(lost >= 0)
+        #expect(lost == 3)
         #expect(await engine.inFlight == 0)
     }
 }
