@@ -46,7 +46,8 @@ extension Query {
         "reschedule",
         """
         UPDATE grants SET due_at = ?1 + (((id >> 31) * 60000) >> 32)
-        WHERE due_at IS NOT NULL AND access_obtained_at > ?1
+        WHERE due_at IS NOT NULL AND reason <> 'invalid_grant_unconfirmed'
+            AND (access_obtained_at > ?1 OR last_attempt_at > ?1)
         """
     )
 }

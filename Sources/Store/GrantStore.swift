@@ -44,8 +44,10 @@ package protocol GrantStore: Sendable {
     /// Which keys the stored tokens are sealed with, and how many tokens each.
     func keysInUse() async throws -> [KeyID: Int]
 
-    /// Makes every grant whose access token was stored later than `now` due at `now`, spread over a minute: it was stored
-    /// by a clock that was ahead, so neither its expiry nor its due time can be believed. Answers how many there were.
+    /// Makes every grant whose access token was stored, or that was tried last, later than `now` due at `now`, spread over a
+    /// minute: a clock that was ahead said so, and neither expiry nor due time can be believed. Answers how many there were.
+    ///
+    /// A grant that awaits a second opinion is left alone: asked before its time, that opinion would be no second one.
     func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int
 
     /// Stores what this worker reports, and answers what all workers that still live reported last.

@@ -159,7 +159,8 @@ package final class InMemoryStore: GrantStore {
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
         try withOpenState { state in
             let ids = state.grants.values.filter { grant in
-                grant.dueAt != nil && (grant.accessToken.map { $0.obtainedAt > now } ?? false)
+                grant.dueAt != nil && grant.reason != .invalidGrantUnconfirmed
+                    && [grant.accessToken?.obtainedAt, grant.lastAttemptAt].contains { $0.map { $0 > now } ?? false }
             }.map(\.id)
             for id in ids {
                 state.grants[id]?.reschedule(to: now + .seconds(60) * id.phase)

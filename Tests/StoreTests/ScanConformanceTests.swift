@@ -121,6 +121,26 @@ struct ScanConformanceTests {
         }
     }
 
+    @Test(
+        "So are grants that were tried by such a clock, but none that awaits a second opinion",
+        arguments: StoreKind.allCases
+    )
+    func triedByClockAhead(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let ahead = start + .seconds(3600)
+            var tried: [Grant] = []
+            for (id, reason) in [(Int64(1), GrantReason(rawValue: "http_503")), (2, .invalidGrantUnconfirmed)] {
+                var grant = try Sample.grant(id)
+                _ = grant.retry(reason: reason, dueAt: ahead + .seconds(300), at: ahead)
+                tried.append(grant)
+            }
+            try await store.add(tried)
+            #expect(try await store.rescheduleGrantsStoredAfter(start) == 1)
+            #expect(try await store.grant(tried[0].id)?.dueAt == start)
+            #expect(try await store.grant(tried[1].id) == tried[1])
+        }
+    }
+
     @Test("Workers live as long as they report", arguments: StoreKind.allCases)
     func workers(kind: StoreKind) async throws {
         try await kind.withStore { store, time in
