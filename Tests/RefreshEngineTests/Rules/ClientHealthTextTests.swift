@@ -103,7 +103,7 @@ struct ClientHealthTextTests {
     @Test("that is damaged anywhere does no harm", arguments: [11, 12] as [UInt64])
     func damaged(seed: UInt64) throws {
         let random = SeededRandom(seed: seed)
-        for round in 0..<400 {
+        for round in 0..<150 {
             let breaker = Self.breakers[round % Self.breakers.count]
             var bytes = Self.health(breaker).stored
             for _ in 0...Int(random.nextBits() % 4) {

@@ -128,6 +128,7 @@ struct ForeignTokenTests {
         #expect(first.outcome == .retrying && first.alarm == nil, "the success came before")
         bench.pass(.seconds(10))
         #expect(bench.refuse(verdict, on: &grant).outcome == .retrying, "no success since")
+        bench.pass(.seconds(1))
         _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
         bench.pass(.seconds(10))
         let last = bench.refuse(verdict, on: &grant)

@@ -115,7 +115,7 @@ struct TwoWorkersTests {
         let world = try World(seed: 50)
         try await world.add(0..<300)
         let engines = [world.engine("first"), world.engine("second")]
-        await world.run(engines, for: .seconds(4 * 3600))
+        await world.run(engines, for: .seconds(4 * 3600), grain: .seconds(60))
         for (number, account) in world.google.accounts {
             #expect(account.mostAloft == 1 && account.longestGap == .zero, "account \(number)")
             #expect((5...6).contains(account.asked.count), "account \(number): \(account.asked.count) calls")
@@ -149,12 +149,12 @@ struct TwoWorkersTests {
 
         world.google.answer { _ in .grant }
         let other = world.engine("other")
-        await world.run(other, for: .seconds(600))
+        await world.run(other, for: .seconds(600), grain: .seconds(2))
         #expect(world.google.calls == 20)
         world.google.release()
         await frozen.settleDown()
         #expect(world.google.calls == 20, "what woke up sent nothing")
-        await world.run([frozen, other], for: .seconds(4000))
+        await world.run([frozen, other], for: .seconds(4000), grain: .seconds(10))
         #expect(world.google.accounts.values.allSatisfy { $0.mostAloft == 1 && $0.longestGap == .zero })
         #expect(try await world.states() == [.active: 20])
         #expect(try await world.accountsWithLostToken().isEmpty)
@@ -170,13 +170,13 @@ struct TwoWorkersTests {
         await world.google.waitUntilHolding(20)
 
         let other = world.engine("other")
-        await world.run(other, for: .seconds(600))
+        await world.run(other, for: .seconds(600), grain: .seconds(2))
         let before = try await world.grants()
         #expect(before.allSatisfy { $0.state == .active && $0.generation == 2 })
         world.google.release(answersInvalid ? .invalidGrant : .endpointFault(code: "http_503"))
         await frozen.settleDown()
         #expect(try await world.grants() == before)
-        await world.run([frozen, other], for: .seconds(4000))
+        await world.run([frozen, other], for: .seconds(4000), grain: .seconds(10))
         #expect(try await world.states() == [.active: 20])
         #expect(world.google.accounts.values.allSatisfy { $0.longestGap == .zero })
     }
@@ -188,7 +188,7 @@ struct TwoWorkersTests {
         let engines = [
             world.engine("first", scanInterval: .seconds(2)), world.engine("second", scanInterval: .seconds(2)),
         ]
-        await world.run(engines, for: .seconds(700))
+        await world.run(engines, for: .seconds(700), grain: .seconds(5))
         let before = world.google.calls
         world.google.answer { _ in .answer(.clientFault(code: "invalid_client")) }
         await world.run(engines, for: .seconds(300))

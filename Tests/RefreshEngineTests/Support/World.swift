@@ -54,7 +54,9 @@ struct World {
         vault = TokenVault(ring: try LiveKeyRing { ring })
     }
 
-    /// A worker on the store. Simulations read the due index once a minute, since each reading costs them the most.
+    /// A worker on the store.
+    ///
+    /// Simulations read the due index once a minute, since each reading costs them the most.
     func engine(
         _ name: String = "worker",
         scanInterval: Duration = .seconds(60),
@@ -146,19 +148,21 @@ struct World {
     // MARK: Time
 
     /// Lets time pass as engines that turn by themselves would see it: each turns when it asked to, and again when
-    /// something has landed, but not more than once in a tenth of a second.
-    func run(_ engines: [RefreshEngine], for span: Duration) async {
+    /// something has landed, but not more than once in each `grain`.
+    ///
+    /// A coarse grain makes long simulations cheap: what falls due within it is refreshed together.
+    func run(_ engines: [RefreshEngine], for span: Duration, grain: Duration = .milliseconds(100)) async {
         let end = time.sinceBoot + span
         while time.sinceBoot < end {
             var next = time.now + .seconds(30)
             for engine in engines { next = min(next, await engine.turnUntilQuiet()) }
-            let wait = max(.milliseconds(100), next - time.now)
+            let wait = max(grain, next - time.now)
             time.advance(by: min(wait, end - time.sinceBoot))
         }
     }
 
-    func run(_ engine: RefreshEngine, for span: Duration) async {
-        await run([engine], for: span)
+    func run(_ engine: RefreshEngine, for span: Duration, grain: Duration = .milliseconds(100)) async {
+        await run([engine], for: span, grain: grain)
     }
 }
 
