@@ -14,7 +14,7 @@ enum ProcessHardening {
             throw SystemCallFailure(call: "getrlimit(RLIMIT_CORE)", errorNumber: errno)
         }
         // A unit's filter of system calls may forbid to set what the unit has set already (LimitCORE=0).
-        guard limit.rlim_max == 0 || unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
+        guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
             throw SystemCallFailure(call: "setrlimit(RLIMIT_CORE)", errorNumber: errno)
         }
         guard refresh_worker_forbid_dumps() == 0 else {
