@@ -94,7 +94,10 @@ let package = Package(
         ),
         .testTarget(
             name: "RefreshWorkerTests",
-            dependencies: ["Clocks", "RefreshWorker", "Store"],
+            dependencies: [
+                "Clocks", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker", "SQLiteStore",
+                "Scheduler", "Secrets", "Store",
+            ],
             swiftSettings: common
         ),
     ],

@@ -1,21 +1,11 @@
 /// What one check of `doctor` found, and what to mend.
 struct Diagnosis: Equatable, Sendable {
-    enum Grade: String, Comparable, Sendable {
+    enum Grade: Sendable {
         case ok
         /// It works, but somebody should look.
         case warning
         /// The worker cannot do its work, or not safely.
         case fault
-
-        static func < (left: Grade, right: Grade) -> Bool { left.gravity < right.gravity }
-
-        private var gravity: Int {
-            switch self {
-            case .ok: 0
-            case .warning: 1
-            case .fault: 2
-            }
-        }
     }
 
     let grade: Grade
@@ -53,7 +43,8 @@ extension Diagnosis {
     func line(isColoured: Bool) -> String {
         let word = isColoured ? "\u{1b}[\(grade.colour)m\(grade.label)\u{1b}[0m" : grade.label
         let oneLine = words.split(whereSeparator: \.isNewline).joined(separator: "; ")
-        return "\(word)\(String(repeating: " ", count: 7 - grade.label.count))\(subject.padding(to: Self.column))\(oneLine)"
+        let gap = String(repeating: " ", count: 7 - grade.label.count)
+        return "\(word)\(gap)\(subject.padding(to: Self.column))\(oneLine)"
     }
 
     /// How `doctor` ends: what the endpoints alone are to blame for may mend itself.

@@ -4,7 +4,8 @@ import Observability
 /// The checks of the clocks that need no network.
 extension Doctor {
     /// This program is no older than the first, and is not meant to outlive the second.
-    private static let saneYears = Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
+    private static let saneYears =
+        Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
     /// Two clocks that differ by more make tokens look alive that are dead, or dead that are alive.
     static let tolerableSkew: Duration = .seconds(60)
     private static let bootIDFile = "/proc/sys/kernel/random/boot_id"

@@ -1,3 +1,4 @@
+import Clocks
 import SQLiteStore
 import Secrets
 import Store
@@ -13,7 +14,7 @@ extension Doctor {
 
     func databaseDiagnoses() async throws -> [Diagnosis] {
         let file = try await BlockingCalls.run { fileDiagnosis() }
-        guard file.diagnosis.grade < .fault, file.mayBeOpened else {
+        guard file.mayBeOpened else {
             return [file.diagnosis, spaceDiagnosis()]
         }
         let store: SQLiteStore
@@ -36,20 +37,21 @@ extension Doctor {
             }
             let folder = FileFacts.folder(of: path)
             guard FileFacts.mayRead(path), FileFacts.mayWrite(path) else {
-                return (.fault(Self.subject, "\(path) is closed to this user: run as its owner (user id \(facts.owner))"), false)
+                let advice = "run as its owner, user id \(facts.owner)"
+                return (.fault(Self.subject, "\(path) is closed to this user: \(advice)"), false)
             }
             guard FileFacts.mayWrite(folder) else {
                 let advice = "let the worker's user write there"
-                return (.fault(Self.subject, "\(folder), where SQLite keeps its log, cannot be written: \(advice)"), false)
+                return (.fault(Self.subject, "\(folder), where SQLite keeps its log, is closed: \(advice)"), false)
             }
             let isEmpty = facts.size == 0
             guard isEmpty || DatabaseHeader.read(path) != nil else {
                 let advice = "name another file, or put a backup in its place while no worker runs"
-                return (.fault(Self.subject, "\(path) is no SQLite database, or its beginning is damaged: \(advice)"), false)
+                return (.fault(Self.subject, "\(path) is no SQLite database, or is damaged: \(advice)"), false)
             }
             guard facts.permissions & 0o007 == 0 else {
                 let advice = "run: chmod 600 \(path)"
-                return (.fault(Self.subject, "\(path) is open to others (mode \(facts.mode)): \(advice)"), false)
+                return (.fault(Self.subject, "\(path) is open to others (mode \(facts.mode)): \(advice)"), !isEmpty)
             }
             if isEmpty {
                 return (.ok(Self.subject, "\(path) is empty: the worker makes its tables at its first start"), false)
@@ -93,7 +95,8 @@ extension Doctor {
             let problems = try await store.integrityProblems()
             guard problems.isEmpty else {
                 let advice = "stop the worker, keep the file for a repair, and put a backup in its place"
-                return [.fault(subject, "\(path) is damaged (\(problems.prefix(3).joined(separator: "; "))): \(advice)")]
+                let found = problems.prefix(3).joined(separator: "; ")
+                return [.fault(subject, "\(path) is damaged (\(found)): \(advice)")]
             }
             let grants = try await store.census(at: workshop.time.now).grants
             return [

@@ -48,7 +48,8 @@ extension Doctor {
             guard isFirst, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }
             return [answer, Self.judgeSkew(now: workshop.time.now, theirs: date)]
         } catch {
-            return [.fault(name, "\(endpoint): \(error.message): \(Self.remedy(for: error.kind))", isAboutEndpoint: true)]
+            let words = "\(endpoint): \(error.message): \(Self.remedy(for: error.kind))"
+            return [.fault(name, words, isAboutEndpoint: true)]
         }
     }
 

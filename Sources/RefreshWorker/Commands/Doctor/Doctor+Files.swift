@@ -1,4 +1,5 @@
 import Secrets
+import Store
 
 /// The checks of files other than the database.
 extension Doctor {
@@ -17,7 +18,8 @@ extension Doctor {
         }
         return inspect(subject, path) { facts in
             guard facts.permissions & 0o022 == 0 else {
-                return .warning(subject, "\(path) may be changed by others (mode \(facts.mode)): run: chmod go-w \(path)")
+                let advice = "run: chmod go-w \(path)"
+                return .warning(subject, "\(path) may be changed by others (mode \(facts.mode)): \(advice)")
             }
             return .ok(subject, "\(path) is understood")
         }
@@ -28,8 +30,8 @@ extension Doctor {
         do {
             let roster = KeyRoster(try workshop.openVault().ring.current)
             if let pending = roster.firstPending {
-                let advice = "run: refresh-worker keys rotate"
-                return .warning(subject, "\(configuration.keyFile): the rotation to key \(pending) is not finished: \(advice)")
+                let state = "the rotation to key \(pending) is not finished"
+                return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
             }
             let count = roster.entries.count
             let keys = count == 1 ? "1 key" : "\(count) keys"
@@ -44,7 +46,7 @@ extension Doctor {
         let subject = "client secret"
         return inspect(subject, path) { facts in
             guard FileFacts.mayRead(path) else {
-                return .fault(subject, "\(path) is closed to this user: run as the worker's user, or let it read the file")
+                return .fault(subject, "\(path) is closed to this user: let the worker's user read it, and run as it")
             }
             guard facts.permissions & 0o007 == 0 else {
                 return .fault(subject, "\(path) is open to others (mode \(facts.mode)): run: chmod 600 \(path)")

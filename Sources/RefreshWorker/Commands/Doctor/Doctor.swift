@@ -8,7 +8,7 @@ struct Doctor: Sendable {
     /// Makes each check in turn and tells its result at once, because some take their time.
     func examine(_ tell: (Diagnosis) -> Void) async throws -> [Diagnosis] {
         var all: [Diagnosis] = []
-        let take = { (diagnoses: [Diagnosis]) in
+        func take(_ diagnoses: [Diagnosis]) {
             diagnoses.forEach(tell)
             all += diagnoses
         }

@@ -9,9 +9,8 @@ struct KeyListing: Equatable, Sendable {
     /// One line for each key, in the order of the ring.
     var lines: [String] {
         roster.entries.map { entry in
-            let role = entry.role.rawValue.padding(to: 8)
-            guard let keysInUse else { return "\(entry.id)  \(role)" }
-            return "\(entry.id)  \(role) \(Self.tokens(keysInUse[entry.id] ?? 0))"
+            guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)" }
+            return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(Self.tokens(keysInUse[entry.id] ?? 0))"
         }
     }
 

@@ -23,7 +23,8 @@ extension StatusReport {
 
     private var workerConcerns: [String] {
         guard workers.isEmpty, let lateness, lateness > Self.tolerableLatenessWithoutWorker else { return [] }
-        return ["no worker is running, and the oldest of \(census.due) due grants has waited \(lateness.forPeople): start it"]
+        let waited = lateness.forPeople
+        return ["no worker is running, and the oldest of \(census.due) due grants has waited \(waited): start it"]
     }
 
     private var keyConcerns: [String] {
@@ -31,8 +32,8 @@ extension StatusReport {
         let lacking = roster.lacking(of: keysInUse).map { id in
             "\(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened"
         }
-        let pending = roster.firstPending.map { ["the rotation to key \($0) is not finished: run: refresh-worker keys rotate"] }
-        return lacking + (pending ?? [])
+        guard let pending = roster.firstPending else { return lacking }
+        return lacking + ["the rotation to key \(pending) is not finished: run: refresh-worker keys rotate"]
     }
 
     private var grantConcerns: [String] {
@@ -44,7 +45,8 @@ extension StatusReport {
             concerns.append("refresh tokens that end within three days: \(census.refreshTokensEnding)")
         }
         if census.idle > 0 {
-            concerns.append("connected grants without a refresh for five months, which Google forgets at six: \(census.idle)")
+            let deadline = "which Google forgets at six"
+            concerns.append("connected grants without a refresh for five months, \(deadline): \(census.idle)")
         }
         return concerns
     }

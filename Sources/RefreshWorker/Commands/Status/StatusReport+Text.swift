@@ -67,6 +67,7 @@ extension StatusReport.Client {
         let rate = (ceiling * 10).rounded() / 10
         let pace = pause.map { "paused for \($0.forPeople)" } ?? "at most \(rate) requests a second"
         let wave = isWave ? ", in a wave of invalid_grant" : ""
-        return "\(DisplayedText(id)): breaker \(breaker.rawValue)\(reason)\(probe), \(pace)\(isSlowed ? ", slowed" : "")\(wave)"
+        let slowed = isSlowed ? ", slowed" : ""
+        return "\(DisplayedText(id)): breaker \(breaker.rawValue)\(reason)\(probe), \(pace)\(slowed)\(wave)"
     }
 }
