@@ -31,7 +31,7 @@ let package = Package(
         .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks"], swiftSettings: atTheEdge),
         .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
         .target(
@@ -56,7 +56,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "GoogleSandbox",
-            dependencies: ["Clocks", "HTTPServer", "Secrets"],
+            dependencies: ["Clocks", "HTTPServer", "JSON"],
             swiftSettings: atTheEdge
         ),
 
@@ -65,7 +65,7 @@ let package = Package(
         .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["Clocks", "HTTPClient", "Secrets"],
+            dependencies: ["Clocks", "HTTPClient"],
             swiftSettings: common
         ),
         .testTarget(
@@ -84,6 +84,11 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
+        .testTarget(
+            name: "GoogleSandboxTests",
+            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer"],
+            swiftSettings: common
+        ),
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
