@@ -36,6 +36,13 @@ struct Workshop: Sendable {
         case .work: try await Daemon(workshop: self).run()
         case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
         case .disconnectGrant(let user): try await disconnect(user)
+        case .generateKeys: try await generateKeys()
+        case .listKeys: try await listKeys()
+        case .rotateKeys: try await rotateKeys()
+        case .retireKey(let id): try await retireKey(id)
+        case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
+        case .examine: try await examine()
+        case .backUp(let file): try await backUp(to: file)
         case .showVersion, .showHelp: .success
         default: throw CommandFailure(.internalFailure, "this command is not built yet")
         }
