@@ -36,6 +36,12 @@ struct Workshop: Sendable {
         case .work: try await Daemon(workshop: self).run()
         case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
         case .disconnectGrant(let user): try await disconnect(user)
+        case .importGrants(let file, let replaces): try await importGrants(from: file, replacesExisting: replaces)
+        case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
+        case .listGrants(let state, let isJSON): try await listGrants(inState: state, isJSON: isJSON)
+        case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)
+        case .addGrant(let user, let tokenFile, let clientID):
+            try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID)
         case .showVersion, .showHelp: .success
         default: throw CommandFailure(.internalFailure, "this command is not built yet")
         }
