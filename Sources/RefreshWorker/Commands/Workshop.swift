@@ -43,8 +43,13 @@ struct Workshop: Sendable {
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)
+        case .importGrants(let file, let replaces): try await importGrants(from: file, replacesExisting: replaces)
+        case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
+        case .listGrants(let state, let isJSON): try await listGrants(inState: state, isJSON: isJSON)
+        case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)
+        case .addGrant(let user, let tokenFile, let clientID):
+            try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID)
         case .showVersion, .showHelp: .success
-        default: throw CommandFailure(.internalFailure, "this command is not built yet")
         }
     }
 
