@@ -52,7 +52,10 @@ struct DiagnosisTests {
         #expect(diagnosis.words.contains(words))
     }
 
-    @Test("room on the disk", arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Diagnosis.Grade)])
+    @Test(
+        "room on the disk",
+        arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Diagnosis.Grade)]
+    )
     func space(free: Int64, grade: Diagnosis.Grade) {
         #expect(Doctor.judge("free disk space", free: free).grade == grade)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import RefreshWorker
@@ -16,14 +17,16 @@ struct DoctorEndpointTests {
         return await Doctor(workshop: try bench.workshop(flags)).endpointDiagnoses()
     }
 
-    @Test("any answer over a trusted connection is good")
+    @Test("any answer is good, and its date tells whether the clocks agree")
     func answers() async throws {
         try await OperatorBench.with { bench in
-            try OpenSSL.makeCertificate("good", in: bench)
-            let server = try OpenSSL.Server(certificate: "good", in: bench)
+            let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
             defer { server.stop() }
-            let diagnoses = try await diagnose(bench, url: "https://localhost:\(server.port)/", caFile: "good.pem")
-            #expect(diagnoses.map(\.grade) == [.ok, .ok, .ok, .ok], "\(diagnoses)")
+            try OpenSSL.makeCertificate("good", in: bench)
+            let diagnoses = try await diagnose(bench, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
+            #expect(diagnoses.map(\.grade) == [.ok, .warning, .ok, .ok, .ok], "\(diagnoses)")
+            #expect(diagnoses.first?.words.contains("status 401") == true)
+            #expect(diagnoses.dropFirst().first?.subject == "clock and endpoint")
         }
     }
 
@@ -115,5 +118,48 @@ private enum OpenSSL {
             process.terminate()
             process.waitUntilExit()
         }
+    }
+}
+
+/// Answers every connection with 401 and a date, on a thread of its own.
+private final class RefusingServer: Sendable {
+    struct Failure: Error {}
+
+    let port: Int
+    private let listener: Int32
+
+    init(date: String) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.listener = listener
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(listener, generic, length) | listen(listener, 16) | getsockname(listener, generic, &length)
+            }
+        }
+        guard result == 0 else { throw Failure() }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        let answer = Array("HTTP/1.1 401 No\r\nDate: \(date)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8)
+        let noSignal = Int32(MSG_NOSIGNAL)
+        Thread.detachNewThread {
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                var request = [UInt8](repeating: 0, count: 4096)
+                if recv(connection, &request, request.count, 0) > 0 {
+                    _ = send(connection, answer, answer.count, noSignal)
+                }
+                close(connection)
+            }
+        }
+    }
+
+    /// Ends the thread.
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
     }
 }
