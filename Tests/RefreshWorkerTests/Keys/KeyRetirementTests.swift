@@ -1,4 +1,5 @@
 import Foundation
+import SQLiteStore
 import Secrets
 import Store
 import Testing

@@ -53,9 +53,12 @@ struct KeyRotation: Sendable {
     /// Runs to the end; `nil` when it was stopped on the way, to go on another time.
     func run() async throws -> Outcome? {
         var course = Course()
-        while !isStopping() {
+        while true {
             let picture = try await look(course)
             let step = RotationStep.next(in: picture)
+            if case .finish(let key) = step { return outcome(with: key, picture, course) }
+            // Only now: whoever stops a rotation that is finished must not be told to run it again.
+            if isStopping() { return nil }
             if !course.isBegun, step != .addKey { tell(.resumed(step)) }
             course.isBegun = true
             switch step {
@@ -72,12 +75,11 @@ struct KeyRotation: Sendable {
                 tell(.promoted(key))
             case .reseal:
                 try await reseal(picture, &course)
-            case .finish(let key):
-                return outcome(with: key, picture, course)
+            case .finish:
+                break
             }
             course.waitingSince = nil
         }
-        return nil
     }
 
     private func look(_ course: Course) async throws -> RotationPicture {
