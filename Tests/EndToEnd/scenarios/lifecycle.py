@@ -14,10 +14,10 @@ def scenario(place):
     place.generate_keys()
     hold = lambda grant: sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
     release = lambda: sandbox.call("/control/release", {})
-    requests = lambda: sandbox.stats()["by_route"].get("POST /token", 0)
+    requests = lambda: sandbox.stats()["by_route"].get("token", 0)
 
     # `token` shares the daemon's refresh, and 77 and 67 mean what they say.
-    shared = sandbox.create(email="shared@example.com", lifetime=-60)[0]
+    shared = sandbox.create_expired("shared@example.com")
     hold(shared)
     place.bring_in([shared])
     configuration = place.folder / "worker.conf"
@@ -41,7 +41,7 @@ def scenario(place):
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\n")
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is told")
-    grant = sandbox.create(email="later@example.com", lifetime=-60)[0]
+    grant = sandbox.create_expired("later@example.com")
     place.bring_in([grant])
     wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "the new file gets the lines")
     check("debug refresh" in worker.errors.read_text(), "the new log level holds")
@@ -51,7 +51,7 @@ def scenario(place):
     check(worker.process.poll() is None, "the worker goes on")
 
     # SIGTERM lets what is in flight finish.
-    slow = sandbox.create(email="slow@example.com", lifetime=-60)[0]
+    slow = sandbox.create_expired("slow@example.com")
     hold(slow)
     place.bring_in([slow])
     sandbox.call("/control/wait?holding=1")
@@ -63,7 +63,7 @@ def scenario(place):
     check(place.grants()["slow@example.com"]["lease_owner"] is None, "no lease is left")
 
     # What does not finish is given back at the deadline, and a second signal does not wait for it.
-    stuck = sandbox.create(email="stuck@example.com", lifetime=-60)[0]
+    stuck = sandbox.create_expired("stuck@example.com")
     hold(stuck)
     place.bring_in([stuck])
     worker = place.start("--stop-deadline", "2").wait_started()
