@@ -94,7 +94,7 @@ let package = Package(
         ),
         .testTarget(
             name: "RefreshWorkerTests",
-            dependencies: ["Clocks", "RefreshWorker", "Store"],
+            dependencies: ["Clocks", "JSON", "RefreshWorker", "SQLiteStore", "Secrets", "Store"],
             swiftSettings: common
         ),
     ],
