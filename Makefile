@@ -13,12 +13,14 @@ SOURCES := $(shell find Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test check format lint check-units check-docs release install uninstall clean help toolchain packages
+.PHONY: run build test check format lint stories check-units check-docs release install uninstall clean help toolchain packages
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
-run: toolchain packages ## start the worker: on Google with GOOGLE_CLIENT_ID set, else on a sandbox with sample grants
+run: toolchain ## start the worker: on Google with GOOGLE_CLIENT_ID set, else on a sandbox with sample grants
+	@scripts/ensure-packages run
+	@$(SWIFT) build $(BUILD_FLAGS)
 	@scripts/run-demo
 
 build: toolchain packages ## build everything for development
@@ -27,9 +29,12 @@ build: toolchain packages ## build everything for development
 test: build ## build and run all tests
 	@$(SWIFT) test --parallel $(BUILD_FLAGS)
 
+stories: build ## run the real program end to end (about five minutes)
+	@Tests/EndToEnd/run
+
 check: toolchain ## everything that a change must pass
 	@scripts/ensure-packages check
-	@$(MAKE) --no-print-directory lint test release check-units check-docs
+	@$(MAKE) --no-print-directory lint test stories release check-units check-docs
 
 format: toolchain ## lay the Swift code out
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests
@@ -44,6 +49,7 @@ check-docs: ## check the links of the documents
 	@scripts/check-docs
 
 release: $(BINARY) ## build the program for machines without Swift
+	@echo "release: $(BINARY) is ready"
 
 $(BINARY): $(SOURCES)
 	@scripts/ensure-toolchain
@@ -53,10 +59,10 @@ $(BINARY): $(SOURCES)
 	@touch $@
 
 install: $(BINARY) ## install the program, its units and an example configuration (PREFIX, DESTDIR)
-	@BINARY=$(BINARY) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install install
+	@BINARY=$(BINARY) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install install
 
 uninstall: ## remove what install put there; grants, keys and configuration stay
-	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) scripts/install uninstall
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install uninstall
 
 clean: ## remove everything that was built
 	@rm -rf .build

@@ -31,7 +31,7 @@ let package = Package(
         .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "Secrets"], swiftSettings: atTheEdge),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks"], swiftSettings: atTheEdge),
         .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
         .target(
@@ -56,7 +56,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "GoogleSandbox",
-            dependencies: ["Clocks", "HTTPServer", "Secrets"],
+            dependencies: ["Clocks", "HTTPServer", "JSON"],
             swiftSettings: atTheEdge
         ),
 
@@ -65,7 +65,7 @@ let package = Package(
         .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["Clocks", "HTTPClient", "Secrets"],
+            dependencies: ["Clocks", "HTTPClient"],
             swiftSettings: common
         ),
         .testTarget(
@@ -85,6 +85,11 @@ let package = Package(
         ),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
         .testTarget(
+            name: "GoogleSandboxTests",
+            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer"],
+            swiftSettings: common
+        ),
+        .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
                 "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "Scheduler", "Secrets",
@@ -94,7 +99,10 @@ let package = Package(
         ),
         .testTarget(
             name: "RefreshWorkerTests",
-            dependencies: ["Clocks", "JSON", "RefreshWorker", "SQLiteStore", "Secrets", "Store"],
+            dependencies: [
+                "Clocks", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker", "SQLiteStore",
+                "Scheduler", "Secrets", "Store",
+            ],
             swiftSettings: common
         ),
     ],

@@ -1,1 +1,24 @@
 #include <microhttpd.h>
+
+/* Swift cannot call variadic C functions, and libmicrohttpd starts a daemon and looks into a connection through them. The
+   callbacks are named here, where the compiler checks their types; the options come as an array (MHD_OPTION_ARRAY). */
+static inline struct MHD_Daemon *
+shim_start_daemon(unsigned int flags, MHD_AccessHandlerCallback access,
+                  void *(*request_line)(void *, const char *, struct MHD_Connection *),
+                  MHD_RequestCompletedCallback completed, void *context, struct MHD_OptionItem *options)
+{
+    return MHD_start_daemon(flags, 0, NULL, NULL, access, context, MHD_OPTION_URI_LOG_CALLBACK, request_line, context,
+                            MHD_OPTION_NOTIFY_COMPLETED, completed, context, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+}
+
+static inline int shim_connection_socket(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info == NULL ? -1 : info->connect_fd;
+}
+
+static inline const struct sockaddr *shim_connection_peer(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info == NULL ? NULL : info->client_addr;
+}

@@ -1,7 +1,7 @@
 extension HTTPClient {
     /// What a client has done since it was made.
     package struct Counters: Hashable, Sendable {
-        /// Requests whose turn or end came; `completed`, `failed`, `waiting` and `inFlight` add up to it.
+        /// Requests taken on; `completed`, `failed`, `waiting` and `inFlight` add up to it.
         package var requests = 0
         /// Requests that were answered, whatever the status.
         package var completed = 0
@@ -13,7 +13,7 @@ extension HTTPClient {
         package var reusedConnections = 0
         package var http1Answers = 0
         package var http2Answers = 0
-        /// Bytes of bodies and HTTP/1.1 heads; TLS and TCP not counted.
+        /// Bytes of bodies, as are those received; headers are not counted.
         package var bytesSent = 0
         package var bytesReceived = 0
         /// Rounds of the owner thread: grows at least once a second while the thread is well.

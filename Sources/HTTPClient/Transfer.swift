@@ -25,6 +25,8 @@ final class Transfer {
     private var body = WipedBytes()
     /// Whether libcurl was let send the request.
     private var isIssued = false
+    /// Whether the empty line has come that ends the headers.
+    private var isHeadComplete = false
     private var abort: Abort?
 
     init(configuration: HTTPClient.Configuration, time: any TimeSource) throws(HTTPFailure) {
@@ -69,6 +71,7 @@ final class Transfer {
         head = WipedBytes()
         body = WipedBytes()
         isIssued = false
+        isHeadComplete = false
         abort = nil
     }
 }
@@ -79,6 +82,8 @@ extension Transfer {
     /// What became of the request, by libcurl's word; takes the answer out.
     func result(code: UInt32) -> Result<HTTPResponse, HTTPFailure> {
         guard CURLcode(code) == CURLE_OK else { return .failure(failure(code: code)) }
+        // libcurl 7.88 takes headers that a lost connection cut off for an answer without a body.
+        guard isHeadComplete else { return .failure(failure(.receiveFailed, "the answer's headers were cut off")) }
         let version: HTTPResponse.Version =
             switch long(CURLINFO_HTTP_VERSION) {
             case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .http1
@@ -101,12 +106,12 @@ extension Transfer {
         HTTPFailure(kind: kind, outcomeUnknown: isIssued, message: message, elapsed: elapsed)
     }
 
-    /// Connections opened, bytes sent and bytes received on the request's behalf.
+    /// Connections opened, body bytes sent and body bytes received on the request's behalf.
     var cost: (connections: Int, sent: Int, received: Int) {
         (
             connections: long(CURLINFO_NUM_CONNECTS),
-            sent: long(CURLINFO_REQUEST_SIZE) + size(CURLINFO_SIZE_UPLOAD_T),
-            received: long(CURLINFO_HEADER_SIZE) + size(CURLINFO_SIZE_DOWNLOAD_T)
+            sent: size(CURLINFO_SIZE_UPLOAD_T),
+            received: size(CURLINFO_SIZE_DOWNLOAD_T)
         )
     }
 
@@ -204,7 +209,11 @@ extension Transfer {
             abort = .headersTooLarge
             return false
         }
-        if unsafe line.starts(with: "HTTP/".utf8) { head.removeAll() }
+        if unsafe line.starts(with: "HTTP/".utf8) {
+            head.removeAll()
+            isHeadComplete = false
+        }
+        if unsafe line.allSatisfy({ $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }) { isHeadComplete = true }
         unsafe head.append(line)
         return true
     }

@@ -1,6 +1,6 @@
 extension [UInt8] {
     /// Appends a quoted JSON string (RFC 8259, section 7).
-    mutating func append(jsonString value: String) {
+    package mutating func append(jsonString value: String) {
         append(UInt8(ascii: "\""))
         if value.utf8.allSatisfy(\.isPlainInJSON) {
             append(contentsOf: value.utf8)

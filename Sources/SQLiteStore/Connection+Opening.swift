@@ -5,6 +5,8 @@ import Store
 extension Connection {
     private static let useLog = Query("journal mode", "PRAGMA journal_mode = WAL")
 
+    /// What every connection is set to.
+    ///
     /// `synchronous = FULL` makes each commit durable before it is answered. `secure_delete` overwrites what is wiped.
     /// `trusted_schema = OFF` and `cell_size_check` are for a file that somebody has tampered with
     /// (https://sqlite.org/security.html). The log is cut back after a backup has let it grow.
@@ -48,6 +50,8 @@ extension Connection {
         try connection.execute(settings)
         try connection.execute(writerSettings)
         try schema.migrate(connection)
+        // A process that was killed may have left wiped tokens in the log.
+        connection.owesWipe = true
         return connection
     }
 

@@ -6,7 +6,9 @@ private import Synchronization
 /// the threads that async functions share.
 final class ConnectionQueue: Sendable {
     private let queue: DispatchQueue
-    /// `nil` once closed. Only the queue takes the lock, so nobody ever waits for it.
+    /// The connection, until it is closed.
+    ///
+    /// Only the queue takes the lock, so nobody ever waits for it.
     private let connection: Mutex<Connection?>
 
     init(_ connection: sending Connection, label: String) {

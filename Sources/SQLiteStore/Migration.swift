@@ -9,6 +9,8 @@ extension Migration {
     /// A step that was ever released is never changed: another is added.
     static let all: [Migration] = [firstSchema]
 
+    /// Users, grants, their history, and what workers tell one another.
+    ///
     /// The columns of `grants` that a scan needs come first and the sealed tokens last, so that a scan need not read them.
     /// The id runs with the due phase: grants that come due together lie together.
     ///

@@ -7,10 +7,16 @@ extension Query {
         "due",
         "SELECT due_at, id, client_id FROM grants WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2"
     )
-    static let dueAfter = Query(
-        "due after",
+    // What follows a cursor is asked for in two parts: of `(due_at, id) > (?, ?)` SQLite takes only `due_at` to the index,
+    // and would walk through all grants of the cursor's instant again for each page.
+    static let dueAtCursor = Query(
+        "due at the cursor's time",
+        "SELECT due_at, id, client_id FROM grants WHERE due_at = ?1 AND id > ?3 ORDER BY id LIMIT ?2"
+    )
+    static let dueAfterCursor = Query(
+        "due after the cursor's time",
         """
-        SELECT due_at, id, client_id FROM grants WHERE due_at <= ?1 AND (due_at, id) > (?3, ?4)
+        SELECT due_at, id, client_id FROM grants WHERE due_at > ?3 AND due_at <= ?1
         ORDER BY due_at, id LIMIT ?2
         """
     )
@@ -18,12 +24,15 @@ extension Query {
     static let countDue = Query("count due", "SELECT count(*), min(due_at) FROM grants WHERE due_at <= ?")
     static let countEnding = Query(
         "count ending",
-        "SELECT count(*) FROM grants WHERE refresh_expires_at < ? AND state IN ('active', 'retrying')"
+        """
+        SELECT count(*) FROM grants INDEXED BY grants_by_ending
+        WHERE refresh_expires_at < ? AND state IN ('active', 'retrying')
+        """
     )
     static let countIdle = Query(
         "count idle",
         """
-        SELECT count(*) FROM grants
+        SELECT count(*) FROM grants INDEXED BY grants_by_use
         WHERE state IN ('active', 'retrying') AND coalesce(last_success_at, created_at) < ?
             AND refresh_token IS NOT NULL
         """
@@ -44,24 +53,26 @@ extension Query {
 
 extension SQLiteStore {
     package func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
-        try await scanner.run { connection throws(StoreError) in
-            try connection.rows(
-                cursor == nil ? .due : .dueAfter,
-                bind: { statement in
-                    statement.bind(limit)
-                    statement.bind(Int64(max(0, count)))
-                    guard let cursor else { return }
-                    statement.bind(cursor.dueAt)
-                    statement.bind(cursor.id.rawValue)
-                },
-                read: { (row: inout Row) throws(StoreError) in
-                    DueEntry(
-                        dueAt: Timestamp(milliseconds: row.integer()),
-                        id: GrantID(rawValue: row.integer()),
-                        clientID: row.text()
-                    )
-                }
+        let count = max(0, count)
+        return try await scanner.run { connection throws(StoreError) in
+            guard let cursor else {
+                return try connection.dueEntries(.due, by: limit, atMost: count)
+            }
+            guard cursor.dueAt <= limit else { return [] }
+            let first = try connection.dueEntries(
+                .dueAtCursor,
+                by: cursor.dueAt,
+                atMost: count,
+                after: cursor.id.rawValue
             )
+            guard first.count < count else { return first }
+            let rest = try connection.dueEntries(
+                .dueAfterCursor,
+                by: limit,
+                atMost: count - first.count,
+                after: cursor.dueAt.milliseconds
+            )
+            return first + rest
         }
     }
 
@@ -124,5 +135,30 @@ extension SQLiteStore {
                 return connection.changedRows
             }
         }
+    }
+}
+
+extension Connection {
+    fileprivate func dueEntries(
+        _ query: Query,
+        by limit: Timestamp,
+        atMost count: Int,
+        after lowerEnd: Int64? = nil
+    ) throws(StoreError) -> [DueEntry] {
+        try rows(
+            query,
+            bind: { statement in
+                statement.bind(limit)
+                statement.bind(Int64(count))
+                if let lowerEnd { statement.bind(lowerEnd) }
+            },
+            read: { (row: inout Row) throws(StoreError) in
+                DueEntry(
+                    dueAt: Timestamp(milliseconds: row.integer()),
+                    id: GrantID(rawValue: row.integer()),
+                    clientID: row.text()
+                )
+            }
+        )
     }
 }

@@ -14,7 +14,7 @@ final class SQLiteTransaction: StoreTransaction {
         VALUES (?, ?, ?, ?, ?, ?, ?)
         """
     )
-    private static let selectSameAccount = Query(
+    static let selectSameAccount = Query(
         "grants of the same Google account",
         """
         SELECT \(GrantRow.columns) FROM grants
@@ -22,11 +22,11 @@ final class SQLiteTransaction: StoreTransaction {
         """
     )
     /// `?1` is the account's id, where known: a grant that is known to be another account's does not count.
-    private static let selectSameEmail = Query(
+    static let selectSameEmail = Query(
         "grants of the same e-mail",
         """
         SELECT \(GrantRow.columns) FROM grants
-        WHERE lower(email) = lower(?3) AND id <> ?2 AND refresh_token IS NOT NULL
+        WHERE email IS NOT NULL AND lower(email) = lower(?3) AND id <> ?2 AND refresh_token IS NOT NULL
             AND (?1 IS NULL OR google_user_id IS NULL) ORDER BY id
         """
     )

@@ -76,7 +76,7 @@ extension Grant {
 
     /// A refresh succeeded.
     ///
-    /// - Parameter due: when it is due again, by the tokens that are stored then.
+    /// `due` tells when the grant is due again, by the tokens that are stored then.
     package mutating func refreshed(
         _ tokens: RefreshedTokens,
         at now: Timestamp,

@@ -17,6 +17,7 @@ struct AnswerTests {
         #expect(response.header("retry") == nil)
         #expect(response.httpVersion == .http1)
         #expect(response.newConnection)
+        #expect(client.counters.bytesReceived == 5)
         #expect(server.received.first?.head.hasPrefix("GET /token?q=1 HTTP/1.1\r\n") == true)
     }
 
@@ -40,7 +41,7 @@ struct AnswerTests {
                 "content-length: \(length)",
             ]
         )
-        #expect(client.counters.bytesSent == received.head.utf8.count + length)
+        #expect(client.counters.bytesSent == length)
     }
 
     @Test("A POST without a body says that it has none")

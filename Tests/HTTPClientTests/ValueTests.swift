@@ -57,7 +57,7 @@ struct ValueTests {
         arguments: [
             ([], ""),
             ([("a", "")], "a="),
-            ([("grant_type", "refresh_token"), ("client_id", "1-a.b_c*d")], "grant_type=refresh_token&client_id=1-a.b_c*d"),
+            ([("grant_type", "refresh_token"), ("id", "1-a.b_c*d")], "grant_type=refresh_token&id=1-a.b_c*d"),
             ([("a b", "1//0g+/=&?%~")], "a+b=1%2F%2F0g%2B%2F%3D%26%3F%25%7E"),
             ([("ü", "\u{0}\r\n€")], "%C3%BC=%00%0D%0A%E2%82%AC"),
         ]

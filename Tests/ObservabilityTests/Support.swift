@@ -1,6 +1,7 @@
 import Clocks
 import Foundation
 import Glibc
+import JSON
 import Observability
 import Synchronization
 

@@ -1,3 +1,4 @@
+import Observability
 import Testing
 
 @testable import RefreshWorker

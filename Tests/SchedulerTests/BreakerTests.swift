@@ -1,5 +1,4 @@
 import Clocks
-import Foundation
 import Scheduler
 import Testing
 
@@ -151,20 +150,6 @@ struct BreakerTests {
         #expect(breaker.beginProbe(at: Self.after(4), deadline: Self.deadline) == true)
         #expect(breaker.endpointFailed(grant: 1, at: Self.after(5), unit: 0.5) == nil)
         #expect(breaker.reason == .clientFault("deleted_client"))
-    }
-
-    @Test("It survives the store in each of its states")
-    func stored() throws {
-        var counting = Breaker()
-        _ = counting.endpointFailed(grant: 7, at: Self.start, unit: 0.5)
-        var faulty = Breaker()
-        _ = faulty.clientFault("invalid_client", at: Self.start, unit: 0.5)
-        var probing = Self.opened()
-        #expect(probing.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
-        for breaker in [Breaker(), counting, faulty, Self.opened(), probing] {
-            let stored = try JSONEncoder().encode(breaker)
-            #expect(try JSONDecoder().decode(Breaker.self, from: stored) == breaker)
-        }
     }
 
     @Test("It opens again, with the first wait, after it has closed")

@@ -1,5 +1,4 @@
 import Clocks
-import Foundation
 import Scheduler
 import Testing
 
@@ -189,16 +188,6 @@ struct PacerTests {
         // And the other way round: what a slower one never cut does not slow a faster one.
         first.limits = Pacer(maxRate: 1).limits
         #expect(first.ceiling(at: Self.start) == 200)
-    }
-
-    @Test("The limits survive the store")
-    func stored() throws {
-        var pacer = Pacer(maxRate: 200)
-        for _ in 0..<2 {
-            let stored = try JSONEncoder().encode(pacer.limits)
-            #expect(try JSONDecoder().decode(Pacer.Limits.self, from: stored) == pacer.limits)
-            _ = pacer.throttled(retryAfter: .seconds(30), at: Self.start)
-        }
     }
 
     @Test("Another highest rate holds from the next request")

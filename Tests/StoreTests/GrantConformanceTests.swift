@@ -56,7 +56,10 @@ struct GrantConformanceTests {
         }
     }
 
-    @Test("A user has one grant: a second one is a conflict, and the body may go on after it", arguments: StoreKind.allCases)
+    @Test(
+        "A user has one grant: a second one is a conflict, and the body may go on after it",
+        arguments: StoreKind.allCases
+    )
     func oneGrantPerUser(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let first = try Sample.grant(1)

@@ -76,7 +76,10 @@ struct LeaseConformanceTests {
         }
     }
 
-    @Test("A lease is renewed and released only under its own claim, and renewed only while it lives", arguments: StoreKind.allCases)
+    @Test(
+        "A lease is renewed and released only under its own claim, and renewed only while it lives",
+        arguments: StoreKind.allCases
+    )
     func renewal(kind: StoreKind) async throws {
         try await kind.withStore { store, time in
             let ids = (1...2).map { GrantID(rawValue: $0) }

@@ -46,7 +46,9 @@ struct ScanConformanceTests {
                 accessToken: try Sample.accessToken("new", obtainedAt: now),
                 refreshTokenExpiresAt: now + .seconds(60)
             )
-            try await store.change(GrantID(rawValue: 1)) { $0.refreshed(fresh, dueAt: now + .seconds(1), at: now) }
+            try await store.change(GrantID(rawValue: 1)) { grant in
+                grant.refreshed(fresh, at: now) { _ in now + .seconds(1) }
+            }
             try await store.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .invalidGrant, at: now) }
             try await store.change(GrantID(rawValue: 3)) {
                 $0.retry(reason: GrantReason(rawValue: "network"), dueAt: now, at: now)
@@ -97,17 +99,18 @@ struct ScanConformanceTests {
             for id in phases {
                 var grant = try Sample.grant(id, dueAt: start + .seconds(9000))
                 let token = try Sample.accessToken("ahead", obtainedAt: start + .milliseconds(1))
-                _ = grant.refreshed(RefreshedTokens(accessToken: token), dueAt: start + .seconds(9000), at: start)
+                _ = grant.refreshed(RefreshedTokens(accessToken: token), at: start) { _ in start + .seconds(9000) }
                 ahead.append(grant)
             }
             var dead = ahead[0]
-            dead = Grant.connected(
-                id: GrantID(rawValue: 77),
-                userID: "dead",
-                handover: Handover(clientID: "c", accessToken: dead.accessToken),
-                dueAt: nil,
-                at: start
-            ).grant
+            dead =
+                Grant.connected(
+                    id: GrantID(rawValue: 77),
+                    userID: "dead",
+                    handover: Handover(clientID: "c", accessToken: dead.accessToken),
+                    dueAt: nil,
+                    at: start
+                ).grant
             try await store.add(ahead + [believed, dead])
             #expect(try await store.rescheduleGrantsStoredAfter(start) == 3)
             let due = try await store.due(by: start + .seconds(60), after: nil, atMost: 10)

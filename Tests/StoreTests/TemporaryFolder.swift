@@ -37,5 +37,11 @@ struct TemporaryFolder: Sendable {
         try names().filter { try self.bytes(of: $0).range(of: Data(bytes)) != nil }
     }
 
+    /// Puts one file in the place of another.
+    func replace(_ name: String, with other: String) throws {
+        try FileManager.default.removeItem(atPath: path(name))
+        try FileManager.default.moveItem(atPath: path(other), toPath: path(name))
+    }
+
     private func remove() throws { try FileManager.default.removeItem(atPath: root) }
 }

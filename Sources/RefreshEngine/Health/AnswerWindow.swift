@@ -17,9 +17,9 @@ package struct AnswerWindow: Hashable, Sendable {
 
     /// How many answers are looked at.
     package static let span = 200
-    /// A wave has at least this many `invalid_grant` …
+    /// A wave has at least this many answers of `invalid_grant`.
     package static let fewestInWave = 20
-    /// … and more than one in this many answers.
+    /// A wave has more than one `invalid_grant` in this many answers.
     package static let answersPerInvalid = 5
 
     package private(set) var entries: [Entry]

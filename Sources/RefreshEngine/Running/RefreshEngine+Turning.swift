@@ -14,8 +14,9 @@ extension RefreshEngine {
     private static let batchSize = 100
     private static let timeToStoreWhatWasCancelled: Duration = .seconds(2)
 
-    /// Turns until the task is cancelled or ``stop(within:)`` is called. `onTurn` is told after each turn that the loop
-    /// is alive.
+    /// Turns until the task is cancelled or the engine is stopped.
+    ///
+    /// - Parameter onTurn: told after each turn that the loop is alive.
     package func run(onTurn: @escaping @Sendable () -> Void) async {
         let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wake = { wake.yield() }

@@ -94,22 +94,31 @@ package actor RefreshEngine {
         let free = ids.filter { flights[$0] == nil }
         for id in free { flights[id] = FlightSlot() }
         let landings = ids.compactMap { flights[$0]?.landing }
+        await claimAndSend(free, dueBy: dueBy)
+        return landings
+    }
+
+    private func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?) async {
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {
-            let claimed = try await store.claim(free, dueBy: dueBy, owner: configuration.workerName, for: span)
+            let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
             for grant in claimed {
                 guard let claim = grant.lease?.claim else { continue }
                 let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
                 flights[grant.id]?.flight = flight
                 flights[grant.id]?.task = Task { await self.fly(flight) }
             }
-            for id in free where flights[id].map({ $0.flight == nil }) ?? false { land(id, as: .elsewhere) }
+            for id in Set(ids).subtracting(claimed.map(\.id)) { land(id, as: .elsewhere) }
         } catch {
-            log.storeTrouble(error, waiting: free.count)
-            for id in free { land(id, as: .abandoned) }
+            // One row that the store cannot read must not keep the others of its batch from being refreshed.
+            if ids.count > 1, !((error as? StoreError)?.mayPass ?? true) {
+                for id in ids { await claimAndSend([id], dueBy: dueBy) }
+                return
+            }
+            log.storeTrouble(error, waiting: ids.count)
+            for id in ids { land(id, as: .abandoned) }
         }
-        return landings
     }
 
     private func fly(_ flight: Flight) async {

@@ -67,9 +67,9 @@ final class ScriptedServer: Sendable {
     private func change(_ body: (inout State) -> Void) {
         let met = state.withLock { state in
             body(&state)
-            let met = state.waiters.filter { $0.isMet(state) }.map(\.caller)
-            state.waiters.removeAll { $0.isMet(state) }
-            return met
+            let waiters = state.waiters
+            state.waiters = waiters.filter { !$0.isMet(state) }
+            return waiters.filter { $0.isMet(state) }.map(\.caller)
         }
         for caller in met { caller.resume() }
     }
@@ -138,7 +138,7 @@ final class ScriptedServer: Sendable {
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes {
-                send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+                send(connection, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { return false }
             sent += count

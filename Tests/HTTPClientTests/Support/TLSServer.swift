@@ -7,7 +7,9 @@ struct TestAuthority {
     init() throws {
         folder = FileManager.default.temporaryDirectory.appending(path: "http-client-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try openssl("req -x509 \(Self.newKey) -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-CA")
+        try openssl(
+            "req -x509 \(Self.newKey) -keyout \(path("ca.key")) -out \(path("ca.pem")) -days 2 -subj /CN=Test-CA"
+        )
     }
 
     var certificateFile: String { path("ca.pem") }
@@ -20,25 +22,19 @@ struct TestAuthority {
 
     /// Makes `name.key` and `name.pem`, good for the names given (`DNS:localhost,IP:127.0.0.1`).
     func issue(_ name: String, for subjects: String) throws {
-        try openssl("req \(Self.newKey) -keyout \(name).key -out \(name).csr -subj /CN=test")
+        try openssl("req \(Self.newKey) -keyout \(path(name)).key -out \(path(name)).csr -subj /CN=test")
         try Data("subjectAltName=\(subjects)\n".utf8).write(to: folder.appending(path: "\(name).ext"))
         try openssl(
-            "x509 -req -in \(name).csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 "
-                + "-extfile \(name).ext -out \(name).pem"
+            "x509 -req -in \(path(name)).csr -CA \(path("ca.pem")) -CAkey \(path("ca.key")) -CAcreateserial "
+                + "-days 2 -extfile \(path(name)).ext -out \(path(name)).pem"
         )
     }
 
     private static let newKey = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
 
     private func openssl(_ arguments: String) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: try Tool.openssl.path)
-        process.arguments = arguments.split(separator: " ").map(String.init)
-        process.currentDirectoryURL = folder
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Tool.Failure(what: "openssl \(arguments)") }
+        let words = arguments.split(separator: " ").map(String.init)
+        try ChildProcess(try Tool.openssl.path, words).waitForSuccess()
     }
 }
 
@@ -46,8 +42,6 @@ struct TestAuthority {
 enum Tool: String {
     case openssl
     case nghttpd
-
-    struct Failure: Error { let what: String }
 
     private var found: String? {
         ["/usr/bin", "/usr/sbin", "/usr/local/bin"].map { "\($0)/\(rawValue)" }
@@ -58,7 +52,7 @@ enum Tool: String {
 
     var path: String {
         get throws {
-            guard let found else { throw Failure(what: "\(rawValue) is not installed") }
+            guard let found else { throw ChildProcess.Failure(what: "\(rawValue) is not installed") }
             return found
         }
     }
@@ -67,14 +61,14 @@ enum Tool: String {
 /// A TLS server in a process of its own, ready when `init` returns.
 final class TLSServer {
     let port: Int
-    private let process = Process()
+    private let process: ChildProcess
 
     /// HTTP/2 by `nghttpd`, which serves the authority's own folder.
     static func http2(_ authority: TestAuthority, certificate: String) throws -> TLSServer {
         let port = try ScriptedServer.unusedPort()
         let arguments = ["-v", "-a", "127.0.0.1", "-d", authority.folder.path, "\(port)"]
         let files = [authority.path("\(certificate).key"), authority.path("\(certificate).pem")]
-        return try TLSServer(tool: .nghttpd, arguments + files, port: port) { $0.contains("listen 127.0.0.1") }
+        return try TLSServer(tool: .nghttpd, arguments + files, port: port, readyWhenItSays: "listen 127.0.0.1")
     }
 
     /// HTTP/1.0 by `openssl s_server`.
@@ -86,30 +80,16 @@ final class TLSServer {
         let port = try ScriptedServer.unusedPort()
         let files = ["-key", authority.path("\(certificate).key"), "-cert", authority.path("\(certificate).pem")]
         let arguments = ["s_server", "-accept", "127.0.0.1:\(port)", "-www"] + files + options
-        return try TLSServer(tool: .openssl, arguments, port: port) { $0.contains("ACCEPT") }
+        return try TLSServer(tool: .openssl, arguments, port: port, readyWhenItSays: "ACCEPT")
     }
 
-    private init(tool: Tool, _ arguments: [String], port: Int, isReady: (String) -> Bool) throws {
+    private init(tool: Tool, _ arguments: [String], port: Int, readyWhenItSays text: String) throws {
         self.port = port
-        let output = Pipe()
-        process.executableURL = URL(filePath: try tool.path)
-        process.arguments = arguments
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        var text = ""
-        while !isReady(text) {
-            let data = output.fileHandleForReading.availableData
-            guard !data.isEmpty else { throw Tool.Failure(what: "\(tool.rawValue) ended: \(text)") }
-            text += String(decoding: data, as: UTF8.self)
-        }
-        // A full pipe would stop the server.
-        output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+        process = try ChildProcess(try tool.path, arguments)
+        try process.waitForOutput(text)
     }
 
     func stop() {
-        process.terminate()
-        process.waitUntilExit()
+        process.kill()
     }
 }

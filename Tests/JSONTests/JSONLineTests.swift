@@ -1,6 +1,6 @@
 import Clocks
 import Foundation
-import Observability
+import JSON
 import Testing
 
 @Suite("A JSON line")

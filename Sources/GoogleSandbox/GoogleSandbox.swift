@@ -1,0 +1,67 @@
+private import Clocks
+private import Dispatch
+private import Glibc
+private import HTTPServer
+
+/// The command `google-sandbox`: a stand-in for Google's OAuth endpoints on the loopback interface.
+@main
+enum GoogleSandbox {
+    static func main() async {
+        let arguments: Arguments
+        do throws(ArgumentError) {
+            arguments = try Arguments(CommandLine.arguments.dropFirst())
+        } catch {
+            write("google-sandbox: \(error.message)\nTry google-sandbox --help.\n", to: STDERR_FILENO)
+            exit(EX_USAGE)
+        }
+        if arguments.wantsHelp {
+            write(Arguments.help, to: STDOUT_FILENO)
+            return
+        }
+
+        let (end, ender) = AsyncStream<Void>.makeStream()
+        let signals = onEndingSignals { ender.finish() }
+        defer { for source in signals { source.cancel() } }
+        let sandbox = Sandbox(time: SystemTime(), random: SystemRandom()) { line in
+            if !arguments.isQuiet { write(line + "\n", to: STDOUT_FILENO) }
+        }
+        do throws(HTTPServerError) {
+            // Thousands of grants may be set up by one control request, and thousands of clients hang in an outage.
+            let configuration = HTTPServer.Configuration(
+                port: arguments.port,
+                maximumBodyBytes: 64 << 20,
+                maximumConnections: 16_384
+            )
+            let server = try HTTPServer(configuration: configuration, handler: sandbox.answer)
+            write("google-sandbox listening on http://127.0.0.1:\(server.port)\n", to: STDOUT_FILENO)
+            for await _ in end {}
+            await server.stop(within: .seconds(1))
+        } catch {
+            write("google-sandbox: \(error)\n", to: STDERR_FILENO)
+            exit(EX_UNAVAILABLE)
+        }
+    }
+
+    /// Calls back on SIGTERM and SIGINT for as long as the sources are kept.
+    private static func onEndingSignals(_ body: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
+        [SIGTERM, SIGINT].map { number in
+            // The source sees the signal all the same, and the process does not end of it.
+            _ = signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number)
+            source.setEventHandler(handler: body)
+            source.activate()
+            return source
+        }
+    }
+
+    /// Writes the whole text at once, unbuffered, so that a reader of a pipe has it before the next thing happens.
+    private static func write(_ text: String, to descriptor: Int32) {
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            // Nobody reads the output any more: there is nobody to tell.
+            guard written > 0 else { return }
+            rest = rest.dropFirst(written)
+        }
+    }
+}

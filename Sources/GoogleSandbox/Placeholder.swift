@@ -1,4 +1,0 @@
-@main
-enum Placeholder {
-    static func main() {}
-}

@@ -1,0 +1,74 @@
+internal import Clocks
+internal import HTTPServer
+private import Synchronization
+
+/// The sandbox at work: waits and answers as ``SandboxState`` decides.
+final class Sandbox: Sendable {
+    /// How long a request hangs or is held, and how long a control request waits.
+    private static let patience = Duration.seconds(60)
+
+    let time: any TimeSource
+    let changes = Changes()
+    private let state: Mutex<SandboxState>
+    private let log: @Sendable (String) -> Void
+
+    init(time: any TimeSource, random: any RandomSource, log: @escaping @Sendable (String) -> Void) {
+        self.time = time
+        state = Mutex(SandboxState(random: random))
+        self.log = log
+    }
+
+    func withState<Value, Failure: Error>(
+        _ body: (inout SandboxState) throws(Failure) -> sending Value
+    ) throws(Failure) -> sending Value {
+        try state.withLock(body)
+    }
+
+    @Sendable func answer(_ request: ServerRequest) async -> ServerReply {
+        if request.path.hasPrefix("/control/") { return .respond(await control(request)) }
+        guard let inquiry = Inquiry(request) else {
+            withState { $0.countStray() }
+            return .respond(.text("404. That's an error.\n", status: 404))
+        }
+        let pending = withState { $0.begin(inquiry) }
+        let reply: ServerReply
+        let label: String
+        do {
+            if pending.delay > .zero { try await Task.sleep(for: pending.delay) }
+            try await waitForRelease(pending)
+            switch withState({ $0.answer(inquiry, pending, now: time.now) }) {
+            case .reply(let made, let name):
+                (reply, label) = (made, name)
+            case .hang:
+                try await Task.sleep(for: Self.patience)
+                (reply, label) = (.drop, "hang")
+                withState { $0.end(pending, label: label) }
+            }
+        } catch {
+            // The client is gone: its task has been cancelled.
+            (reply, label) = (.drop, "client_gone")
+            withState { $0.end(pending, label: label) }
+        }
+        log("\(request.method) \(request.path) \(label)")
+        return reply
+    }
+
+    private func waitForRelease(_ pending: SandboxState.Pending) async throws {
+        guard pending.grant != nil, withState({ $0.isOnHold(pending) }) else { return }
+        let following = changes.following(atMost: Self.patience)
+        withState { $0.countHold(pending, by: 1) }
+        defer { withState { $0.countHold(pending, by: -1) } }
+        changes.announce()
+        guard withState({ $0.isOnHold(pending) }) else { return }
+        for await _ in following where !withState({ $0.isOnHold(pending) }) { return }
+        try Task.checkCancellation()
+    }
+
+    /// Whether that many requests came to be on hold in time.
+    func waitForHolding(_ count: Int) async -> Bool {
+        let following = changes.following(atMost: Self.patience)
+        if withState({ $0.statistics.holding >= count }) { return true }
+        for await _ in following where withState({ $0.statistics.holding >= count }) { return true }
+        return false
+    }
+}

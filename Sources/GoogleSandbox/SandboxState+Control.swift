@@ -1,0 +1,185 @@
+internal import Clocks
+
+/// What the control routes change and show.
+extension SandboxState {
+    private static let anyClient = "sandbox.apps.googleusercontent.com"
+    private static let usualScope =
+        "https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/userinfo.email "
+        + "https://www.googleapis.com/auth/userinfo.profile openid"
+
+    // MARK: Creating grants
+
+    /// Creates grants, each with a first access token, all or none.
+    mutating func createGrants(_ order: OrderedJSON, now: Timestamp) throws(ControlError) -> OrderedJSON {
+        var count: Int64 = 0
+        var prefix = "user"
+        var wanted: [OrderedJSON] = []
+        for (name, value) in try order.members(of: "the body") {
+            switch name {
+            case "count": count = try value.count(name)
+            case "prefix": prefix = try value.string(name)
+            case "grants": wanted = try value.array(name)
+            default: throw ControlError("unknown field \(name)")
+            }
+        }
+        guard count <= 5_000_000 else { throw ControlError("count must be at most 5000000") }
+        wanted += Array(repeating: [:], count: Int(count))
+        let before = self
+        do {
+            var created: [OrderedJSON] = []
+            created.reserveCapacity(wanted.count)
+            for grant in wanted { created.append(try createGrant(grant, prefix: prefix, now: now)) }
+            return .array(created)
+        } catch {
+            self = before
+            throw error
+        }
+    }
+
+    private mutating func createGrant(_ order: OrderedJSON, prefix: String, now: Timestamp) throws(ControlError)
+        -> OrderedJSON
+    {
+        let place = grants.count
+        let number = String(place + 1)
+        var refreshToken: String?
+        var sub = "1" + String(repeating: "0", count: max(0, 20 - number.count)) + number
+        var email = "\(prefix)\(number)@example.com"
+        var clientID = settings.clients.first ?? Self.anyClient
+        var scope = Self.usualScope
+        var name: String?
+        var lifetime: Int64?
+        for (field, value) in try order.members(of: "a grant") {
+            switch field {
+            case "refresh_token": refreshToken = try value.string(field)
+            case "sub": sub = try value.string(field)
+            case "email": email = try value.string(field)
+            case "client_id": clientID = try value.string(field)
+            case "scope": scope = try value.string(field)
+            case "name": name = try value.string(field)
+            case "lifetime": lifetime = try value.integer(field)
+            default: throw ControlError("a grant: unknown field \(field)")
+            }
+        }
+        let token = refreshToken ?? newRefreshToken()
+        guard placeByRefreshToken[token] == nil else { throw ControlError("a grant: its refresh_token exists already") }
+        let grant = Grant(
+            sub: sub,
+            email: email,
+            name: name ?? "User \(number)",
+            clientID: clientID,
+            scope: scope,
+            refreshTokens: RefreshTokenChain(token),
+            lifetime: lifetime
+        )
+        grants.append(grant)
+        placeByRefreshToken[token] = place
+        placesBySub[sub, default: []].append(place)
+
+        let seconds = lifetime ?? settings.lifetime
+        let expiry = now + .seconds(seconds.clamped(to: -4_000_000_000...4_000_000_000))
+        return [
+            "refresh_token": .string(token),
+            "access_token": .string(newAccessToken(place, seconds, now: now)),
+            "sub": .string(sub),
+            "email": .string(email),
+            "client_id": .string(clientID),
+            "scope": .string(scope),
+            "expires_at": .integer(expiry.milliseconds / 1000),
+        ]
+    }
+
+    // MARK: Scripting grants
+
+    /// Changes the grants chosen; says how many those were.
+    mutating func setGrants(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
+        let places = try chosen(by: order)
+        for place in places {
+            var grant = grants[place]
+            for (name, value) in try order.members(of: "the body") {
+                switch name {
+                case "refresh_token", "sub", "email": break
+                case "revoked": grant.isRevoked = try value.bool(name)
+                case "answer": grant.script = try Self.script(value)
+                case "latency_ms": grant.latency = value == .null ? nil : .milliseconds(try value.count(name))
+                case "hang": grant.isHung = try value.bool(name)
+                case "hold": grant.isOnHold = try value.bool(name)
+                case "lifetime": grant.lifetime = value == .null ? nil : try value.integer(name)
+                default: throw ControlError("unknown field \(name)")
+                }
+            }
+            grants[place] = grant
+        }
+        return ["changed": .count(places.count)]
+    }
+
+    /// Ends the hold on the grants chosen, or on all.
+    mutating func release(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
+        let places = order == [:] ? Array(grants.indices) : try chosen(by: order)
+        let held = places.filter { grants[$0].isOnHold }
+        for place in held { grants[place].isOnHold = false }
+        return ["released": .count(held.count)]
+    }
+
+    private func chosen(by order: OrderedJSON) throws(ControlError) -> [Int] {
+        let places: [Int]
+        if let token = order["refresh_token"] {
+            places = placeByRefreshToken[try token.string("refresh_token")].map { [$0] } ?? []
+        } else if let sub = order["sub"] {
+            places = placesBySub[try sub.string("sub")] ?? []
+        } else if let email = order["email"] {
+            let wanted = try email.string("email")
+            places = grants.indices.filter { grants[$0].email == wanted }
+        } else {
+            throw ControlError("refresh_token, sub or email must say which grant")
+        }
+        guard !places.isEmpty else { throw ControlError("no such grant") }
+        return places
+    }
+
+    private static func script(_ value: OrderedJSON) throws(ControlError) -> Grant.Script? {
+        guard value != .null else { return nil }
+        let times = value["times"] ?? .null
+        return Grant.Script(
+            fault: try value.fault("answer"),
+            times: times == .null ? nil : max(1, try times.count("times"))
+        )
+    }
+
+    // MARK: Showing
+
+    var grantList: OrderedJSON {
+        .array(
+            grants.map { grant in
+                [
+                    "sub": .string(grant.sub),
+                    "email": .string(grant.email),
+                    "client_id": .string(grant.clientID),
+                    "scope": .string(grant.scope),
+                    "refresh_token": .string(grant.refreshTokens.newest),
+                    "live_refresh_tokens": .array(
+                        grant.isRevoked ? [] : grant.refreshTokens.live.map(OrderedJSON.string)
+                    ),
+                    "alive": .bool(!grant.isRevoked),
+                ]
+            }
+        )
+    }
+
+    func statisticsJSON(withGrants: Bool) -> OrderedJSON {
+        var members = statistics.json
+        if withGrants {
+            let list = grants.map { grant -> OrderedJSON in
+                [
+                    "sub": .string(grant.sub),
+                    "email": .string(grant.email),
+                    "requests": .count(grant.requests),
+                    "ok": .count(grant.successes),
+                    "revoked": .bool(grant.isRevoked),
+                    "current_refresh_token": .string(grant.refreshTokens.newest),
+                ]
+            }
+            members.append(.init(name: "grants", value: .array(list)))
+        }
+        return .object(members)
+    }
+}

@@ -1,0 +1,69 @@
+internal import Clocks
+internal import HTTPServer
+
+/// Userinfo, tokeninfo and revoke.
+extension SandboxState {
+    func userinfo(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+        guard let token = inquiry.bearer, let owner = owner(ofAccessToken: token, now: now) else {
+            return refusal(inquiry.naming == .version2 ? Self.unauthenticated : Self.invalidCredentials)
+        }
+        let grant = grants[owner.place]
+        let isVersion2 = inquiry.naming == .version2
+        var members = [OrderedJSON.Member(name: isVersion2 ? "id" : "sub", value: .string(grant.sub))]
+        if grant.showsEmail {
+            members.append(.init(name: "email", value: .string(grant.email)))
+            members.append(.init(name: isVersion2 ? "verified_email" : "email_verified", value: true))
+        }
+        let names = grant.name.split(separator: " ", maxSplits: 1).map(String.init)
+        members.append(.init(name: "name", value: .string(grant.name)))
+        members.append(.init(name: "given_name", value: .string(names.first ?? grant.name)))
+        if names.count > 1 { members.append(.init(name: "family_name", value: .string(names[1]))) }
+        members.append(.init(name: "picture", value: "https://lh3.googleusercontent.com/a/default-user=s96-c"))
+        return success(.object(members))
+    }
+
+    func tokeninfo(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+        guard let token = inquiry.field("access_token"), let owner = owner(ofAccessToken: token, now: now) else {
+            return refusal(.error(400, "invalid_token", "Invalid Value"))
+        }
+        let grant = grants[owner.place]
+        var members: [OrderedJSON.Member] = [
+            .init(name: "azp", value: .string(grant.clientID)),
+            .init(name: "aud", value: .string(grant.clientID)),
+            .init(name: "sub", value: .string(grant.sub)),
+            .init(name: "scope", value: .string(grant.scope)),
+            .init(name: "exp", value: .string(String(owner.expiry.milliseconds / 1000))),
+            .init(name: "expires_in", value: .string(String((owner.expiry - now).wholeMilliseconds / 1000))),
+        ]
+        if grant.showsEmail {
+            members.append(.init(name: "email", value: .string(grant.email)))
+            members.append(.init(name: "email_verified", value: "true"))
+        }
+        members.append(.init(name: "access_type", value: "offline"))
+        return success(.object(members))
+    }
+
+    /// Ends every grant of the token's user, as Google does for all clients of a project.
+    mutating func revoke(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+        let dead = FixedAnswer.error(400, "invalid_token", "Token expired or revoked")
+        guard let token = inquiry.field("token") else {
+            return refusal(.error(400, "invalid_request", "Missing required parameter: token"))
+        }
+        guard let place = placeByRefreshToken[token] ?? owner(ofAccessToken: token, now: now)?.place,
+            !grants[place].isRevoked, !grants[place].refreshTokens.dead.contains(token)
+        else { return refusal(dead) }
+        for place in placesBySub[grants[place].sub] ?? [] { grants[place].isRevoked = true }
+        return success([:])
+    }
+
+    private static var unauthenticated: FixedAnswer {
+        let message =
+            "Request is missing required authentication credential. Expected OAuth 2 access token, login cookie or other valid "
+            + "authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project."
+        let error: OrderedJSON = ["code": 401, "message": .string(message), "status": "UNAUTHENTICATED"]
+        let body: OrderedJSON = ["error": error]
+        return FixedAnswer(401, body: Array(body.text.utf8))
+    }
+
+    private static var invalidCredentials: FixedAnswer { .error(401, "invalid_request", "Invalid Credentials") }
+}

@@ -1,0 +1,79 @@
+internal import Clocks
+internal import HTTPServer
+
+/// POST /token.
+extension SandboxState {
+    mutating func token(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+        var fault = settings.outage
+        if fault == nil, settings.errorRate > 0, random.nextUnit() < settings.errorRate { fault = settings.error }
+        if let fault, let outcome = outcomeInstead(fault) { return outcome }
+
+        guard let clientID = inquiry.field("client_id"), !clientID.isEmpty else { return refusal(.noClientID) }
+        guard settings.clients.isEmpty || settings.clients.contains(clientID) else { return refusal(.clientNotFound) }
+        guard inquiry.field("grant_type") == "refresh_token" else { return refusal(.unsupportedGrantType) }
+        guard let token = inquiry.field("refresh_token"), let place = placeByRefreshToken[token] else {
+            return refusal(.unknownToken)
+        }
+        guard grants[place].clientID == clientID else { return refusal(.otherClientsToken) }
+
+        if grants[place].isHung { return .hang }
+        if let prepared = grants[place].takeScript() {
+            if let outcome = outcomeInstead(prepared) { return outcome }
+            fault = prepared
+        }
+        guard !grants[place].isRevoked, !isInWave(grants[place]) else { return refusal(.revoked) }
+        guard let successor = exchange(token, ofGrantAt: place) else { return refusal(.revoked) }
+        return refreshed(place, successor: successor, fault: fault, now: now)
+    }
+
+    /// The new refresh token, if there is one; nil if the one presented is dead.
+    private mutating func exchange(_ token: String, ofGrantAt place: Int) -> String?? {
+        var chain = grants[place].refreshTokens
+        let known = chain.live + chain.dead
+        let use = chain.use(token, rotation: settings.rotation) { newRefreshToken() }
+        grants[place].refreshTokens = chain
+        switch use {
+        case .refused: return nil
+        case .kept: return .some(nil)
+        case .rotated(let successor):
+            for forgotten in known where !chain.live.contains(forgotten) && !chain.dead.contains(forgotten) {
+                placeByRefreshToken[forgotten] = nil
+            }
+            placeByRefreshToken[successor] = place
+            return successor
+        }
+    }
+
+    private mutating func refreshed(_ place: Int, successor: String?, fault: Fault?, now: Timestamp) -> Outcome {
+        let grant = grants[place]
+        let lifetime = grant.lifetime ?? settings.lifetime
+        var members: [OrderedJSON.Member] = []
+        if fault != .withoutAccessToken {
+            members.append(.init(name: "access_token", value: .string(newAccessToken(place, lifetime, now: now))))
+        }
+        members.append(.init(name: "expires_in", value: .integer(lifetime)))
+        if let successor { members.append(.init(name: "refresh_token", value: .string(successor))) }
+        members.append(.init(name: "scope", value: .string(grant.scope)))
+        members.append(.init(name: "token_type", value: "Bearer"))
+        if let span = settings.refreshTokenExpiresIn {
+            members.append(.init(name: "refresh_token_expires_in", value: .integer(span)))
+        }
+        switch fault {
+        case .lostAnswer:
+            return .reply(.drop, label: Fault.lostAnswer.label)
+        case .withoutAccessToken:
+            guard case .reply(let reply, _) = success(.object(members)) else { return .hang }
+            return .reply(reply, label: Fault.withoutAccessToken.label)
+        default:
+            grants[place].successes += 1
+            return success(.object(members))
+        }
+    }
+
+    /// Whether a wave of refusals takes this grant: always the same ones for the same seed and rate.
+    private func isInWave(_ grant: Grant) -> Bool {
+        guard settings.waveRate > 0 else { return false }
+        let place = mixed(hash(grant.sub.utf8) ^ settings.seed)
+        return Double(place >> 11) * 0x1p-53 < settings.waveRate
+    }
+}

@@ -1,0 +1,160 @@
+internal import Clocks
+internal import HTTPServer
+
+/// The sandbox's whole knowledge, and its decisions: requests and the time in, answers out, no effect on anything else.
+///
+/// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it has arrived and ``answer(_:_:now:)`` when
+/// its latency, or the hold on its grant, is over. In between it counts as in progress.
+struct SandboxState: Sendable {
+    /// A request in progress.
+    struct Pending: Sendable {
+        let route: Inquiry.Route
+
+        /// Where its grant is, if it names one.
+        let grant: Int?
+
+        /// Counts resets: a grant's place means something only in its own era.
+        let era: Int
+
+        let delay: Duration
+    }
+
+    /// What becomes of a request.
+    enum Outcome: Sendable {
+        case reply(ServerReply, label: String)
+
+        /// Nothing, until the client or a minute's patience is gone.
+        case hang
+    }
+
+    var settings = Settings()
+    var grants: [Grant] = []
+    var placeByRefreshToken: [String: Int] = [:]
+    var placesBySub: [String: [Int]] = [:]
+    var statistics = Statistics()
+    var issued: UInt64 = 0
+    private(set) var random: any RandomSource
+    private let systemRandom: any RandomSource
+
+    /// What makes access tokens of before a reset, or of another run, unknown.
+    private(set) var tokenKey: UInt64
+    private(set) var era = 0
+
+    init(random: any RandomSource) {
+        systemRandom = random
+        self.random = random
+        tokenKey = random.nextBits()
+    }
+
+    /// Forgets everything.
+    mutating func reset() {
+        let next = era + 1
+        self = SandboxState(random: systemRandom)
+        era = next
+    }
+
+    /// Changes the settings; a seed starts chance anew.
+    mutating func apply(_ change: OrderedJSON) throws(ControlError) {
+        try settings.apply(change)
+        if change["seed"] != nil { random = SeededRandom(seed: settings.seed) }
+    }
+
+    /// A request has arrived.
+    mutating func begin(_ inquiry: Inquiry) -> Pending {
+        statistics.requests += 1
+        statistics.byRoute[inquiry.route.rawValue, default: 0] += 1
+        var place: Int?
+        if inquiry.route == .token {
+            statistics.inFlight += 1
+            statistics.maximumInFlight = max(statistics.maximumInFlight, statistics.inFlight)
+            if inquiry.fields.contains(where: { $0.name == "client_secret" || $0.name == "scope" }) {
+                statistics.unexpectedFields += 1
+            }
+            place = inquiry.field("refresh_token").flatMap { placeByRefreshToken[$0] }
+        }
+        if let place {
+            grants[place].requests += 1
+            if grants[place].inFlight > 0 { statistics.concurrentSameGrant += 1 }
+            grants[place].inFlight += 1
+        }
+        let jitter = settings.latencyJitter == .zero ? .zero : settings.latencyJitter * random.nextUnit()
+        let latency = place.flatMap { grants[$0].latency } ?? settings.latency
+        return Pending(route: inquiry.route, grant: place, era: era, delay: latency + jitter)
+    }
+
+    /// A request that has no endpoint.
+    mutating func countStray() {
+        statistics.requests += 1
+        statistics.byRoute["other", default: 0] += 1
+    }
+
+    /// Whether the request must wait for its grant's release.
+    func isOnHold(_ pending: Pending) -> Bool {
+        guard let place = pending.grant, pending.era == era else { return false }
+        return grants[place].isOnHold
+    }
+
+    /// A request has started or ended its wait for its grant's release.
+    mutating func countHold(_ pending: Pending, by change: Int) {
+        if pending.era == era { statistics.holding += change }
+    }
+
+    /// The request's turn; unless it hangs, that ends it.
+    mutating func answer(_ inquiry: Inquiry, _ pending: Pending, now: Timestamp) -> Outcome {
+        let outcome = outcome(of: inquiry, now: now)
+        if case .reply(_, let label) = outcome { end(pending, label: label) }
+        return outcome
+    }
+
+    /// The request is over.
+    mutating func end(_ pending: Pending, label: String) {
+        guard pending.route == .token, pending.era == era else { return }
+        statistics.inFlight -= 1
+        statistics.byAnswer[label, default: 0] += 1
+        if let place = pending.grant { grants[place].inFlight -= 1 }
+    }
+
+    private mutating func outcome(of inquiry: Inquiry, now: Timestamp) -> Outcome {
+        if let outage = settings.outage, let outcome = outcomeInstead(outage) { return outcome }
+        switch inquiry.route {
+        case .token: return token(inquiry, now: now)
+        case .userinfo: return userinfo(inquiry, now: now)
+        case .tokeninfo: return tokeninfo(inquiry, now: now)
+        case .revoke: return revoke(inquiry, now: now)
+        }
+    }
+
+    /// What a fault makes of any request; nil if it first wants the request to be answered as it should be.
+    func outcomeInstead(_ fault: Fault) -> Outcome? {
+        switch fault {
+        case .answer(let answer): .reply(.respond(response(answer)), label: answer.label)
+        case .reset: .reply(.drop, label: fault.label)
+        case .hang: .hang
+        case .lostAnswer, .withoutAccessToken: nil
+        }
+    }
+
+    func refusal(_ answer: FixedAnswer) -> Outcome { .reply(.respond(response(answer)), label: answer.label) }
+
+    func success(_ body: OrderedJSON) -> Outcome {
+        .reply(.respond(response(FixedAnswer(200, body: Array(body.text.utf8)))), label: "ok")
+    }
+
+    /// An answer with the headers that Google's endpoint sends (https://github.com/apache/opendal/issues/3901).
+    private func response(_ answer: FixedAnswer) -> ServerResponse {
+        var headers: [ServerRequest.Field] = [
+            ("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate"),
+            ("Pragma", "no-cache"),
+            ("Expires", "Mon, 01 Jan 1990 00:00:00 GMT"),
+            ("Content-Type", answer.contentType),
+            ("Vary", "Origin, X-Origin, Referer"),
+            ("Server", "scaffolding on HTTPServer2"),
+        ]
+        headers += answer.headers.map { ($0.name, $0.value) }
+        let isThrottling = answer.status == 429 || answer.status == 503
+        if let wait = (isThrottling ? settings.retryAfter : nil) ?? answer.retryAfter {
+            headers.append(("Retry-After", String(wait)))
+        }
+        return ServerResponse(status: answer.status, headers: headers, body: answer.body)
+    }
+}

@@ -1,0 +1,27 @@
+/// The request line's target, taken apart.
+///
+/// libmicrohttpd's own decoding ends a path at %00, so that `/a%00b` would be taken for `/a`; this one keeps every byte.
+struct RequestTarget {
+    let path: String
+    let query: [ServerRequest.Field]
+
+    init(_ target: [UInt8]) {
+        let local = Self.withoutOrigin(target)
+        let parts = local.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        path = URLEncoding.decoded(parts[0], plusIsSpace: false)
+        query = parts.count > 1 ? URLEncoding.fields(of: parts[1]) : []
+    }
+
+    /// Drops "http://host" from a target in absolute form, which a server must accept
+    /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2).
+    private static func withoutOrigin(_ target: [UInt8]) -> ArraySlice<UInt8> {
+        for scheme in ["http://", "https://"] where target.starts(with: scheme.utf8) {
+            let afterScheme = target.dropFirst(scheme.utf8.count)
+            let end = afterScheme.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
+            guard let end else { return [UInt8(ascii: "/")] }
+            let local = afterScheme[end...]
+            return local.first == UInt8(ascii: "/") ? local : [UInt8(ascii: "/")] + local
+        }
+        return target[...]
+    }
+}

@@ -1,0 +1,47 @@
+/// Percent-decoding of paths, queries and forms (https://url.spec.whatwg.org/#urlencoded-parsing).
+enum URLEncoding {
+    /// The fields of a query or of a form's body.
+    static func fields(of bytes: some Collection<UInt8>) -> [ServerRequest.Field] {
+        bytes.split(separator: UInt8(ascii: "&")).map { pair in
+            guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else {
+                return (decoded(pair, plusIsSpace: true), "")
+            }
+            return (
+                decoded(pair[..<equals], plusIsSpace: true),
+                decoded(pair[pair.index(after: equals)...], plusIsSpace: true)
+            )
+        }
+    }
+
+    /// The text with each %XX replaced by its byte; a percent sign that starts no such triple stays as it is.
+    static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> String {
+        var plain: [UInt8] = []
+        plain.reserveCapacity(bytes.count)
+        var rest = bytes[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let value = hexadecimalByte(rest.prefix(2)) {
+                plain.append(value)
+                rest = rest.dropFirst(2)
+            } else if byte == UInt8(ascii: "+"), plusIsSpace {
+                plain.append(UInt8(ascii: " "))
+            } else {
+                plain.append(byte)
+            }
+        }
+        return String(decoding: plain, as: UTF8.self)
+    }
+
+    private static func hexadecimalByte(_ digits: some Collection<UInt8>) -> UInt8? {
+        guard digits.count == 2 else { return nil }
+        var value: UInt8 = 0
+        for digit in digits {
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | (digit - UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | (digit - UInt8(ascii: "a") + 10)
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): value = value << 4 | (digit - UInt8(ascii: "A") + 10)
+            default: return nil
+            }
+        }
+        return value
+    }
+}

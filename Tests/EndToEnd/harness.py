@@ -1,0 +1,264 @@
+"""What the end-to-end scenarios are made of: the real worker, the sandbox, and a look into the real database.
+
+Nothing here waits for a fixed time in order to hope: each wait is for an event or for a condition, with a deadline.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARIES = pathlib.Path(os.environ.get("BINARIES", ROOT / ".build" / "debug"))
+WORKER = BINARIES / "refresh-worker"
+SANDBOX = BINARIES / "google-sandbox"
+CLIENT = "1234-demo.apps.googleusercontent.com"
+
+
+class Failed(AssertionError):
+    """What the scenario wanted did not hold."""
+
+
+def check(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+def wait_for(condition, seconds, message, pause=0.1):
+    """Polls until the condition holds, and answers what it answered."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Failed(f"not within {seconds} s: {message}")
+        time.sleep(pause)
+
+
+class Sandbox:
+    """A running google-sandbox."""
+
+    def __init__(self, place):
+        self.log = open(place / "sandbox.log", "wb")
+        self.process = subprocess.Popen(
+            [SANDBOX, "--port", "0", "--quiet"], stdout=subprocess.PIPE, stderr=self.log, text=True
+        )
+        line = self.process.stdout.readline()
+        self.url = line.split()[-1]
+        check(self.url.startswith("http://127.0.0.1:"), f"the sandbox said: {line!r}")
+
+    def call(self, path, body=None, timeout=60):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=data, method="GET" if body is None else "POST")
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise Failed(f"sandbox {path}: {error.code} {error.read()[:200]!r}") from error
+
+    def settings(self, **changes):
+        return self.call("/control/settings", changes)
+
+    def create(self, count=0, **fields):
+        if fields:
+            return self.call("/control/grants", {"grants": [fields]})
+        return self.call("/control/grants", {"count": count, "prefix": "user"})
+
+    def change(self, grant, **fields):
+        return self.call("/control/grants/set", {"email": grant["email"], **fields})
+
+    def stats(self, grants=False):
+        return self.call("/control/stats" + ("?grants=1" if grants else ""))
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=20)
+        self.log.close()
+
+
+class Place:
+    """A folder of its own for one scenario: database, key ring, logs, and whatever runs there."""
+
+    def __init__(self, name):
+        self.name = name
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"refresh-worker-{name}-"))
+        self.database = self.folder / "grants.sqlite"
+        self.keys = self.folder / "keys"
+        self.sandbox = Sandbox(self.folder)
+        self.workers = []
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+
+    def arguments(self, *extra):
+        url = self.sandbox.url
+        return [
+            str(WORKER), *[str(argument) for argument in extra],
+            "--database", str(self.database), "--key-file", str(self.keys), "--client-id", CLIENT,
+            "--token-endpoint", url + "/token", "--userinfo-endpoint", url + "/v1/userinfo",
+            "--tokeninfo-endpoint", url + "/tokeninfo", "--revocation-endpoint", url + "/revoke",
+        ]
+
+    def run(self, *extra, expect=0, stdin=None, prefix=(), timeout=330):
+        """Runs one command to its end and answers its result."""
+        result = subprocess.run(
+            [*prefix, *self.arguments(*extra)], input=stdin, capture_output=True, text=True, timeout=timeout,
+            env=self.environment,
+        )
+        with open(self.folder / "commands.log", "a") as log:
+            log.write(f"$ {' '.join(map(str, extra))}\n{result.stdout}{result.stderr}-> {result.returncode}\n")
+        if expect is not None:
+            check(
+                result.returncode == expect,
+                f"{' '.join(map(str, extra))}: exit {result.returncode}, not {expect}: {result.stderr[-500:]}",
+            )
+        return result
+
+    def generate_keys(self):
+        self.run("keys", "generate")
+
+    def bring_in(self, grants, *extra, **more):
+        """Imports grants as the sandbox created them; each user is named by the grant's e-mail address."""
+        lines = "".join(json.dumps(import_line(grant, **more)) + "\n" for grant in grants)
+        return self.run("grants", "import", "-", *extra, stdin=lines)
+
+    def start(self, *extra, prefix=(), environment=None):
+        worker = Worker(self, extra, prefix, environment or {})
+        self.workers.append(worker)
+        return worker
+
+    def rows(self, query="SELECT * FROM grants", *values):
+        with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=30)) as database:
+            database.row_factory = sqlite3.Row
+            return [dict(row) for row in database.execute(query, values)]
+
+    def grants(self):
+        """The grants by user."""
+        return {row["user_id"]: row for row in self.rows()}
+
+    def states(self):
+        counts = {}
+        for row in self.rows("SELECT state, count(*) AS n FROM grants GROUP BY state"):
+            counts[row["state"]] = row["n"]
+        return counts
+
+    def integrity(self):
+        return [row["integrity_check"] for row in self.rows("PRAGMA integrity_check")]
+
+    def close(self, keep):
+        for worker in self.workers:
+            worker.kill()
+        self.sandbox.stop()
+        if not keep:
+            shutil.rmtree(self.folder)
+
+
+class Worker:
+    """A running daemon, its metrics log in a file."""
+
+    count = 0
+
+    def __init__(self, place, extra, prefix, environment):
+        Worker.count += 1
+        self.metrics = place.folder / f"metrics-{Worker.count}.jsonl"
+        self.errors = place.folder / f"errors-{Worker.count}.log"
+        with open(self.errors, "wb") as errors:
+            self.process = subprocess.Popen(
+                [*prefix, *place.arguments("--metrics-log", self.metrics, *extra)],
+                stdout=errors, stderr=errors, env={**place.environment, **environment},
+            )
+
+    def events(self, name=None, **fields):
+        """The events so far, those of one name that have the fields."""
+        if not self.metrics.exists():
+            return []
+        found = []
+        for line in self.metrics.read_text().splitlines(keepends=True):
+            if not line.endswith("\n"):
+                break
+            event = json.loads(line)
+            if name in (None, event["event"]) and all(event.get(key) == value for key, value in fields.items()):
+                found.append(event)
+        return found
+
+    def wait_started(self):
+        wait_for(lambda: self.events("started") or self.process.poll() is not None, 30, "the worker started")
+        check(self.process.poll() is None, f"the worker ended at once: {self.errors.read_text()[-500:]}")
+        return self
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, expect=0):
+        if self.process.poll() is None:
+            self.signal(signal.SIGTERM)
+        code = self.process.wait(timeout=60)
+        check(code == expect, f"the worker ended with {code}, not {expect}: {self.errors.read_text()[-500:]}")
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(timeout=30)
+
+
+def import_line(grant, refresh_token=True, **more):
+    line = {
+        "user_id": grant["email"],
+        "access_token": grant["access_token"],
+        "expires_at": time.strftime("%Y-%m-%dT%H:%M:%S.000000", time.gmtime(grant["expires_at"])),
+        "scope": grant["scope"],
+        "token_type": "Bearer",
+        "google_user_id": grant["sub"],
+        "google_email": grant["email"],
+        "google_verified_email": True,
+        "client_id": grant["client_id"],
+        **more,
+    }
+    if refresh_token:
+        line["refresh_token"] = grant["refresh_token"]
+    return line
+
+
+class Observer(threading.Thread):
+    """Looks at the database again and again, and writes down when a grant that should be valid was not."""
+
+    def __init__(self, place, is_expected):
+        super().__init__(daemon=True)
+        self.place = place
+        self.is_expected = is_expected
+        self.expired = []  # (monotonic time, user, state, seconds past expiry)
+        self.looks = 0
+        self.ended = threading.Event()
+        self.trouble = None
+
+    def run(self):
+        try:
+            while not self.ended.wait(0.5):
+                self.look()
+        except Exception as error:  # told by stop()
+            self.trouble = error
+
+    def look(self):
+        now = time.time() * 1000
+        rows = self.place.rows("SELECT user_id, state, access_expires_at FROM grants")
+        moment = time.monotonic()
+        self.looks += 1
+        for row in rows:
+            if self.is_expected(row["user_id"]) and (row["access_expires_at"] or 0) <= now:
+                self.expired.append((moment, row["user_id"], row["state"], (now - (row["access_expires_at"] or 0)) / 1000))
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+        if self.trouble:
+            raise self.trouble
+        check(self.looks > 3, "the observer saw too little")
+        return self.expired

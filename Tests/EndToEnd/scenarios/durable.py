@@ -1,0 +1,41 @@
+"""A trace of system calls: each success is on the disk (`fdatasync`) before it is reported."""
+
+import re
+import shutil
+
+from harness import check, wait_for
+
+REFRESHES = 5
+
+
+def scenario(place):
+    check(shutil.which("strace"), "strace is missing: install it")
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=4, rotation=True, strict_rotation=True)
+    place.generate_keys()
+    place.bring_in(sandbox.create(1))
+    trace = place.folder / "trace"
+    tracer = ["strace", "-f", "-qq", "-s", "600", "-e", "trace=recvfrom,read,fdatasync,fsync,write", "-o", str(trace)]
+    worker = place.start(prefix=tracer)
+    wait_for(lambda: len(worker.events("refresh", outcome="refreshed")) >= REFRESHES, 90, f"{REFRESHES} refreshes")
+    # The tracer ends with the worker, which is its only child.
+    pid = int(trace.read_text().split()[0])
+    place.run("status")
+    import os
+    import signal
+    os.kill(pid, signal.SIGTERM)
+    worker.process.wait(timeout=60)
+
+    answered = durable = False
+    reported = 0
+    for line in trace.read_text(errors="replace").splitlines():
+        if "access_token" in line and re.search(r"\b(recvfrom|read)\b", line):
+            answered, durable = True, False
+        elif re.search(r"fdatasync.*= 0$|fsync.*= 0$", line):
+            durable = answered
+        elif "write(" in line and '\\"outcome\\":\\"refreshed\\"' in line:
+            check(answered and durable, f"a success was reported before it was durable: {line[:200]}")
+            answered = False
+            reported += 1
+    check(reported >= REFRESHES, f"the trace shows {reported} reports")
+    return f"{reported} reports, each after its fdatasync"

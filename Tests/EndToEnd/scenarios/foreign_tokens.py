@@ -1,0 +1,37 @@
+"""Tokens of another client among a thousand good ones: the others keep refreshing."""
+
+import time
+
+from harness import CLIENT, check, wait_for
+
+GRANTS = 1000
+FOREIGN = 5
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=60, clients=[CLIENT, "999-other.apps.googleusercontent.com"])
+    good = sandbox.create(GRANTS)
+    foreign = [
+        sandbox.create(email=f"foreign{n}@example.com", client_id="999-other.apps.googleusercontent.com", lifetime=-60)[0]
+        for n in range(FOREIGN)
+    ]
+    place.generate_keys()
+    place.bring_in(good)
+    place.bring_in(foreign, client_id=CLIENT)
+    worker = place.start().wait_started()
+    names = {grant["email"] for grant in foreign}
+    wait_for(
+        lambda: all(place.grants()[name]["state"] == "reauth_required" for name in names), 120, "the foreign ones are told"
+    )
+    check(all(place.grants()[name]["reason"] == "client_mismatch" for name in names), "with their reason")
+    wait_for(lambda: sum(row["is_proven"] for row in place.rows()) == GRANTS, 60, "every good grant was refreshed")
+    moment = time.time() * 1000
+    check(
+        all(row["access_expires_at"] > moment for user, row in place.grants().items() if user not in names),
+        "every good grant has a valid token",
+    )
+    check(not worker.events("breaker", change="opened"), "the breaker stayed closed")
+    worker.stop()
+    check(place.states() == {"active": GRANTS, "reauth_required": FOREIGN}, f"states: {place.states()}")
+    return ""

@@ -1,0 +1,42 @@
+"""`kill -9` at fifty random moments with rotation on: every grant refreshes afterwards and none is lost."""
+
+import random
+import time
+
+from harness import check, wait_for
+
+GRANTS = 300
+KILLS = 50
+
+
+def scenario(place):
+    chance = random.Random(2)
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=20, rotation=True, latency_ms=20, latency_jitter_ms=60)
+    place.generate_keys()
+    place.bring_in(sandbox.create(GRANTS))
+    for _ in range(KILLS):
+        worker = place.start().wait_started()
+        before = sandbox.stats()["by_route"].get("POST /token", 0)
+        # The moment is counted in requests, not in time: somewhere in the middle of the work.
+        wanted = before + chance.randint(1, 12)
+        deadline = time.monotonic() + 45
+        while sandbox.stats()["by_route"].get("POST /token", 0) < wanted and time.monotonic() < deadline:
+            pass
+        worker.kill()
+        check(place.integrity() == ["ok"], "the database is whole after a kill")
+
+    restarted = time.time() * 1000
+    worker = place.start().wait_started()
+    wait_for(
+        lambda: all((row["last_success_at"] or 0) > restarted for row in place.rows()),
+        120, "every grant refreshes after the last restart",
+    )
+    worker.stop()
+    check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
+    lost = place.rows("SELECT count(*) AS n FROM grant_events WHERE to_state NOT IN ('active', 'retrying')")[0]["n"]
+    check(lost == 0, f"{lost} times a grant was given up")
+    stats = sandbox.stats()
+    check(stats["concurrent_same_grant"] == 0, "two asked for one grant at once")
+    check(place.integrity() == ["ok"], "the database is whole")
+    return f"{KILLS} kills, {stats['by_answer'].get('ok', 0)} refreshes"

@@ -1,0 +1,54 @@
+"""Everything at the most verbose level: no token and no key is in any output, log or unsealed in the database."""
+
+import re
+
+from harness import check, wait_for
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=8, rotation=True)
+    place.generate_keys()
+    grants = sandbox.create(20)
+    secrets = {grant[name] for grant in grants for name in ("refresh_token", "access_token")}
+    debug = ["--log-level", "debug"]
+    place.bring_in(grants, *debug)
+    worker = place.start(*debug, "--summary-interval", "1").wait_started()
+    for fault in ["invalid_rapt", "html502", "unauthorized_client", "reset", "garbage200", "without_access_token"]:
+        known = sandbox.call("/control/faults")
+        if fault in known:
+            sandbox.change(grants[len(secrets) % 20], answer={"preset": fault, "times": 1})
+    # A server that repeats the token in its error must not get it into a log.
+    echo = grants[3]
+    sandbox.change(echo, answer={
+        "status": 400, "body": '{"error":"strange","error_description":"token %s is odd"}' % echo["refresh_token"], "times": 3,
+    })
+    wait_for(lambda: worker.events("refresh", verdict="strange"), 60, "the odd answer came")
+    wait_for(lambda: len(worker.events("refresh", outcome="refreshed")) > 40, 90, "many refreshes")
+    secrets |= {grant["refresh_token"] for grant in sandbox.call("/control/grants")}
+    token = place.run("token", grants[0]["email"], *debug)
+    access = token.stdout.strip()
+    check(access and access not in token.stderr, "the token is on standard output alone")
+    secrets.add(access)
+    outputs = [token.stderr]
+    for command in (
+        ["grants", "list", "--json"], ["grants", "list"], ["grants", "show", grants[0]["email"]],
+        ["grants", "show", grants[0]["email"], "--json"], ["status"], ["status", "--json"], ["doctor"], ["keys", "list"],
+        ["keys", "rotate"], ["--run-once"], ["grants", "export"], ["grants", "disconnect", grants[1]["email"]],
+        ["token", grants[1]["email"]], ["token", grants[2]["refresh_token"]], ["grants", "add", "x", grants[2]["refresh_token"]],
+        ["--nonsense", grants[2]["access_token"]],
+    ):
+        result = place.run(*command, *debug, expect=None)
+        outputs += [result.stdout, result.stderr]
+    worker.stop()
+    key_material = [line.split()[1] for line in place.keys.read_text().splitlines() if line and line[0] not in "#"]
+    check(len(key_material) == 2, "there are two keys after a rotation")
+    outputs += [worker.metrics.read_text(), worker.errors.read_text()]
+    for text in outputs:
+        found = [secret for secret in [*secrets, *key_material] if secret in text]
+        check(not found, f"{len(found)} secrets show in an output that begins {text[:80]!r}")
+        check(not re.search(r"ya29\.[\w-]{8}", text), f"an access token shows in an output that begins {text[:80]!r}")
+    for path in place.folder.glob("grants.sqlite*"):
+        content = path.read_bytes()
+        check(not any(secret.encode() in content for secret in secrets), f"a token lies unsealed in {path.name}")
+    return f"{len(secrets)} tokens and {len(key_material)} keys looked for in {len(outputs)} outputs"

@@ -1,0 +1,42 @@
+"""A user signs in again while a refresh with what was stored before is on its way."""
+
+from harness import check, wait_for
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=3600)
+    place.generate_keys()
+
+    # The refresh of the old token is held, and answers invalid_grant after the user has signed in again.
+    old = sandbox.create(email="ada@example.com", lifetime=-60)[0]
+    sandbox.call("/control/grants/set", {"refresh_token": old["refresh_token"], "hold": True})
+    place.bring_in([old])
+    worker = place.start().wait_started()
+    sandbox.call("/control/wait?holding=1")
+    new = sandbox.create(email="ada@example.com", sub=old["sub"])[0]
+    place.bring_in([new], "--replace")
+    sandbox.call("/control/grants/set", {"refresh_token": old["refresh_token"], "revoked": True})
+    sandbox.call("/control/release", {"refresh_token": old["refresh_token"]})
+    wait_for(lambda: worker.events("refresh", outcome="void"), 30, "the late answer is void")
+    row = place.grants()["ada@example.com"]
+    check(row["state"] == "active", f"the reconnected grant is {row['state']}")
+    check(row["generation"] == 2, f"generation {row['generation']}")
+    check(place.run("token", "ada@example.com").stdout.strip() == new["access_token"], "the new token is vended")
+
+    # A rotating refresh is held while the app brings an access token alone: the rotated token is the one stored.
+    sandbox.settings(rotation=True, strict_rotation=True)
+    grant = sandbox.create(email="bob@example.com", lifetime=-60)[0]
+    sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True, "lifetime": 3600})
+    place.bring_in([grant])
+    sandbox.call("/control/wait?holding=1")
+    place.bring_in([{**grant, "expires_at": grant["expires_at"] + 1800}], "--replace", refresh_token=False)
+    sandbox.call("/control/release", {"refresh_token": grant["refresh_token"]})
+    wait_for(lambda: worker.events("refresh", rotated=True), 30, "the rotated token is stored")
+    row = place.grants()["bob@example.com"]
+    check((row["state"], row["generation"]) == ("active", 2), f"{row['state']}, generation {row['generation']}")
+    # Strict rotation: only the rotated token still works.
+    place.run("token", "bob@example.com", "--min-ttl", "7200")
+    check(sandbox.stats()["by_answer"].get("invalid_grant", 0) == 1, "the rotated token was used")
+    worker.stop()
+    return ""

@@ -1,0 +1,116 @@
+"""A thousand short-lived grants, some revoked, some errors and an outage: what must hold, with and without cron."""
+
+import random
+import subprocess
+import threading
+import time
+
+from harness import Observer, check, wait_for
+
+GRANTS = 1000
+LIFETIME = 60
+DURATION = 180
+OUTAGE = 20
+GRACE_AFTER_OUTAGE = 30
+
+
+def storm(place, cron_every=None):
+    chance = random.Random(1)
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=LIFETIME, error_rate=0.05)
+    grants = sandbox.create(GRANTS)
+    revoked = chance.sample(grants, GRANTS // 50)
+    gone = {grant["email"] for grant in revoked}
+    place.generate_keys()
+    place.bring_in(grants)
+    worker = place.start("--summary-interval", "5").wait_started()
+    cron = Cron(place, cron_every) if cron_every else None
+    if cron:
+        cron.start()
+    observer = Observer(place, lambda user: user not in gone)
+    observer.start()
+
+    began = time.monotonic()
+    schedule = [(chance.uniform(5, 150), grant) for grant in revoked]
+    schedule.sort(key=lambda entry: entry[0])
+    outage_from, outage_until = 80, 80 + OUTAGE
+    was_down = False
+    while (elapsed := time.monotonic() - began) < DURATION:
+        while schedule and schedule[0][0] <= elapsed:
+            sandbox.change(schedule.pop(0)[1], revoked=True)
+        if not was_down and elapsed >= outage_from:
+            sandbox.settings(outage="http503")
+            was_down = True
+            down_at = time.monotonic()
+        if was_down and elapsed >= outage_until and "up_at" not in locals():
+            sandbox.settings(outage="none")
+            up_at = time.monotonic()
+        observer.ended.wait(0.2)
+    check(not schedule, "every revocation was made")
+
+    wait_for(lambda: place.states().get("disconnected") == len(gone), 90, "each revoked grant is disconnected")
+    expired = observer.stop()
+    if cron:
+        cron.stop()
+    worker.stop()
+    verify(place, worker, gone, expired, down_at, up_at)
+    stats = sandbox.stats()
+    runs = f", {cron.runs} cron runs" if cron else ""
+    return f"{stats['by_route']['POST /token']} calls, {len(gone)} revoked{runs}"
+
+
+def verify(place, worker, gone, expired, down_at, up_at):
+    outside = [
+        entry for entry in expired if not down_at <= entry[0] <= up_at + GRACE_AFTER_OUTAGE
+    ]
+    check(not outside, f"{len(outside)} looks found a live grant without a valid token, such as {outside[:3]}")
+    rows = place.grants()
+    for user, row in rows.items():
+        if user in gone:
+            check((row["state"], row["reason"]) == ("disconnected", "invalid_grant"), f"{user} is {row['state']}, {row['reason']}")
+        else:
+            check(row["state"] in ("active", "retrying"), f"{user} is {row['state']}, {row['reason']}")
+    endings = place.rows("SELECT grant_id, count(*) AS n FROM grant_events WHERE to_state = 'disconnected' GROUP BY grant_id")
+    check(len(endings) == len(gone), f"{len(endings)} grants were ever disconnected")
+    check(all(row["n"] == 1 for row in endings), "each revoked grant is disconnected exactly once")
+
+    stats = place.sandbox.stats()
+    check(stats["concurrent_same_grant"] == 0, f"{stats['concurrent_same_grant']} times two asked for one grant at once")
+    check(stats["unexpected_fields"] == 0, "a field was sent that a public client does not send")
+    # A grant is due between lifetime x (1 - 1/5 - 1/6) and lifetime x (1 - 1/5) after its last refresh.
+    seconds = time.time() - place.rows("SELECT min(created_at) AS t FROM grants")[0]["t"] / 1000
+    good = stats["by_answer"].get("ok", 0)
+    most = len(rows) * (seconds / (LIFETIME * (1 - 1 / 5 - 1 / 6)) + 1)
+    least = (len(rows) - len(gone)) * ((seconds - OUTAGE - 10) / (LIFETIME * 4 / 5) - 1)
+    check(least <= good <= most, f"{good} refreshes, expected {least:.0f} to {most:.0f}")
+    refused = stats["by_answer"].get("invalid_grant", 0)
+    check(refused <= 2 * len(gone), f"{refused} refusals of {len(gone)} revoked grants")
+    check(place.integrity() == ["ok"], "the database is whole")
+
+
+class Cron(threading.Thread):
+    """Runs `--run-once` at a fixed pace beside the daemon, as cron would."""
+
+    def __init__(self, place, every):
+        super().__init__(daemon=True)
+        self.place = place
+        self.every = every
+        self.ended = threading.Event()
+        self.runs = 0
+        self.trouble = None
+
+    def run(self):
+        try:
+            while not self.ended.wait(self.every):
+                result = self.place.run("--run-once", expect=None)
+                check(result.returncode in (0, 75), f"--run-once ended with {result.returncode}: {result.stderr[-300:]}")
+                self.runs += 1
+        except (AssertionError, subprocess.SubprocessError) as error:
+            self.trouble = error
+
+    def stop(self):
+        self.ended.set()
+        self.join()
+        if self.trouble:
+            raise self.trouble
+        check(self.runs > 10, f"cron ran {self.runs} times")

@@ -1,0 +1,180 @@
+import Testing
+
+@testable import GoogleSandbox
+
+@Suite("Tests tell the sandbox how to behave", .timeLimit(.minutes(1)))
+struct ScriptTests {
+    let harness = SandboxHarness()
+
+    @Test("Every preset is answered as it stands, as often as asked", arguments: FixedAnswer.presets.map(\.name))
+    func preset(name: String) async throws {
+        let fixed = try #require(FixedAnswer.presets.first { $0.name == name }).answer
+        await harness.grant("1//0a")
+        await harness.control("grants/set", #"{"refresh_token":"1//0a","answer":{"preset":"\#(name)","times":2}}"#)
+        for _ in 0..<2 {
+            let answer = try #require(await harness.refresh("1//0a"))
+            #expect(answer.status == fixed.status)
+            #expect(answer.header("Content-Type") == fixed.contentType)
+            #expect(answer.header("Retry-After") == fixed.retryAfter.map(String.init))
+            #expect(
+                answer.body == OrderedJSON.parsed(fixed.body) ?? .string(String(decoding: fixed.body, as: UTF8.self))
+            )
+        }
+        #expect(await harness.refresh("1//0a")?.accessToken.isEmpty == false)
+    }
+
+    @Test("The names are each one fault's")
+    func names() {
+        #expect(Set(Fault.names).count == Fault.names.count)
+        for name in Fault.names { #expect(Fault(named: name)?.name == name) }
+    }
+
+    @Test(
+        "An outage is everybody's until it ends",
+        arguments: ["html502", "http503", "429", "invalid_client", "html200"]
+    )
+    func outage(name: String) async throws {
+        await harness.grant("1//0a")
+        await harness.control("settings", #"{"outage":"\#(name)","retry_after":7}"#)
+        let fixed = try #require(FixedAnswer.presets.first { $0.name == name }).answer
+        let answer = try #require(await harness.refresh("1//0a"))
+        #expect(answer.status == fixed.status)
+        #expect(answer.header("Retry-After") == ([429, 503].contains(fixed.status) ? "7" : nil))
+        await harness.control("settings", #"{"outage":"none"}"#)
+        #expect(await harness.refresh("1//0a")?.status == 200)
+    }
+
+    @Test("A wave takes the same part of the grants for as long as it stands")
+    func wave() async {
+        await harness.control("grants", #"{"grants":[\#(Self.thousandGrants)]}"#)
+        await harness.control("settings", #"{"wave_rate":0.66}"#)
+        var taken: [[Int]] = []
+        for _ in 0..<2 {
+            var round: [Int] = []
+            for number in 0..<1000 where await harness.refresh("t\(number)")?.error == "invalid_grant" {
+                round.append(number)
+            }
+            taken.append(round)
+        }
+        #expect((600...720).contains(taken[0].count))
+        #expect(taken[0] == taken[1])
+        await harness.control("settings", #"{"wave_rate":0}"#)
+        #expect(await harness.refresh("t\(taken[0].first ?? 0)")?.status == 200)
+    }
+
+    private static var thousandGrants: String {
+        (0..<1000).map { #"{"refresh_token":"t\#($0)","client_id":"c1"}"# }.joined(separator: ",")
+    }
+
+    @Test("A part of all requests fails, the same for the same seed")
+    func errorRate() async {
+        await harness.grant("1//0a")
+        var rounds: [[Bool]] = []
+        for _ in 0..<2 {
+            await harness.control("settings", #"{"error_rate":0.2,"error":{"preset":"http503"},"seed":42}"#)
+            var round: [Bool] = []
+            for _ in 0..<500 { round.append(await harness.refresh("1//0a")?.status == 503) }
+            rounds.append(round)
+        }
+        #expect((60...140).contains(rounds[0].count { $0 }))
+        #expect(rounds[0] == rounds[1])
+    }
+
+    @Test("A request on hold waits for its release, and a second one for the grant is noticed")
+    func hold() async throws {
+        await harness.grant("1//0a")
+        await harness.control("grants/set", #"{"sub":"s1","hold":true}"#)
+        async let first = harness.refresh("1//0a")
+        async let second = harness.refresh("1//0a")
+        #expect(await harness.ask("GET", "/control/wait?holding=2")?.status == 200)
+        #expect(await harness.statistics()["concurrent_same_grant"] == 1)
+        #expect(await harness.statistics()["in_flight"] == 2)
+        await harness.control("grants/set", #"{"sub":"s1","revoked":true}"#)
+        await harness.control("release", #"{"sub":"s1"}"#)
+        let answers = await [first, second]
+        #expect(answers.map { $0?.error } == ["invalid_grant", "invalid_grant"])
+        let statistics = await harness.statistics()
+        #expect(statistics["in_flight"] == 0)
+        #expect(statistics["holding"] == 0)
+        #expect(statistics["max_in_flight"] == 2)
+    }
+
+    @Test("A reset in the middle of a hold lets it go and counts nothing of it")
+    func resetWhileHeld() async {
+        await harness.grant("1//0a")
+        await harness.control("grants/set", #"{"sub":"s1","hold":true}"#)
+        async let held = harness.refresh("1//0a")
+        #expect(await harness.ask("GET", "/control/wait?holding=1")?.status == 200)
+        await harness.control("reset")
+        #expect(await held?.error == "invalid_grant")
+        let statistics = await harness.statistics()
+        #expect(statistics["in_flight"] == 0)
+        #expect(statistics["holding"] == 0)
+    }
+
+    @Test(
+        "A client that goes away ends its hang",
+        arguments: [#"{"sub":"s1","hang":true}"#, #"{"sub":"s1","hold":true}"#]
+    )
+    func clientGone(order: String) async {
+        await harness.grant("1//0a")
+        await harness.control("grants/set", order)
+        let request = Task { await harness.refresh("1//0a") }
+        while await harness.statistics()["in_flight"] != 1 { await Task.yield() }
+        request.cancel()
+        #expect(await request.value == nil)
+        let statistics = await harness.statistics()
+        #expect(statistics["in_flight"] == 0)
+        #expect(statistics["by_answer"]?["client_gone"] == 1)
+    }
+
+    @Test("What was asked and answered is counted for each grant")
+    func counts() async {
+        await harness.grant("1//0a")
+        _ = await harness.refresh("1//0a")
+        await harness.control("grants/set", #"{"sub":"s1","answer":{"status":500,"body":"x","times":1}}"#)
+        _ = await harness.refresh("1//0a")
+        let statistics = await harness.statistics()
+        #expect(statistics["by_answer"] == ["http_500": 1, "ok": 1])
+        #expect(statistics["by_route"] == ["token": 2])
+        guard case .array(let grants) = statistics["grants"] else {
+            Issue.record("no list of grants")
+            return
+        }
+        #expect(grants.map { $0["requests"] } == [2])
+        #expect(grants.map { $0["ok"] } == [1])
+    }
+
+    @Test(
+        "A control request that makes no sense changes nothing and says what is wrong",
+        arguments: [
+            ("settings", #"{"lifetime":10,"rotatoin":true}"#, "rotatoin"),
+            ("settings", #"{"lifetime":10,"wave_rate":2}"#, "wave_rate"),
+            ("settings", #"{"lifetime":10,"outage":"weather"}"#, "weather"),
+            ("settings", #"{"lifetime":1.5}"#, "lifetime"),
+            ("settings", "[]", "object"),
+            ("settings", "{", "JSON"),
+            ("grants", #"{"grants":[{},{"nickname":"x"}]}"#, "nickname"),
+            ("grants", #"{"count":-1}"#, "count"),
+            ("grants/set", #"{"revoked":true}"#, "which grant"),
+            ("grants/set", #"{"sub":"nobody","revoked":true}"#, "no such grant"),
+            ("weather", "{}", "route"),
+        ]
+    )
+    func senseless(route: String, order: String, complaint: String) async throws {
+        let answer = try #require(await harness.control(route, order))
+        #expect((400...404).contains(answer.status))
+        #expect(answer.error?.contains(complaint) == true)
+        #expect(harness.sandbox.withState { $0.settings.lifetime } == 3599)
+        #expect(harness.sandbox.withState { $0.grants.isEmpty && $0.placeByRefreshToken.isEmpty })
+    }
+
+    @Test("A null clears what was set")
+    func null() async {
+        await harness.grant("1//0a")
+        await harness.control("grants/set", #"{"sub":"s1","answer":"http500","lifetime":5}"#)
+        #expect(await harness.refresh("1//0a")?.status == 500)
+        await harness.control("grants/set", #"{"sub":"s1","answer":null,"lifetime":null}"#)
+        #expect(await harness.refresh("1//0a")?.body["expires_in"] == 3599)
+    }
+}

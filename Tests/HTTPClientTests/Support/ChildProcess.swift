@@ -1,0 +1,71 @@
+import Foundation
+import Glibc
+
+/// A program that a test starts, with its output in a pipe.
+///
+/// Foundation's `Process` would hand down the signal mask of the thread it is run on, and those of the cooperative pool
+/// block the signals that end a server.
+final class ChildProcess {
+    struct Failure: Error { let what: String }
+
+    private let identifier: pid_t
+    private let output: Int32
+
+    init(_ program: String, _ arguments: [String]) throws {
+        var pipe: [Int32] = [0, 0]
+        guard Glibc.pipe(&pipe) == 0 else { throw Failure(what: "pipe failed with errno \(errno)") }
+        defer { close(pipe[1]) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, pipe[1], 1)
+        posix_spawn_file_actions_adddup2(&actions, pipe[1], 2)
+        for descriptor in pipe { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        var words = ([program] + arguments).map { strdup($0) } + [nil]
+        defer { for word in words { free(word) } }
+        var child = pid_t()
+        let result = posix_spawn(&child, program, &actions, nil, &words, environ)
+        guard result == 0 else { throw Failure(what: "\(program) was not started: errno \(result)") }
+        identifier = child
+        output = pipe[0]
+    }
+
+    deinit { close(output) }
+
+    /// Reads until the output holds a text; throws what was read when it ends without.
+    ///
+    /// A thread reads on, since a full pipe would stop the program.
+    func waitForOutput(_ text: String) throws {
+        var read = ""
+        while !read.contains(text) {
+            guard let more = readOutput() else { throw Failure(what: read) }
+            read += more
+        }
+        let output = dup(output)
+        Thread.detachNewThread {
+            var chunk = [UInt8](repeating: 0, count: 4096)
+            while Glibc.read(output, &chunk, chunk.count) > 0 {}
+            close(output)
+        }
+    }
+
+    /// Waits for the end; throws the output unless the program was content.
+    func waitForSuccess() throws {
+        var read = ""
+        while let more = readOutput() { read += more }
+        var status: Int32 = 0
+        guard waitpid(identifier, &status, 0) == identifier, status == 0 else { throw Failure(what: read) }
+    }
+
+    func kill() {
+        Glibc.kill(identifier, SIGKILL)
+        waitpid(identifier, nil, 0)
+    }
+
+    private func readOutput() -> String? {
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        let count = read(output, &chunk, chunk.count)
+        return count > 0 ? String(decoding: chunk[..<count], as: UTF8.self) : nil
+    }
+}

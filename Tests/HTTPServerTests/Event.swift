@@ -1,0 +1,40 @@
+import Synchronization
+
+/// Something that happens once, and that tests and handlers wait for.
+final class Event: Sendable {
+    private struct State {
+        var count = 0
+        var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// It has happened, once more.
+    func happen() {
+        let ready = state.withLock { state in
+            state.count += 1
+            let ready = state.waiters.filter { $0.count <= state.count }
+            state.waiters.removeAll { $0.count <= state.count }
+            return ready
+        }
+        for waiter in ready { waiter.continuation.resume() }
+    }
+
+    /// Returns when it has happened that many times.
+    func wait(times: Int = 1) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if state.count < times { state.waiters.append((times, continuation)) }
+                return state.count >= times
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+}
+
+/// Waits for nothing but the end of the task.
+func untilCancelled() async {
+    let (stream, continuation) = AsyncStream<Never>.makeStream()
+    for await _ in stream {}
+    continuation.finish()
+}

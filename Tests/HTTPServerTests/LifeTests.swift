@@ -1,0 +1,153 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import HTTPServer
+
+@Suite("The server waits without blocking, and ends in order", .timeLimit(.minutes(1)))
+struct LifeTests {
+    private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+    @Test("Hundreds of requests wait for their handlers on one thread", arguments: [1, 2])
+    func manyWait(threads: Int) async throws {
+        let clients = 300
+        let arrived = Event()
+        let released = Event()
+        let handler: HTTPServer.Handler = { _ in
+            arrived.happen()
+            await released.wait()
+            return .respond(.text("done"))
+        }
+        try await withServer(.init(threads: threads), handler: handler) { server in
+            try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 0..<clients {
+                    group.addTask {
+                        let client = try RawClient(port: server.port)
+                        await client.send(Self.get)
+                        return await client.answer()?.body
+                    }
+                }
+                await arrived.wait(times: clients)
+                #expect(server.openRequests == clients)
+                released.happen()
+                for try await body in group { #expect(body == "done") }
+            }
+        }
+    }
+
+    @Test("A connection serves one request after the other")
+    func keptAlive() async throws {
+        try await withServer(handler: { _ in .respond(.json("{}")) }) { server in
+            let client = try RawClient(port: server.port)
+            for _ in 0..<1000 {
+                await client.send(Self.get)
+                #expect(await client.answer()?.body == "{}")
+            }
+        }
+    }
+
+    @Test("A client that hangs up cancels the handler")
+    func hangUp() async throws {
+        let arrived = Event()
+        let cancelled = Event()
+        let handler: HTTPServer.Handler = { _ in
+            arrived.happen()
+            await untilCancelled()
+            cancelled.happen()
+            return .drop
+        }
+        try await withServer(handler: handler) { server in
+            let client = try RawClient(port: server.port)
+            await client.send(Self.get)
+            await arrived.wait()
+            client.hangUp()
+            await cancelled.wait()
+        }
+    }
+
+    @Test("Stopping lets a begun request have its answer, which says that the connection ends")
+    func gracefulStop() async throws {
+        let arrived = Event()
+        let released = Event()
+        let server = try HTTPServer(configuration: .init()) { _ in
+            arrived.happen()
+            await released.wait()
+            return .respond(.text("late"))
+        }
+        let client = try RawClient(port: server.port)
+        await client.send(Self.get)
+        await arrived.wait()
+        async let first: Void = server.stop(within: .seconds(30))
+        async let second: Void = server.stop(within: .seconds(30))
+        // The port is closed once the stop has begun, so a refused connection is the event to release on.
+        while (try? RawClient(port: server.port)) != nil { await Task.yield() }
+        released.happen()
+        _ = await (first, second)
+        let answer = await client.answer()
+        #expect(answer?.body == "late")
+        #expect(answer?.head.contains("Connection: close") == true)
+        #expect(await client.everything() == "")
+        await server.stop()
+        #expect(server.openRequests == 0)
+    }
+
+    @Test("Stopping closes what is not answered in time, and cancels its handler")
+    func deadline() async throws {
+        let arrived = Event()
+        let cancelled = Event()
+        let server = try HTTPServer(configuration: .init(threads: 2)) { _ in
+            arrived.happen()
+            await untilCancelled()
+            cancelled.happen()
+            return .respond(.text("nobody reads this"))
+        }
+        let clients = try (0..<50).map { _ in try RawClient(port: server.port) }
+        for client in clients { await client.send(Self.get) }
+        await arrived.wait(times: clients.count)
+        await server.stop(within: .zero)
+        for client in clients { #expect(await client.everything() == "") }
+        await cancelled.wait(times: clients.count)
+        #expect(server.openRequests == 0)
+    }
+
+    @Test("Stopping in the middle of traffic neither crashes nor hangs", arguments: 0..<10)
+    func stopUnderLoad(round: Int) async throws {
+        let answered = Event()
+        let server = try HTTPServer(configuration: .init(threads: 2)) { _ in
+            answered.happen()
+            await Task.yield()
+            return .respond(.text("x"))
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    guard let client = try? RawClient(port: server.port) else { return }
+                    repeat { await client.send(Self.get) } while await client.answer() != nil
+                }
+            }
+            await answered.wait(times: 50 + 10 * round)
+            await server.stop(within: .zero)
+        }
+        #expect(server.openRequests == 0)
+    }
+
+    @Test("A port that is taken is an error that says so")
+    func takenPort() async throws {
+        try await withServer(handler: { _ in .drop }) { server in
+            let error = #expect(throws: HTTPServerError.self) {
+                try HTTPServer(configuration: .init(port: server.port)) { _ in .drop }
+            }
+            #expect(error?.code == .cannotListen)
+            #expect(error?.systemError == EADDRINUSE)
+            #expect(error?.description.contains("127.0.0.1 port \(server.port)") == true)
+        }
+    }
+
+    @Test("An address that is none is an error that says so", arguments: ["", "localhost", "1.2.3", "::g"])
+    func badAddress(address: String) {
+        let error = #expect(throws: HTTPServerError.self) {
+            try HTTPServer(configuration: .init(address: address)) { _ in .drop }
+        }
+        #expect(error?.code == .badAddress)
+    }
+}

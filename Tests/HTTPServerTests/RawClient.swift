@@ -1,0 +1,148 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A client that says exactly the bytes it is told to, over a real socket.
+///
+/// Its blocking calls run on a queue of its own, because the handlers under test need the cooperative pool. Every wait ends
+/// after 20 s, so that a server that never answers fails a test instead of hanging it.
+final class RawClient: Sendable {
+    /// One answer, as it came.
+    struct Answer: Equatable {
+        var status: Int
+        var head: String
+        var body: String
+    }
+
+    struct NoConnection: Error {}
+
+    private let descriptor: Int32
+    private let queue = DispatchQueue(label: "raw-client")
+    private let unread = Mutex<[UInt8]>([])
+
+    init(port: UInt16, address: String = "127.0.0.1") throws {
+        let family = address.contains(":") ? AF_INET6 : AF_INET
+        descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0, Self.connect(descriptor, address, port) else { throw NoConnection() }
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var one: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    private static func connect(_ descriptor: Int32, _ address: String, _ port: UInt16) -> Bool {
+        if address.contains(":") {
+            var endpoint = sockaddr_in6()
+            endpoint.sin6_family = sa_family_t(AF_INET6)
+            endpoint.sin6_port = port.bigEndian
+            inet_pton(AF_INET6, address, &endpoint.sin6_addr)
+            return withUnsafePointer(to: &endpoint) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in6>.size)) == 0
+                }
+            }
+        }
+        var endpoint = sockaddr_in()
+        endpoint.sin_family = sa_family_t(AF_INET)
+        endpoint.sin_port = port.bigEndian
+        inet_pton(AF_INET, address, &endpoint.sin_addr)
+        return withUnsafePointer(to: &endpoint) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+
+    /// Sends one packet, or as much of it as the server takes before it closes the connection.
+    func send(_ text: String) async {
+        await blocking {
+            var rest = Array(text.utf8)[...]
+            while !rest.isEmpty {
+                let sent = rest.withUnsafeBytes {
+                    Glibc.send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+                guard sent > 0 else { return }
+                rest = rest.dropFirst(sent)
+            }
+        }
+    }
+
+    /// Says that nothing more will be sent, and goes on listening.
+    func closeSendingSide() {
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    func hangUp() {
+        shutdown(descriptor, Int32(SHUT_RDWR))
+    }
+
+    /// The next answer; nil if the connection ends before one is complete.
+    func answer(hasBody: Bool = true) async -> Answer? {
+        await blocking { [self] in
+            guard let head = take(through: Array("\r\n\r\n".utf8)) else { return nil }
+            let lines = head.split(separator: "\r\n")
+            guard let status = lines.first?.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
+                return nil
+            }
+            let length = lines.lazy.map { $0.lowercased() }.first { $0.hasPrefix("content-length:") }
+                .flatMap { Int($0.dropFirst("content-length:".count).trimmingPrefix(" ")) }
+            guard hasBody, let length else { return Answer(status: status, head: head, body: "") }
+            guard let body = take(count: length) else { return nil }
+            return Answer(status: status, head: head, body: body)
+        }
+    }
+
+    /// Everything until the server closes the connection; nil if it does not.
+    func everything() async -> String? {
+        await blocking { [self] in
+            repeat { errno = 0 } while readMore()
+            guard errno != EAGAIN else { return nil }
+            return unread.withLock { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    private func take(through mark: [UInt8]) -> String? {
+        while true {
+            let found: String? = unread.withLock { bytes in
+                guard bytes.count >= mark.count else { return nil }
+                for start in 0...(bytes.count - mark.count)
+                where bytes[start..<(start + mark.count)].elementsEqual(mark) {
+                    defer { bytes.removeFirst(start + mark.count) }
+                    return String(decoding: bytes[..<start], as: UTF8.self)
+                }
+                return nil
+            }
+            if let found { return found }
+            guard readMore() else { return nil }
+        }
+    }
+
+    private func take(count: Int) -> String? {
+        while unread.withLock({ $0.count < count }) {
+            guard readMore() else { return nil }
+        }
+        return unread.withLock { bytes in
+            defer { bytes.removeFirst(count) }
+            return String(decoding: bytes.prefix(count), as: UTF8.self)
+        }
+    }
+
+    private func readMore() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { return false }
+        unread.withLock { $0 += buffer.prefix(count) }
+        return true
+    }
+
+    private func blocking<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            queue.async { continuation.resume(returning: body()) }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The example configuration")
+struct ExampleConfigurationTests {
+    private static func example() throws -> String {
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let bytes = try FileReader.system.read("/\(root)/deploy/refresh-worker.conf.example")
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("is good as it stands, and changes only where the metrics log goes")
+    func isGood() throws {
+        let configuration = try TestMachine(file: Self.example()).resolve()
+        #expect(configuration.metricsLog == .file("/var/log/refresh-worker/metrics.jsonl"))
+        var machine = TestMachine(file: "")
+        machine.flags.append((.metricsLog, "/var/log/refresh-worker/metrics.jsonl"))
+        #expect(try machine.resolve() == configuration)
+    }
+
+    @Test("shows every setting that belongs into a file, with its default")
+    func showsAll() throws {
+        let text = try Self.example().replacing("#REFRESH_WORKER", with: "REFRESH_WORKER")
+        let entries = EnvironmentFile(parsing: Array(text.utf8)).entries
+        for setting in Setting.all where ![.config, .runOnce, .clientID, .metricsLog].contains(setting.name) {
+            let entry = try #require(entries.first { $0.key == setting.environmentName }, "\(setting.flag)")
+            if let defaultValue = setting.defaultValue {
+                #expect(entry.value == defaultValue)
+            }
+        }
+        #expect(TestMachine(file: text).complaints.isEmpty)
+    }
+}

@@ -1,0 +1,171 @@
+import Clocks
+import Store
+import Testing
+
+@Suite("A grant's life keeps the fence")
+struct GrantLifeTests {
+    private let later = start + .seconds(100)
+
+    @Test("A reconnect with another refresh token moves the fence and starts anew")
+    func reconnectWithOtherToken() throws {
+        var grant = try Sample.grant(1)
+        _ = grant.refreshed(try success("first", at: start), at: start) { _ in later }
+        _ = grant.disconnect(reason: .invalidGrant, at: start)
+        let fence = grant.generation
+        let token = try Sample.refreshToken("other")
+        let events = grant.reconnect(
+            Handover(clientID: "new client", refreshToken: token),
+            bringsOtherRefreshToken: true,
+            switchesAccount: false,
+            dueAt: later,
+            at: later
+        )
+        #expect(grant.generation == fence + 1)
+        #expect(grant.refreshToken == token)
+        #expect(grant.clientID == "new client")
+        #expect(grant.state == .active && grant.reason == .none && grant.since == later)
+        #expect(!grant.isProven)
+        #expect(grant.dueAt == later)
+        #expect(events.map(\.kind) == [.connected])
+        #expect(events.map(\.from) == [.disconnected])
+    }
+
+    @Test("A reconnect without a refresh token leaves token and fence, and the access token that lives longer wins")
+    func reconnectWithoutToken() throws {
+        var grant = try Sample.grant(1)
+        let fence = grant.generation
+        let kept = grant.refreshToken
+        let newer = try Sample.accessToken("newer", obtainedAt: later)
+        for token in [newer, try Sample.accessToken("older", obtainedAt: start - .seconds(5))] {
+            _ = grant.reconnect(
+                Handover(clientID: "client", accessToken: token),
+                bringsOtherRefreshToken: false,
+                switchesAccount: false,
+                dueAt: later,
+                at: later
+            )
+            #expect(grant.generation == fence)
+            #expect(grant.refreshToken == kept)
+            #expect(grant.accessToken == newer)
+        }
+    }
+
+    @Test("Another account's tokens replace everything, even by nothing")
+    func switchingAccounts() throws {
+        var grant = try Sample.grant(1, owner: .init(googleUserID: "old", email: "old@example.com", name: "Old"))
+        let fence = grant.generation
+        let token = try Sample.accessToken("new", obtainedAt: start - .seconds(5))
+        _ = grant.reconnect(
+            Handover(clientID: "client", owner: .init(googleUserID: "new"), accessToken: token),
+            bringsOtherRefreshToken: false,
+            switchesAccount: true,
+            dueAt: later,
+            at: later
+        )
+        #expect(grant.generation == fence + 1)
+        #expect(grant.refreshToken == nil)
+        #expect(grant.accessToken == token)
+        #expect(grant.owner == .init(googleUserID: "new"))
+    }
+
+    @Test("A rotated refresh token moves the fence, and the grant stays proven")
+    func rotation() throws {
+        var grant = try Sample.grant(1)
+        var tokens = try success("access", at: later)
+        tokens.rotated = try Sample.refreshToken("rotated")
+        let events = grant.refreshed(tokens, at: later) { _ in later }
+        #expect(grant.generation == 2)
+        #expect(grant.refreshToken == tokens.rotated)
+        #expect(grant.isProven)
+        #expect(grant.lastSuccessAt == later)
+        #expect(events.map(\.kind) == [.rotated])
+
+        let evenLater = later + .seconds(9)
+        let tokensAgain = try success("next", at: evenLater)
+        let next = grant.refreshed(tokensAgain, at: evenLater) { $0.accessToken?.expiresAt ?? start }
+        #expect(grant.generation == 2)
+        #expect(grant.refreshToken == tokens.rotated)
+        #expect(next.isEmpty)
+        #expect(grant.dueAt == evenLater + .seconds(3600))
+    }
+
+    @Test("Every ending moves the fence and is never due")
+    func endings() throws {
+        let endings: [@Sendable (inout Grant, Timestamp) -> [GrantEvent]] = [
+            { $0.disconnect(reason: .invalidGrant, at: $1) },
+            { $0.requireSignIn(reason: .clientMismatch, at: $1) },
+            { $0.disconnectByRequest(revokes: false, at: $1) },
+        ]
+        for end in endings {
+            var grant = try Sample.grant(1)
+            let events = end(&grant, later)
+            #expect(grant.generation == 2)
+            #expect(grant.dueAt == nil)
+            #expect(grant.state.endsCalls)
+            #expect(grant.since == later)
+            #expect(events.map(\.to) == [grant.state])
+        }
+    }
+
+    @Test("A revocation keeps the tokens until it is done, however often it is asked for or put off")
+    func revocation() throws {
+        var grant = try Sample.grant(1)
+        _ = grant.disconnectByRequest(revokes: true, at: start)
+        _ = grant.disconnectByRequest(revokes: true, at: later)
+        grant.postponeRevocation(until: later + .seconds(5), at: later)
+        #expect(grant.revocationAskedAt == start)
+        #expect(grant.dueAt == later + .seconds(5))
+        #expect(grant.refreshToken != nil && grant.accessToken != nil)
+        grant.finishRevocation()
+        #expect(grant.refreshToken == nil && grant.accessToken == nil)
+        #expect(grant.dueAt == nil && grant.revocationAskedAt == nil)
+        #expect(grant.state == .disconnected)
+    }
+
+    @Test("Only a plain disconnection by Google is called back")
+    func recalling() throws {
+        var believed = try Sample.grant(1)
+        _ = believed.disconnect(reason: .invalidGrant, at: start)
+        let fence = believed.generation
+        #expect(believed.recall(confirmAt: later, at: later).map(\.to) == [.retrying])
+        #expect(believed.reason == .invalidGrantUnconfirmed)
+        #expect(believed.dueAt == later)
+        #expect(believed.generation == fence)
+
+        var asked = try Sample.grant(2)
+        _ = asked.disconnectByRequest(revokes: true, at: start)
+        let before = asked
+        #expect(asked.recall(confirmAt: later, at: later).isEmpty)
+        #expect(asked == before)
+    }
+
+    @Test("Failures count up from the first of the row, and one success ends the row")
+    func failures() throws {
+        var grant = try Sample.grant(1)
+        let network = GrantReason(rawValue: "network")
+        #expect(grant.retry(reason: network, dueAt: later, at: start).map(\.to) == [.retrying])
+        #expect(grant.retry(reason: network, dueAt: later, at: start + .seconds(5)).isEmpty)
+        #expect(grant.attempts == 2)
+        #expect(grant.failingSince == start)
+        #expect(grant.since == start)
+        let events = grant.refreshed(try success("access", at: later), at: later) { _ in later }
+        #expect(events.map(\.to) == [.active])
+        #expect(grant.attempts == 0)
+        #expect(grant.failingSince == nil)
+    }
+
+    @Test("The order of scopes is no change, another set is")
+    func scopes() throws {
+        var grant = try Sample.grant(1)
+        var tokens = try success("access", at: later)
+        tokens.scope = "email openid"
+        #expect(grant.refreshed(tokens, at: later, due: { _ in later }).isEmpty)
+        tokens.scope = "openid"
+        #expect(grant.refreshed(tokens, at: later, due: { _ in later }).map(\.kind) == [.scopeChanged])
+        #expect(grant.scope == "openid")
+    }
+
+    private func success(_ text: String, at now: Timestamp) throws -> RefreshedTokens {
+        RefreshedTokens(accessToken: try Sample.accessToken(text, obtainedAt: now))
+    }
+}

@@ -1,0 +1,59 @@
+import Clocks
+import Store
+import Testing
+
+@testable import SQLiteStore
+
+@Suite("The schema moves forward one step at a time", .timeLimit(.minutes(1)))
+struct MigrationTests {
+    private let version = Query("version", "PRAGMA user_version")
+    private let first = Migration(statements: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (41);")
+    private let second = Migration(statements: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;")
+    private let failing = Migration(statements: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO missing VALUES (1);")
+
+    private func withConnection(_ body: (Connection) throws -> Void) async throws {
+        try await TemporaryFolder.with { folder in
+            try DatabaseFile.create(folder.path("test.db"), unlessThere: false)
+            try body(try Connection(path: folder.path("test.db"), patience: .zero))
+        }
+    }
+
+    @Test("Every older version is brought to the present one", arguments: 0..<Migration.all.count)
+    func fromOlderVersions(older: Int) async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            try DatabaseFile.create(path, unlessThere: false)
+            try Schema(migrations: Array(Migration.all.prefix(older))).migrate(
+                try Connection(path: path, patience: .zero)
+            )
+            let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+            try await store.add([try Sample.grant(1)])
+            #expect(try await store.integrityProblems().isEmpty)
+            await store.close()
+            #expect(try Connection(path: path, patience: .zero).integer(version) == Int64(Migration.all.count))
+        }
+    }
+
+    @Test("A step finds the data of the step before, and runs once")
+    func steps() async throws {
+        try await withConnection { connection in
+            try Schema(migrations: [first]).migrate(connection)
+            #expect(try connection.integer(version) == 1)
+            for _ in 0..<2 {
+                try Schema(migrations: [first, second]).migrate(connection)
+            }
+            #expect(try connection.integer(version) == 2)
+            #expect(try connection.integer(Query("y", "SELECT sum(y) FROM a")) == 42)
+        }
+    }
+
+    @Test("A step that fails leaves the version before it whole")
+    func failure() async throws {
+        try await withConnection { connection throws in
+            #expect(throws: StoreError.self) { try Schema(migrations: [first, failing]).migrate(connection) }
+            #expect(try connection.integer(version) == 1)
+            #expect(try connection.integer(Query("tables", "SELECT count(*) FROM sqlite_schema")) == 1)
+            #expect(!connection.isInTransaction)
+        }
+    }
+}

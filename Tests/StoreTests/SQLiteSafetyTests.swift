@@ -1,0 +1,161 @@
+import Clocks
+import Store
+import Testing
+
+@testable import SQLiteStore
+
+@Suite("The SQLite store loses nothing and keeps nothing that was wiped", .timeLimit(.minutes(1)))
+struct SQLiteSafetyTests {
+    private func withStore(_ body: (SQLiteStore, TemporaryFolder) async throws -> Void) async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
+            try await body(store, folder)
+            await store.close()
+        }
+    }
+
+    /// Returns when everything that the writer's queue was given before is done.
+    private func settle(_ store: SQLiteStore) async throws {
+        try await store.forgetWorker("nobody")
+    }
+
+    @Test("Wiped tokens are in no file any more", arguments: [1, 300, 9000])
+    func wiping(repeats: Int) async throws {
+        try await withStore { store, folder in
+            let text = { (number: Int64) in String(repeating: "secret-\(number)-", count: repeats) }
+            let grants = try (1...40 as ClosedRange<Int64>).map { number in
+                try Sample.grant(number, refreshToken: text(number), accessToken: text(number))
+            }
+            try await store.add(grants)
+            for number in stride(from: 1 as Int64, through: 40, by: 3) {
+                // Rewritten first, so that the tokens have lain in more than one place.
+                try await store.change(GrantID(rawValue: number)) { grant in
+                    grant.scope = String(repeating: "scope ", count: 20)
+                    return []
+                }
+                #expect(try !folder.names(holding: Array("secret-\(number)-".utf8)).isEmpty)
+                try await store.change(GrantID(rawValue: number)) { grant in
+                    grant.disconnectByRequest(revokes: false, at: start)
+                }
+                try await settle(store)
+                #expect(try folder.names(holding: Array("secret-\(number)-".utf8)).isEmpty)
+            }
+            #expect(try !folder.names(holding: Array("secret-2-".utf8)).isEmpty)
+            #expect(try await store.integrityProblems().isEmpty)
+        }
+    }
+
+    @Test("A wipe that a reader holds up is finished after a later commit")
+    func delayedWipe() async throws {
+        try await withStore { store, folder in
+            try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
+            let secret = Array("secret".utf8)
+            do {
+                let reader = try Connection.reader(path: store.path, patience: .zero)
+                try await store.change(GrantID(rawValue: 1)) { _ in [] }
+                try reader.run(Query("begin", "BEGIN"))
+                _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))
+                try await store.change(GrantID(rawValue: 1)) { $0.disconnectByRequest(revokes: false, at: start) }
+                try await settle(store)
+                #expect(try !folder.names(holding: secret).isEmpty)
+                reader.rollBack()
+            }
+            try await settle(store)
+            try await settle(store)
+            #expect(try folder.names(holding: secret).isEmpty)
+        }
+    }
+
+    @Test("A wipe that was cut short is finished by the next process that opens the file")
+    func inheritedWipe() async throws {
+        try await withStore { store, folder in
+            let secret = Array("secret".utf8)
+            try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
+            // As a process would leave it that was killed right after its commit: the debt is known to nobody.
+            try await store.writer.run { connection throws(StoreError) in
+                try connection.write { () throws(StoreError) in
+                    try connection.execute(Query("wipe", "UPDATE grants SET refresh_token = NULL, refresh_key = NULL"))
+                }
+            }
+            #expect(try !folder.names(holding: secret).isEmpty)
+            let next = try SQLiteStore(path: store.path, timeSource: ManualTime(), bootID: "boot")
+            try await settle(next)
+            try await settle(next)
+            #expect(try folder.names(holding: secret).isEmpty)
+            await next.close()
+        }
+    }
+
+    @Test("A full disk takes nothing of what was stored, and the store goes on when there is room")
+    func diskFull() async throws {
+        try await withStore { store, _ in
+            let kept = try Sample.grants(1...20)
+            try await store.add(kept)
+            try await limit(store, to: "(SELECT page_count FROM pragma_page_count)")
+            let large = try Sample.grant(21, refreshToken: String(repeating: "x", count: 100_000))
+            let error = await #expect(throws: StoreError.self) { try await store.add([large]) }
+            #expect(error?.code == .diskFull)
+            #expect(error?.mayPass == true)
+
+            // A body that goes on regardless gets the same error, not half of what it wrote.
+            let again = await #expect(throws: StoreError.self) {
+                try await store.transact { transaction in
+                    #expect(throws: StoreError.self) { try transaction.insert(large) }
+                    try? transaction.setClientHealth([1], of: "client")
+                }
+            }
+            #expect(again?.code == .diskFull)
+            #expect(try await store.clientHealth().isEmpty)
+            #expect(try await store.grants(after: nil, in: nil, atMost: 100) == kept)
+            #expect(try await store.integrityProblems().isEmpty)
+
+            try await limit(store, to: "1000000")
+            try await store.add([large])
+            #expect(try await store.grant(large.id) == large)
+        }
+    }
+
+    private func limit(_ store: SQLiteStore, to pages: String) async throws {
+        try await store.writer.run { connection throws(StoreError) in
+            var pages = pages
+            if pages.hasPrefix("(") {
+                pages = String(try connection.integer(Query("page count", "PRAGMA page_count")))
+            }
+            try connection.execute(Query("limit", "PRAGMA max_page_count = \(pages)"))
+        }
+    }
+
+    @Test("The connections keep to the settings that durability and wiping rest on")
+    func settings() async throws {
+        try await withStore { store, _ in
+            let expected: [(String, Int64)] = [
+                ("synchronous", 2), ("foreign_keys", 1), ("secure_delete", 1), ("trusted_schema", 0), ("mmap_size", 0),
+                ("temp_store", 2), ("application_id", Schema.applicationID),
+            ]
+            for (pragma, value) in expected {
+                let found = try await store.writer.run { connection throws(StoreError) in
+                    try connection.integer(Query("test \(pragma)", "PRAGMA \(pragma)"))
+                }
+                #expect(found == value, "\(pragma)")
+            }
+            let refused = await #expect(throws: StoreError.self) {
+                try await store.reader.run { connection throws(StoreError) in
+                    try connection.execute(Query("write", "DELETE FROM grants"))
+                }
+            }
+            #expect(refused?.code == .readOnly)
+        }
+    }
+
+    @Test("A transaction that is kept beyond its end is a fault")
+    func lateUse() async throws {
+        try await withStore { store, _ in
+            try await store.writer.run { connection throws(StoreError) in
+                let transaction = SQLiteTransaction(on: connection, timeSource: ManualTime(), epoch: "boot")
+                try transaction.finish()
+                let error = #expect(throws: StoreError.self) { try transaction.grant(GrantID(rawValue: 1)) }
+                #expect(error?.code == .fault)
+            }
+        }
+    }
+}

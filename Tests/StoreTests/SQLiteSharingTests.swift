@@ -1,0 +1,101 @@
+import Clocks
+import Secrets
+import Store
+import Testing
+
+@testable import SQLiteStore
+
+@Suite("Several processes share one SQLite file", .timeLimit(.minutes(1)))
+struct SQLiteSharingTests {
+    @Test("Of two stores on one file, each grant goes to one")
+    func exclusivity() async throws {
+        try await TemporaryFolder.with { folder in
+            let time = ManualTime()
+            let path = folder.path("grants.db")
+            let stores = try (0..<2).map { _ in try SQLiteStore(path: path, timeSource: time, bootID: "boot") }
+            let ids = (1...200).map { GrantID(rawValue: $0) }
+            try await stores[0].add(try Sample.grants(1...200))
+            let winners = try await withThrowingTaskGroup(of: [GrantID].self) { group in
+                for worker in 0..<8 {
+                    let store = stores[worker % 2]
+                    group.addTask {
+                        var won: [GrantID] = []
+                        for id in ids {
+                            won += try await store.claim([id], dueBy: nil, owner: "\(worker)", for: .seconds(30))
+                                .map(\.id)
+                        }
+                        return won
+                    }
+                }
+                return try await group.reduce(into: []) { $0 += $1 }
+            }
+            #expect(winners.sorted() == ids)
+            for store in stores { await store.close() }
+        }
+    }
+
+    @Test("A commit of one store is seen by the other at once")
+    func visibility() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            let writing = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+            let reading = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+            for number in 1...20 as ClosedRange<Int64> {
+                let grant = try Sample.grant(number)
+                try await writing.add([grant])
+                #expect(try await reading.grant(grant.id) == grant)
+            }
+            await writing.close()
+            await reading.close()
+        }
+    }
+
+    @Test("A new boot ends the leases of the one before, and its workers")
+    func reboot() async throws {
+        try await TemporaryFolder.with { folder in
+            let time = ManualTime()
+            let path = folder.path("grants.db")
+            let before = try SQLiteStore(path: path, timeSource: time, bootID: "first boot")
+            let id = GrantID(rawValue: 1)
+            try await before.add([try Sample.grant(1)])
+            let lease = try await before.claim([id], dueBy: nil, owner: "a", for: .seconds(3600))[0].lease
+            let report = WorkerReport(id: "a", keyIDs: [], sealingKeyID: try Sample.sealed("x").keyID)
+            _ = try await before.report(report)
+            let after = try SQLiteStore(path: path, timeSource: time, bootID: "second boot")
+            #expect(try await after.liveWorkers().isEmpty)
+            #expect(try await after.renew([id: lease?.claim ?? 0], for: .seconds(30)).isEmpty)
+            #expect(try await after.claim([id], dueBy: nil, owner: "b", for: .seconds(30)).count == 1)
+            await before.close()
+            await after.close()
+        }
+    }
+
+    @Test("A write that another process holds up is busy, may pass, and does pass")
+    func busy() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            let store = try SQLiteStore(
+                path: path,
+                timeSource: ManualTime(),
+                bootID: "boot",
+                patience: .milliseconds(1)
+            )
+            let grant = try Sample.grant(1)
+            try await store.add([grant])
+            do {
+                let other = try Connection(path: path, patience: .zero)
+                try other.begin()
+                let error = await #expect(throws: StoreError.self) {
+                    try await store.claim([grant.id], dueBy: nil, owner: "a", for: .seconds(30))
+                }
+                #expect(error?.code == .busy)
+                #expect(error?.mayPass == true)
+                #expect(error?.message.contains(path) == true)
+                #expect(try await store.grant(grant.id) == grant)
+                other.rollBack()
+            }
+            #expect(try await store.claim([grant.id], dueBy: nil, owner: "a", for: .seconds(30)).count == 1)
+            await store.close()
+        }
+    }
+}

@@ -1,0 +1,28 @@
+# Turns the metrics log into lines worth watching. Arguments: $names, a JSON object of grant ids to names; $colour.
+def paint($code): if $colour == "" then . else "\u001b[\($code)m\(.)\u001b[0m" end;
+def name: . as $id | ($names | fromjson)[$id] // $id;
+def pad($width): . + (" " * ([$width - length, 0] | max));
+def clock: .time[11:19];
+def who: .grant | name | pad(16);
+
+if .event == "refresh" then
+  if .outcome == "refreshed" then
+    "\(clock) \(who) " + ("refreshed" | paint(32)) + " in \(.latency_ms) ms" + (if .rotated then ", a new refresh token" else "" end)
+  else
+    "\(clock) \(who) " + (.outcome | gsub("_"; " ") | paint(33)) + ": \(.answer // .verdict), try \(.attempt)"
+  end
+elif .event == "state" then
+  "\(clock) \(who) " + ("\(.from) -> \(.to)" | paint(if .to == "active" then 32 else 31 end))
+    + (if .reason == "" then "" else " (\(.reason))" end)
+elif .event == "breaker" then
+  "\(clock) \("breaker" | pad(16)) " + (.change | paint(35)) + (if .reason == "" then "" else " (\(.reason))" end)
+elif .event == "pacer" then
+  "\(clock) \("pace" | pad(16)) \(.ceiling) requests a second" + (if .paused_ms > 0 then ", paused \(.paused_ms) ms" else "" end)
+elif .event == "alarm" then
+  "\(clock) \("ALARM" | pad(16)) " + (.text | paint(31))
+elif .event == "summary" then
+  "\(clock) \("summary" | pad(16)) " + ("\(.refreshed) refreshed, \(.retrying) to retry, \(.overdue) overdue"
+    + (if .grants_active then "; \(.grants_active + .grants_retrying) connected, \(.grants_suspended + .grants_reauth_required + .grants_disconnected) not" else "" end) | paint(2))
+else
+  "\(clock) \(.event | pad(16)) " + (del(.time, .event, .worker) | tojson)
+end
