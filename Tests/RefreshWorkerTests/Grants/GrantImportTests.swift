@@ -1,6 +1,8 @@
 import Clocks
 import Foundation
 import JSON
+import SQLiteStore
+import Secrets
 import Store
 import Testing
 

@@ -1,4 +1,5 @@
 import Clocks
+import Secrets
 import Store
 import Testing
 
@@ -22,22 +23,24 @@ struct GrantReaderTests {
         }
     }
 
+    static let knownTimes: [(String, Int64)] = [
+        ("1970-01-01T00:00:00", 0),
+        ("2027-01-15T08:00:00.123456", 1_800_000_000_123),
+        ("2027-01-15T08:00:00.1Z", 1_800_000_000_100),
+        ("2027-01-15 08:00", 1_800_000_000_000),
+        ("2027-01-15T10:30:00+02:30", 1_800_000_000_000),
+        ("2027-01-15T00:00:00-0800", 1_800_000_000_000),
+        ("2027-01-15T09:00:00+01", 1_800_000_000_000),
+        ("2024-02-29T00:00:00Z", 1_709_164_800_000),
+        ("2000-03-01T00:00:00Z", 951_868_800_000),
+        ("1969-12-31T23:59:59.999Z", -1),
+        ("0000-01-01T00:00:00Z", -62_167_219_200_000),
+        ("9999-12-31T23:59:59.999999999Z", 253_402_300_799_999),
+    ]
+
     @Test(
         "understands times",
-        arguments: [
-            ("1970-01-01T00:00:00", 0),
-            ("2027-01-15T08:00:00.123456", 1_800_000_000_123),
-            ("2027-01-15T08:00:00.1Z", 1_800_000_000_100),
-            ("2027-01-15 08:00", 1_800_000_000_000),
-            ("2027-01-15T10:30:00+02:30", 1_800_000_000_000),
-            ("2027-01-15T00:00:00-0800", 1_800_000_000_000),
-            ("2027-01-15T09:00:00+01", 1_800_000_000_000),
-            ("2024-02-29T00:00:00Z", 1_709_164_800_000),
-            ("2000-03-01T00:00:00Z", 951_868_800_000),
-            ("1969-12-31T23:59:59.999Z", -1),
-            ("0000-01-01T00:00:00Z", -62_167_219_200_000),
-            ("9999-12-31T23:59:59.999999999Z", 253_402_300_799_999),
-        ]
+        arguments: Self.knownTimes
     )
     func times(text: String, milliseconds: Int64) {
         #expect(Timestamp(iso8601: text) == Timestamp(milliseconds: milliseconds))
@@ -78,22 +81,24 @@ struct GrantReaderTests {
         #expect(grant.standing == nil)
     }
 
+    static let datings: [(String, Int64, Int64)] = [
+        // (fields, obtained, expires) in seconds from now
+        (#""expires_in": 3600"#, 0, 3600),
+        (#""expires_in": "3599""#, 0, 3599),
+        (#""expires_at": 1800001800"#, -1800, 1800),
+        (#""expires_at": 1800001800, "expires_in": 7200"#, -5400, 1800),
+        // The time of the first sign-in says nothing about this token.
+        (#""expires_at": 1800001800, "created_at": "2026-01-01T00:00:00""#, -1800, 1800),
+        // A clock that is ahead: it was not obtained later than now.
+        (#""expires_at": 1800009000"#, 0, 9000),
+        (#""created_at": 1799999000"#, -1000, 2600),
+        // Nobody knows: not to be handed out, since another can be had.
+        (#""scope": null"#, 0, 0),
+    ]
+
     @Test(
         "dates the access token by what is told",
-        arguments: [
-            // (fields, obtained, expires) in seconds from now
-            (#""expires_in": 3600"#, 0, 3600),
-            (#""expires_in": "3599""#, 0, 3599),
-            (#""expires_at": 1800001800"#, -1800, 1800),
-            (#""expires_at": 1800001800, "expires_in": 7200"#, -5400, 1800),
-            // The time of the first sign-in says nothing about this token.
-            (#""expires_at": 1800001800, "created_at": "2026-01-01T00:00:00""#, -1800, 1800),
-            // A clock that is ahead: it was not obtained later than now.
-            (#""expires_at": 1800009000"#, 0, 9000),
-            (#""created_at": 1799999000"#, -1000, 2600),
-            // Nobody knows: not to be handed out, since another can be had.
-            (#""scope": null"#, 0, 0),
-        ]
+        arguments: Self.datings
     )
     func dates(fields: String, obtained: Int64, expires: Int64) throws {
         let grant = try read(#"{"user_id":"u","access_token":"a","refresh_token":"r",\#(fields)}"#)
@@ -106,26 +111,30 @@ struct GrantReaderTests {
         #expect(try read(#"{"user_id":"u","access_token":"a"}"#).accessToken?.expiresAt == now + .seconds(3600))
     }
 
+    static let secretsOfUsers: [(String, String)] = [
+        (#"{"Name":"gmail/user/42","SecretString":"{\"refresh_token\":\"r\"}"}"#, "42"),
+        (#"{"ARN":"x","Name":"gmail/user/a b","SecretString":"{\"access_token\":\"r\"}"}"#, "a b"),
+        (#"{"Name":"gmail/user/42","SecretString":"{\"user_id\":\"7\",\"refresh_token\":\"r\"}"}"#, "7"),
+        (#"{"user_id":"8","Name":"gmail/user/42","SecretString":"{\"refresh_token\":\"r\"}"}"#, "8"),
+    ]
+
     @Test(
         "finds the user of a secret",
-        arguments: [
-            (#"{"Name":"gmail/user/42","SecretString":"{\"refresh_token\":\"r\"}"}"#, "42"),
-            (#"{"ARN":"x","Name":"gmail/user/a b","SecretString":"{\"access_token\":\"r\"}"}"#, "a b"),
-            (#"{"Name":"gmail/user/42","SecretString":"{\"user_id\":\"7\",\"refresh_token\":\"r\"}"}"#, "7"),
-            (#"{"user_id":"8","Name":"gmail/user/42","SecretString":"{\"refresh_token\":\"r\"}"}"#, "8"),
-        ]
+        arguments: Self.secretsOfUsers
     )
     func users(json: String, user: String) throws {
         #expect(try read(json).userID == user)
     }
 
+    static let standings: [(String, GrantState, String)] = [
+        (#""state":"active","reason":"none""#, GrantState.active, "none"),
+        (#""state":"disconnected","reason":"invalid_grant""#, .disconnected, "invalid_grant"),
+        (#""state":"reauth_required""#, .reauthRequired, "unknown"),
+    ]
+
     @Test(
         "honours a state",
-        arguments: [
-            (#""state":"active","reason":"none""#, GrantState.active, "none"),
-            (#""state":"disconnected","reason":"invalid_grant""#, .disconnected, "invalid_grant"),
-            (#""state":"reauth_required""#, .reauthRequired, "unknown"),
-        ]
+        arguments: Self.standings
     )
     func states(fields: String, state: GrantState, reason: String) throws {
         let standing = try read(#"{"user_id":"u","refresh_token":"r","since":"2026-01-01T00:00:00Z",\#(fields)}"#)
@@ -135,39 +144,41 @@ struct GrantReaderTests {
         #expect(standing?.since == Timestamp(secondsSince1970: 1_767_225_600))
     }
 
+    static let brokenLines: [(String, String)] = [
+        ("{}", "user_id is missing"),
+        (#"{"user_id":"","refresh_token":"SECRET"}"#, "user_id is missing"),
+        (#"{"user_id":1.5,"refresh_token":"SECRET"}"#, "user_id is neither a text nor a whole number"),
+        (#"{"user_id":["SECRET"]}"#, "user_id is not a text"),
+        (#"{"user_id":"a\u0000b","refresh_token":"SECRET"}"#, "user_id contains control characters"),
+        (#"{"user_id":"1//SECRET","refresh_token":"a"}"#, "user_id looks like a token or a secret (not shown)"),
+        (#"{"user_id":"u"}"#, "refresh_token and access_token are both missing"),
+        (#"{"user_id":"u","refresh_token":"","access_token":null}"#, "both missing"),
+        (#"{"user_id":"u","refresh_token":"SEC RET"}"#, "refresh_token is not a token"),
+        (#"{"user_id":"u","access_token":12}"#, "access_token is not a token"),
+        (#"{"user_id":"u","access_token":"SECRET\n"}"#, "access_token is not a token"),
+        (#"{"user_id":"u","access_token":"a","expires_at":"SECRET"}"#, "expires_at is not a time"),
+        (#"{"user_id":"u","access_token":"a","expires_at":1800000000000}"#, "expires_at is out of range"),
+        (#"{"user_id":"u","access_token":"a","expires_at":true}"#, "expires_at is neither"),
+        (#"{"user_id":"u","access_token":"a","expires_in":-1}"#, "expires_in is out of range"),
+        (#"{"user_id":"u","access_token":"a","expires_in":1e400}"#, "expires_in is not a number"),
+        (#"{"user_id":"u","access_token":"a","scope":"é"}"#, "scope is not a list of scopes"),
+        (#"{"user_id":"u","access_token":"a","scope":[1]}"#, "scope holds something that is not a text"),
+        (
+            #"{"user_id":"u","access_token":"a","google_verified_email":"SECRET"}"#,
+            "google_verified_email is neither"
+        ),
+        (#"{"user_id":"u","access_token":"a","client_id":"GOCSPX-SECRET"}"#, "client_id: looks like a token"),
+        (#"{"user_id":"u","access_token":"a","state":"SECRET"}"#, "state is none of active, retrying"),
+        (#"{"user_id":"u","access_token":"a","state":"retrying","reason":"SECRET"}"#, "reason is not a code"),
+        (#"{"Name":"gmail/user/1","SecretString":"SECRET"}"#, "SecretString is not the text of a JSON object"),
+        (#"{"Name":"gmail/user/","SecretString":"{}"}"#, "user_id is missing"),
+        (#"{"user_id":"u","access_token":"SECRET"#, "not JSON: a string is not closed at byte"),
+        ("{\n\"user_id\": \"u\",\n\"access_token\": SECRET\n}", "not JSON: not a JSON value at line 3, byte 17"),
+    ]
+
     @Test(
         "names what is wrong and never shows a value",
-        arguments: [
-            ("{}", "user_id is missing"),
-            (#"{"user_id":"","refresh_token":"SECRET"}"#, "user_id is missing"),
-            (#"{"user_id":1.5,"refresh_token":"SECRET"}"#, "user_id is neither a text nor a whole number"),
-            (#"{"user_id":["SECRET"]}"#, "user_id is not a text"),
-            (#"{"user_id":"a\u0000b","refresh_token":"SECRET"}"#, "user_id contains control characters"),
-            (#"{"user_id":"1//SECRET","refresh_token":"a"}"#, "user_id looks like a token or a secret (not shown)"),
-            (#"{"user_id":"u"}"#, "refresh_token and access_token are both missing"),
-            (#"{"user_id":"u","refresh_token":"","access_token":null}"#, "both missing"),
-            (#"{"user_id":"u","refresh_token":"SEC RET"}"#, "refresh_token is not a token"),
-            (#"{"user_id":"u","access_token":12}"#, "access_token is not a token"),
-            (#"{"user_id":"u","access_token":"SECRET\n"}"#, "access_token is not a token"),
-            (#"{"user_id":"u","access_token":"a","expires_at":"SECRET"}"#, "expires_at is not a time"),
-            (#"{"user_id":"u","access_token":"a","expires_at":1800000000000}"#, "expires_at is out of range"),
-            (#"{"user_id":"u","access_token":"a","expires_at":true}"#, "expires_at is neither"),
-            (#"{"user_id":"u","access_token":"a","expires_in":-1}"#, "expires_in is out of range"),
-            (#"{"user_id":"u","access_token":"a","expires_in":1e400}"#, "expires_in is not a number"),
-            (#"{"user_id":"u","access_token":"a","scope":"é"}"#, "scope is not a list of scopes"),
-            (#"{"user_id":"u","access_token":"a","scope":[1]}"#, "scope holds something that is not a text"),
-            (
-                #"{"user_id":"u","access_token":"a","google_verified_email":"SECRET"}"#,
-                "google_verified_email is neither"
-            ),
-            (#"{"user_id":"u","access_token":"a","client_id":"GOCSPX-SECRET"}"#, "client_id: looks like a token"),
-            (#"{"user_id":"u","access_token":"a","state":"SECRET"}"#, "state is none of active, retrying"),
-            (#"{"user_id":"u","access_token":"a","state":"retrying","reason":"SECRET"}"#, "reason is not a code"),
-            (#"{"Name":"gmail/user/1","SecretString":"SECRET"}"#, "SecretString is not the text of a JSON object"),
-            (#"{"Name":"gmail/user/","SecretString":"{}"}"#, "user_id is missing"),
-            (#"{"user_id":"u","access_token":"SECRET"#, "not JSON: a string is not closed at byte"),
-            ("{\n\"user_id\": \"u\",\n\"access_token\": SECRET\n}", "not JSON: not a JSON value at line 3, byte 17"),
-        ]
+        arguments: Self.brokenLines
     )
     func problems(json: String, expected: String) throws {
         let message = try #require(problem(json))

@@ -1,5 +1,7 @@
 import Clocks
+import Foundation
 import JSON
+import SQLiteStore
 import Secrets
 import Store
 import Testing
@@ -75,12 +77,14 @@ struct GrantShowingTests {
         #expect(again[0].dropFirst(offset).hasPrefix("active"))
     }
 
+    static let spans: [(Int64, String)] = [
+        (0, "now"), (12, "in 12 s"), (-99, "99 s ago"), (41 * 60, "in 41 min"), (-3 * 3600, "3 h ago"),
+        (86_400 * 3, "in 3 d"), (100, "in 1 min"),
+    ]
+
     @Test(
         "speaks of time as people do",
-        arguments: [
-            (0, "now"), (12, "in 12 s"), (-99, "99 s ago"), (41 * 60, "in 41 min"), (-3 * 3600, "3 h ago"),
-            (86_400 * 3, "in 3 d"), (100, "in 1 min"),
-        ]
+        arguments: Self.spans
     )
     func relative(seconds: Int64, text: String) {
         let now = Timestamp(secondsSince1970: 1_800_000_000)

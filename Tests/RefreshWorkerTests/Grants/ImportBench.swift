@@ -87,9 +87,11 @@ final class ImportBench {
 
 /// A line of an import; members that are given replace the usual ones, and `nil` takes one out.
 func line(_ user: String, _ changes: [String: (any Sendable)?] = [:]) throws -> String {
+    // What a token can hold of the user's name.
+    let name = String(user.unicodeScalars.filter { $0.isASCII && $0.properties.isAlphabetic }.prefix(20))
     var members: [String: any Sendable] = [
-        "user_id": user, "access_token": "ya29.access-\(user)", "refresh_token": "1//refresh-\(user)",
-        "expires_in": 3600, "scope": "openid email", "google_email": "\(user)@example.com",
+        "user_id": user, "access_token": "ya29.access-\(name)", "refresh_token": "1//refresh-\(name)",
+        "expires_in": 3600, "scope": "openid email", "google_email": "\(name)@example.com",
     ]
     for (name, value) in changes { members[name] = value }
     return String(decoding: try JSONSerialization.data(withJSONObject: members), as: UTF8.self)
