@@ -18,7 +18,7 @@ struct GrantImport {
         }
     }
 
-    /// Grants in one transaction: enough to share its costs, and few enough that no other writer waits long.
+    /// Lines whose grants share a transaction: enough to share its costs, and few enough that no other writer waits long.
     static let batchSize = 200
 
     let reader: GrantReader
@@ -29,7 +29,7 @@ struct GrantImport {
 
     private(set) var tally = Tally()
     private var splitter = RecordSplitter()
-    private var batch: [(line: Int, grant: ImportedGrant)] = []
+    private var batch: [(line: Int, reading: Result<ImportedGrant, ImportProblem>)] = []
 
     init(
         reader: GrantReader,
@@ -57,26 +57,39 @@ struct GrantImport {
     private mutating func take(_ records: [RecordSplitter.Record]) async throws {
         for record in records {
             do throws(ImportProblem) {
-                batch.append((record.line, try reader.grant(from: record, at: time.now)))
+                batch.append((record.line, .success(try reader.grant(from: record, at: time.now))))
             } catch {
-                tally.bad += 1
-                report("line \(record.line): \(error.message)")
+                batch.append((record.line, .failure(error)))
             }
             if batch.count == Self.batchSize { try await storeBatch() }
         }
     }
 
     private mutating func storeBatch() async throws {
-        let outcomes = try await intake.store(batch.map(\.grant))
-        for (item, outcome) in zip(batch, outcomes) {
-            switch outcome {
-            case .stored: tally.stored += 1
-            case .replaced: tally.replaced += 1
-            case .kept:
-                tally.kept += 1
-                report("line \(item.line): user \(DisplayedText(item.grant.userID)) is stored already: kept")
+        let grants = batch.compactMap { item in
+            if case .success(let grant) = item.reading { grant } else { nil }
+        }
+        var outcomes = try await intake.store(grants)[...]
+        for item in batch {
+            switch item.reading {
+            case .success(let grant):
+                guard let outcome = outcomes.popFirst() else { break }
+                count(outcome, of: grant, line: item.line)
+            case .failure(let problem):
+                tally.bad += 1
+                report("line \(item.line): \(problem.message)")
             }
         }
         batch = []
+    }
+
+    private mutating func count(_ outcome: GrantIntake.Outcome, of grant: ImportedGrant, line: Int) {
+        switch outcome {
+        case .stored: tally.stored += 1
+        case .replaced: tally.replaced += 1
+        case .kept:
+            tally.kept += 1
+            report("line \(line): user \(DisplayedText(grant.userID)) is stored already: kept")
+        }
     }
 }

@@ -51,8 +51,9 @@ struct GrantReader: Sendable {
             throw ImportProblem("SecretString is not the text of a JSON object")
         }
         let inner = GrantFields(content)
-        let candidates = [named, try inner.identifier("user_id"), Self.userID(ofSecret: try outer.text("Name")), userID]
-        return try grant(from: inner, userID: candidates.compactMap(\.self).first, at: now)
+        let innerUser = try inner.identifier("user_id")
+        let nameUser = Self.userID(ofSecret: try outer.text("Name"))
+        return try grant(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, at: now)
     }
 
     /// The user in the name of a secret, `gmail/user/{user_id}`.

@@ -215,6 +215,8 @@ struct RecordSplitter {
     }
 
     private mutating func endRecord() {
+        // The blanks before a line that did not belong to it.
+        while let last = content.last, last.isBlank || last == .newline { content.removeLast() }
         let ending: Record.Content =
             switch place {
             case .stray: .stray

@@ -36,6 +36,7 @@ extension Workshop {
         await store.close()
         progress.tell("refresh-worker: \(grants.tally.sentence)")
         if let failure {
+            guard grants.tally.read > 0 else { throw failure }
             throw CommandFailure(
                 failure.exitCode,
                 """
