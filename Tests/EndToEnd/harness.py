@@ -101,6 +101,7 @@ class Place:
         self.database = self.folder / "grants.sqlite"
         self.keys = self.folder / "keys"
         self.sandbox = Sandbox(self.folder)
+        self.sandbox.settings(clients=[CLIENT])
         self.workers = []
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
 
