@@ -114,8 +114,9 @@ private enum OpenSSL {
             output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
         }
 
+        /// Ends it by the one signal that it cannot have inherited as blocked from the thread that started it.
         func stop() {
-            process.terminate()
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
     }

@@ -21,8 +21,7 @@ extension Workshop {
         Output.standard.line(
             """
             copied the database to \(file), \(size)
-            Its tokens stay sealed: the copy is of no use without the key ring \(configuration.keyFile). Keep both, \
-            apart from each other.
+            Its tokens stay sealed: the copy is of no use without the key ring. Keep both, apart from each other.
             """
         )
         return .success
