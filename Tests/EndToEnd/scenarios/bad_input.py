@@ -83,7 +83,7 @@ def scenario(place):
     # A locked file: told, and nothing is lost.
     lock = sqlite3.connect(place.database, isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
-    refused(75, "grants", "disconnect", "fresh", names=["busy"])
+    refused(75, "grants", "disconnect", "fresh", names=["Another process"])
     lock.execute("ROLLBACK")
     lock.close()
 
