@@ -15,7 +15,9 @@ enum ErrorText {
         if let description = body?["error_description"]?.string { text += ": " + description }
         guard !contains(text, sent) else { return "(an answer that repeats the token)" }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
-        let readable = words.map { $0.utf8.count > longestWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(separator: " ")
+        let readable = words.map { $0.utf8.count > longestWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
+            separator: " "
+        )
         return String(decoding: readable.utf8.prefix(longest), as: UTF8.self)
     }
 

@@ -8,7 +8,10 @@ enum ProcessArguments {
     static func read() throws -> [String] {
         let known = CommandLine.arguments
         guard known.isEmpty else { return Array(known.dropFirst()) }
-        let words = try FileReader.system.read("/proc/self/cmdline").split(separator: 0, omittingEmptySubsequences: false)
+        let words = try FileReader.system.read("/proc/self/cmdline").split(
+            separator: 0,
+            omittingEmptySubsequences: false
+        )
         // Each word ends in a zero, so nothing follows the last one.
         return words.dropFirst().dropLast().map { String(decoding: $0, as: UTF8.self) }
     }
