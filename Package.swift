@@ -60,17 +60,18 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
 
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["Clocks", "HTTPClient"],
+            dependencies: ["Clocks", "HTTPClient", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
             name: "GoogleOAuthTests",
-            dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "Secrets"],
+            dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Secrets", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
@@ -92,8 +93,7 @@ let package = Package(
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPClient", "Observability", "RefreshEngine", "Scheduler", "Secrets",
-                "Store",
+                "Clocks", "GoogleOAuth", "JSON", "Observability", "RefreshEngine", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: common
         ),

@@ -1,10 +1,12 @@
+internal import Secrets
+
 /// The error codes that the token endpoint is known to answer, and what each is about.
 ///
 /// Sources: https://developers.google.com/identity/protocols/oauth2/native-app, RFC 6749 section 5.2, and the codes that
 /// Chromium's and Google's own libraries tell apart.
 enum ErrorCode {
     /// Codes of a 400, 401 or 403 and the verdict of each; `nil` for a code that nobody has described.
-    static func verdict(on code: String, subtype: String?) -> RefreshVerdict? {
+    static func verdict(on code: String, subtype: String?, sent: Secret) -> RefreshVerdict? {
         switch code {
         case "invalid_grant":
             // A Workspace session has ended: the refresh token itself is alive (https://support.google.com/a/answer/9368756).
@@ -16,7 +18,7 @@ enum ErrorCode {
             return .signInRequired(code: code)
         case _ where code.hasPrefix("emm_"):
             // The phone must prove that it is managed; a server cannot. What follows a colon is a link for the phone.
-            return .signInRequired(code: String(code.prefix(while: { $0 != ":" })))
+            return .signInRequired(code: name(String(code.prefix(while: { $0 != ":" })), without: sent) ?? "emm_error")
         case "admin_policy_enforced", "policy_enforced", "org_internal", "access_not_configured", "access_denied",
             "invalid_account":
             return .blocked(code: code)
@@ -32,6 +34,16 @@ enum ErrorCode {
         default:
             return nil
         }
+    }
+
+    /// An unlisted code as it may go into logs and into a grant's reason; `nil` for what is no code, or repeats the token.
+    static func name(_ error: String, without sent: Secret) -> String? {
+        let isCode =
+            (1...64).contains(error.utf8.count)
+            && error.utf8.allSatisfy { byte in
+                (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
+            }
+        return isCode && !ErrorText.contains(error, sent) ? error : nil
     }
 
     /// Old answers put a code and a text into one field: `internal_failure: Backend Error`.

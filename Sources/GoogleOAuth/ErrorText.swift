@@ -18,11 +18,11 @@ enum ErrorText {
         let readable = words.map { $0.utf8.count > longestWord ? "(\($0.utf8.count) bytes)" : $0 }.joined(
             separator: " "
         )
-        return String(decoding: readable.utf8.prefix(longest), as: UTF8.self)
+        return readable.capped(at: longest)
     }
 
     /// Looks for any 16 characters of the token, so that half of it does not slip through either.
-    private static func contains(_ text: String, _ sent: Secret) -> Bool {
+    static func contains(_ text: String, _ sent: Secret) -> Bool {
         let token = Array(sent.reveal().utf8)
         let width = min(16, token.count)
         guard width > 0 else { return false }

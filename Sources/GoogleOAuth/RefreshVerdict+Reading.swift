@@ -9,7 +9,7 @@ extension RefreshAnswer {
     package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
         let body = JSONValue.object(in: response.body.reveal())
         return RefreshAnswer(
-            verdict: verdict(status: response.status, body: body),
+            verdict: verdict(status: response.status, body: body, sent: sent),
             status: response.status,
             retryAfter: RetryAfter.read(response.header("retry-after")),
             text: ErrorText.excerpt(of: body, without: sent)
@@ -24,7 +24,7 @@ extension RefreshAnswer {
         }
     }
 
-    private static func verdict(status: Int, body: JSONValue?) -> RefreshVerdict {
+    private static func verdict(status: Int, body: JSONValue?, sent: Secret) -> RefreshVerdict {
         let error = body?["error"]?.string.map(ErrorCode.bare)
         switch status {
         case 200:
@@ -32,14 +32,13 @@ extension RefreshAnswer {
         case 429:
             return .throttled(code: "http_429")
         case 400, 401, 403:
-            if let error, let verdict = ErrorCode.verdict(on: error, subtype: body?["error_subtype"]?.string) {
-                return verdict
-            }
+            let subtype = body?["error_subtype"]?.string
+            if let error, let verdict = ErrorCode.verdict(on: error, subtype: subtype, sent: sent) { return verdict }
             if status == 403 { return .throttled(code: "http_403") }
             guard let error else {
                 return body == nil ? .endpointFault(code: "http_\(status)") : .unknown(code: "http_\(status)")
             }
-            return .unknown(code: error)
+            return .unknown(code: ErrorCode.name(error, without: sent) ?? "unlisted_error")
         case 300..<400, 408, 500..<600:
             return .endpointFault(code: "http_\(status)")
         default:
@@ -104,9 +103,13 @@ extension TokenAnswer {
 extension HTTPFailure {
     /// The kind of failure as a code of lower-case words: `receive_failed`.
     var shortCode: String {
-        kind.rawValue.reduce(into: "") { code, letter in
-            if letter.isUppercase { code += "_" }
+        var code = ""
+        var isInsideWord = false
+        for letter in kind.rawValue {
+            if letter.isUppercase, isInsideWord { code += "_" }
             code += letter.lowercased()
+            isInsideWord = letter.isLowercase
         }
+        return code
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import HTTPClient
+import TestSupport
 import Testing
 
 @Suite("Answers and broken answers", .timeLimit(.minutes(1)))

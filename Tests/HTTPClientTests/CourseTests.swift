@@ -1,6 +1,7 @@
 import Clocks
 import HTTPClient
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(1)))

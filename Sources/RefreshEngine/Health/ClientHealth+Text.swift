@@ -17,9 +17,9 @@ extension ClientHealth {
             breaker: Breaker(body["breaker"]),
             limits: Pacer.Limits(body["limits"]),
             window: AnswerWindow(body["window"]),
-            provenSuccessAt: body["proven_success_at"]?.integer.map { Timestamp(milliseconds: $0) },
+            provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
             suspects: (body["suspects"]?.array ?? []).compactMap { entry in
-                guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let since = entry["since"]?.integer
+                guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let since = entry["since"]?.milliseconds
                 else {
                     return nil
                 }
@@ -54,9 +54,9 @@ extension Breaker {
         guard let body, let word = body["state"]?.string else { return }
         let reason: Reason =
             if let code = body["code"]?.string { .clientFault(code) } else { .endpointFailing }
-        let since = BootInstant(milliseconds: body["since"]?.integer ?? 0)
-        let nextProbe = BootInstant(milliseconds: body["next_probe"]?.integer ?? 0)
-        let probes = Int(clamping: body["probes"]?.integer ?? 0)
+        let since = BootInstant(milliseconds: body["since"]?.milliseconds ?? 0)
+        let nextProbe = BootInstant(milliseconds: body["next_probe"]?.milliseconds ?? 0)
+        let probes = body["probes"]?.count ?? 0
         switch word {
         case "open":
             self.init(state: .open(reason: reason, since: since, nextProbe: nextProbe, probes: probes))
@@ -65,7 +65,7 @@ extension Breaker {
         default:
             self.init(
                 state: .closed(
-                    consecutiveFailures: Int(clamping: body["failures"]?.integer ?? 0),
+                    consecutiveFailures: body["failures"]?.count ?? 0,
                     grants: (body["grants"]?.array ?? []).compactMap { $0.string.flatMap { GrantID($0)?.rawValue } }
                 )
             )
@@ -106,10 +106,10 @@ extension Breaker {
 extension Pacer.Limits {
     fileprivate init(_ body: JSONValue?) {
         self.init()
-        if let perThousandSeconds = body?["ceiling_per_1000_s"]?.integer, let at = body?["cut_at"]?.integer {
+        if let perThousandSeconds = body?["ceiling_per_1000_s"]?.integer, let at = body?["cut_at"]?.milliseconds {
             cut = Pacer.Cut(ceiling: Double(perThousandSeconds) / 1000, at: BootInstant(milliseconds: at))
         }
-        pausedUntil = body?["paused_until"]?.integer.map { BootInstant(milliseconds: $0) }
+        pausedUntil = body?["paused_until"]?.milliseconds.map { BootInstant(milliseconds: $0) }
     }
 
     fileprivate func write(into line: inout JSONLine) {
@@ -139,5 +139,16 @@ extension AnswerWindow {
                 return Entry(grant: id, saysInvalid: text[start] == UInt8(ascii: "-"))
             }
         )
+    }
+}
+
+/// Numbers within bounds that no arithmetic on them leaves: a damaged text must not end the process.
+extension JSONValue {
+    fileprivate var milliseconds: Int64? { integer(within: 0...1 << 53) }
+
+    fileprivate var count: Int? { integer(within: 0...1_000_000).map { Int($0) } }
+
+    private func integer(within bounds: ClosedRange<Int64>) -> Int64? {
+        integer.flatMap { bounds.contains($0) ? $0 : nil }
     }
 }

@@ -214,10 +214,12 @@ package struct RefreshRules: Sendable {
         at moment: Moment,
         ruling: inout Ruling
     ) {
+        // An unproven grant is suspected since its last try, for that is what its reason is about: it may have been failing
+        // for other reasons, and others succeeding, since long before.
         let suspectSince =
             grant.isProven
             ? health.suspectSince(grant.id)
-            : (grant.reason == .clientMismatchUnconfirmed ? grant.failingSince : nil)
+            : (grant.reason == .clientMismatchUnconfirmed ? grant.lastAttemptAt : nil)
         let othersSucceeded = suspectSince.map { since in health.provenSuccessAt.map { $0 > since } ?? false } ?? false
         switch (grant.isProven, othersSucceeded) {
         case (false, true):

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A throw-away authority and the certificates it signed, in a folder of their own, made by `openssl`.
 struct TestAuthority {

@@ -3,16 +3,16 @@ import Glibc
 import Synchronization
 
 /// An HTTP/1.1 server on 127.0.0.1 that answers each request as a script says, on threads of its own.
-final class ScriptedServer: Sendable {
+package final class ScriptedServer: Sendable {
     /// One request as it came.
-    struct Received: Sendable {
+    package struct Received: Sendable {
         /// Counted over all connections, from one.
-        let number: Int
-        let head: String
-        let body: [UInt8]
+        package let number: Int
+        package let head: String
+        package let body: [UInt8]
     }
 
-    enum Step: Sendable {
+    package enum Step: Sendable {
         case send(String)
         case close
         /// Says nothing more until the client closes the connection.
@@ -28,12 +28,12 @@ final class ScriptedServer: Sendable {
         var waiters: [(isMet: @Sendable (Self) -> Bool, caller: CheckedContinuation<Void, Never>)] = []
     }
 
-    let port: Int
+    package let port: Int
     private let listener: Int32
     private let script: @Sendable (Received) -> [Step]
     private let state = Mutex(State())
 
-    init(script: @escaping @Sendable (Received) -> [Step]) throws {
+    package init(script: @escaping @Sendable (Received) -> [Step]) throws {
         let (listener, port) = try Self.listen()
         self.listener = listener
         self.port = port
@@ -41,16 +41,16 @@ final class ScriptedServer: Sendable {
         Thread.detachNewThread { [self] in acceptConnections() }
     }
 
-    var url: String { "http://127.0.0.1:\(port)/token" }
-    var received: [Received] { state.withLock { $0.received } }
-    var accepted: Int { state.withLock { $0.accepted } }
-    var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
+    package var url: String { "http://127.0.0.1:\(port)/token" }
+    package var received: [Received] { state.withLock { $0.received } }
+    package var accepted: Int { state.withLock { $0.accepted } }
+    package var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
 
-    func waitForRequests(_ count: Int) async { await wait { $0.received.count >= count } }
-    func waitForConnections(_ count: Int) async { await wait { $0.accepted >= count } }
-    func waitForClosedConnections(_ count: Int) async { await wait { $0.closedByClient >= count } }
+    package func waitForRequests(_ count: Int) async { await wait { $0.received.count >= count } }
+    package func waitForConnections(_ count: Int) async { await wait { $0.accepted >= count } }
+    package func waitForClosedConnections(_ count: Int) async { await wait { $0.closedByClient >= count } }
 
-    func stop() {
+    package func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
         state.withLock { state in
             for connection in state.connections { shutdown(connection, Int32(SHUT_RDWR)) }
@@ -163,7 +163,7 @@ final class ScriptedServer: Sendable {
     }
 
     /// A port that nobody listens on just now.
-    static func unusedPort() throws -> Int {
+    package static func unusedPort() throws -> Int {
         let (descriptor, port) = try listen()
         close(descriptor)
         return port
@@ -171,6 +171,6 @@ final class ScriptedServer: Sendable {
 }
 
 /// An answer with a body and its length.
-func answer(_ body: String, status: String = "200 OK", headers: String = "") -> [ScriptedServer.Step] {
+package func answer(_ body: String, status: String = "200 OK", headers: String = "") -> [ScriptedServer.Step] {
     [.send("HTTP/1.1 \(status)\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")]
 }

@@ -1,0 +1,68 @@
+import Testing
+
+@testable import GoogleOAuth
+
+@Suite("The wording of an error")
+struct ErrorTextTests {
+    @Test("It is Google's error and description")
+    func wording() {
+        let text = read(400, #"{"error":"invalid_grant","error_description":"Token has been expired or revoked."}"#)
+            .text
+        #expect(text == "invalid_grant: Token has been expired or revoked.")
+        #expect(read(400, #"{"error":"invalid_grant"}"#).text == "invalid_grant")
+        #expect(read(502, "<html>").text == nil)
+        #expect(read(400, #"{"error_description":"alone"}"#).text == nil)
+        #expect(read(400, #"{"error":7,"error_description":"x"}"#).text == nil)
+    }
+
+    @Test("It has at most 256 bytes, and no half of a character at its end", arguments: ["a", "é", "字", "👩‍👩‍👧"])
+    func cap(character: String) throws {
+        for offset in 0..<4 {
+            let description = String(repeating: "-", count: offset) + String(repeating: character, count: 300)
+            let text = try #require(read(400, #"{"error":"x","error_description":"\#(description)"}"#).text)
+            #expect(text.utf8.count <= 256)
+            #expect(text.utf8.count > 200)
+            #expect(!text.contains("\u{FFFD}"))
+        }
+    }
+
+    @Test("It never holds sixteen characters of the token that was sent")
+    func neverTheToken() throws {
+        let length = sentToken.count
+        for start in 0...(length - 16) {
+            for end in [start + 16, length] {
+                let piece = String(Array(sentToken)[start..<end])
+                for body in [
+                    #"{"error":"invalid_grant","error_description":"bad token: \#(piece)!"}"#,
+                    #"{"error":"\#(piece)"}"#, #"{"error":"emm_\#(piece)"}"#,
+                    #"{"error":"invalid_request","error_description":"\#(String(repeating: "x", count: 250))\#(piece)"}"#,
+                ] {
+                    let answer = read(400, body)
+                    #expect(!holdsPieceOfToken(answer.text ?? ""), "\(start)..<\(end)")
+                    #expect(!holdsPieceOfToken(answer.verdict.code), "\(start)..<\(end)")
+                }
+            }
+        }
+    }
+
+    @Test("Nor does the code, which goes where codes go: into logs and the grant's reason")
+    func codeIsACode() {
+        for error in [
+            "", " ", "Invalid Grant", "two words", "UPPER", "emm_ \u{1b}[31m", "emm_Ünsinn", "a\nb", "<script>",
+            String(repeating: "a", count: 65), "emm_" + String(repeating: "a", count: 61),
+        ] {
+            let body = #"{"error":"\#(error.replacing("\n", with: "\\n").replacing("\u{1b}", with: "\\u001b"))"}"#
+            let verdict = read(400, body).verdict
+            let isCode = verdict.code.utf8.allSatisfy {
+                (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5f
+            }
+            #expect(isCode && (1...64).contains(verdict.code.utf8.count), "\(verdict.code.debugDescription)")
+            #expect(verdict.kind == (error.hasPrefix("emm_") ? .signInRequired : .unknown))
+        }
+    }
+
+    private func holdsPieceOfToken(_ text: String) -> Bool {
+        let token = Array(sentToken)
+        return (0...(token.count - 16)).contains { text.contains(String(token[$0..<$0 + 16])) }
+    }
+}

@@ -1,0 +1,151 @@
+import GoogleOAuth
+import Secrets
+import Testing
+
+@Suite("A 200 that is wrong in some way")
+struct FlawedAnswerTests {
+    private static let bodies = [
+        // No access token, or none that could be one.
+        "{}", #"{"expires_in":3599}"#, #"{"access_token":null}"#, #"{"access_token":""}"#, #"{"access_token":5}"#,
+        #"{"access_token":true}"#, #"{"access_token":["a"]}"#, #"{"access_token":{"value":"a"}}"#,
+        #"{"access_token":"two words"}"#, #"{"access_token":"line\nbreak"}"#, #"{"access_token":"tab\t"}"#,
+        #"{"access_token":"caf\u00e9"}"#, #"{"access_token":"nul\u0000"}"#, #"{"ACCESS_TOKEN":"a"}"#,
+        // A lifetime that is none.
+        #"{"access_token":"a","expires_in":0}"#, #"{"access_token":"a","expires_in":-1}"#,
+        #"{"access_token":"a","expires_in":-9223372036854775808}"#, #"{"access_token":"a","expires_in":"3599"}"#,
+        #"{"access_token":"a","expires_in":3599.5}"#, #"{"access_token":"a","expires_in":1e400}"#,
+        #"{"access_token":"a","expires_in":99999999999999999999}"#, #"{"access_token":"a","expires_in":34560001}"#,
+        #"{"access_token":"a","expires_in":9223372036854775807}"#, #"{"access_token":"a","expires_in":true}"#,
+        #"{"access_token":"a","expires_in":[]}"#, #"{"access_token":"a","expires_in":{}}"#,
+        #"{"access_token":"a","expires_in":""}"#,
+        // Other members of the wrong type, or that contradict.
+        #"{"access_token":"a","token_type":"mac"}"#, #"{"access_token":"a","token_type":1}"#,
+        #"{"access_token":"a","token_type":""}"#, #"{"access_token":"a","token_type":["Bearer"]}"#,
+        #"{"access_token":"a","scope":1}"#, #"{"access_token":"a","scope":["openid"]}"#,
+        #"{"access_token":"a","scope":{}}"#,
+        #"{"access_token":"a","refresh_token":1}"#, #"{"access_token":"a","refresh_token":["r"]}"#,
+        #"{"access_token":"a","refresh_token":"two words"}"#, #"{"access_token":"a","refresh_token":false}"#,
+        #"{"access_token":"a","refresh_token_expires_in":0}"#, #"{"access_token":"a","refresh_token_expires_in":-5}"#,
+        #"{"access_token":"a","refresh_token_expires_in":"604799"}"#,
+        #"{"access_token":"a","refresh_token_expires_in":1e30}"#,
+        #"{"access_token":"a","error":"invalid_grant"}"#, #"{"access_token":"a","error":{"code":1}}"#,
+        #"{"error":"invalid_grant"}"#, #"{"error":"invalid_client"}"#,
+        // Of members with one name the last counts.
+        #"{"access_token":"a","access_token":""}"#, #"{"access_token":"a","expires_in":60,"expires_in":"x"}"#,
+        #"{"access_token":"a","junk":{"access_token":"b"},"expires_in":null,"scope":7}"#,
+    ]
+
+    @Test("passes as a fault, and is no access token", arguments: bodies)
+    func flawed(body: String) {
+        let verdict = read(200, body).verdict
+        #expect(verdict.kind == .flawed)
+        #expect(verdict.code == "flawed_answer")
+        #expect(verdict.rotated == nil)
+    }
+
+    @Test("still hands over a well-formed refresh token", arguments: bodies)
+    func flawedWithRotation(body: String) throws {
+        // The member goes last, so that it is the one that counts.
+        let member = #""refresh_token":"1//successor"}"#
+        let separator = body == "{}" ? "" : ","
+        let verdict = read(200, body.dropLast() + separator + member).verdict
+        let wasAboutRefreshToken = body.contains(#""refresh_token":"#)
+        #expect(verdict.kind == (wasAboutRefreshToken ? .granted : .flawed))
+        #expect(verdict.rotated == "1//successor")
+    }
+
+    @Test(
+        "that is no JSON object comes from somebody else",
+        arguments: [
+            "", " ", "<!DOCTYPE html><p>Sign in to the Wi-Fi", "OK", "null", "true", "3599", "\"a\"", "[]",
+            #"[{"access_token":"a"}]"#, #"{"access_token":"a""#, #"{"access_token":"a"}}"#, #"{"access_token":"a",}"#,
+            #"{access_token:"a"}"#, #"{'access_token':'a'}"#, #"{"access_token":"a"} {"access_token":"b"}"#,
+            #")]}'{"access_token":"a"}"#, "\u{FEFF}{\"access_token\":\"a\"}", #"{"access_token":"\ud800"}"#,
+            #"{"access_token":"a","expires_in":03}"#, #"{"access_token":"a","expires_in":+3}"#,
+            #"{"access_token":"a","expires_in":NaN}"#, "access_token=a&expires_in=3599",
+        ]
+    )
+    func notJSON(body: String) {
+        let verdict = read(200, body).verdict
+        #expect(verdict.kind == .notJSON)
+        #expect(verdict.code == "not_json")
+    }
+
+    @Test("Every beginning of a good answer is no answer")
+    func truncated() {
+        let good = #"{"access_token":"ya29.x","expires_in":3599,"refresh_token":"1//next","token_type":"Bearer"}"#
+        #expect(read(200, good).verdict.kind == .granted)
+        for length in 0..<good.utf8.count {
+            #expect(read(200, String(good.prefix(length))).verdict.kind == .notJSON, "the first \(length) bytes")
+        }
+    }
+
+    @Test("Bytes that are no text are no JSON")
+    func notUTF8() {
+        let body = Array(#"{"access_token":""#.utf8) + [0xff, 0xfe] + Array(#""}"#.utf8)
+        let answer = RefreshAnswer.reading(response(200, body), sent: .init(sentToken))
+        #expect(answer.verdict.kind == .notJSON)
+    }
+
+    @Test("Sixty-four KiB of anything is read and is nothing")
+    func large() {
+        let size = 65_536
+        for body in [
+            String(repeating: "{", count: size), String(repeating: "[", count: size),
+            String(repeating: "\"", count: size), String(repeating: "9", count: size),
+            String(repeating: "{\"a\":", count: size / 5), String(repeating: "<p>", count: size / 3),
+        ] {
+            #expect(read(200, body).verdict.kind == .notJSON)
+            #expect(read(400, body).verdict.kind == .endpointFault)
+        }
+        let longToken = #"{"access_token":"\#(String(repeating: "a", count: size - 20))"}"#
+        #expect(read(200, longToken).verdict.kind == .flawed)
+        let longRefreshToken =
+            #"{"access_token":"a","refresh_token":"\#(String(repeating: "r", count: 16_385))"}"#
+        #expect(read(200, longRefreshToken).verdict.kind == .flawed)
+        #expect(read(200, longRefreshToken).verdict.rotated == nil)
+        let longScope = #"{"access_token":"a","scope":"\#(String(repeating: "s", count: 16_385))"}"#
+        #expect(read(200, longScope).verdict.kind == .flawed)
+    }
+
+    @Test(
+        "What is missing or null is as usual",
+        arguments: ["", #","expires_in":null,"token_type":null,"scope":null"#]
+    )
+    func defaults(members: String) throws {
+        let body = #"{"access_token":"a","refresh_token":null,"refresh_token_expires_in":null\#(members)}"#
+        let tokens = try #require(read(200, body).verdict.tokens)
+        #expect(tokens.lifetime == .seconds(3600))
+        #expect(tokens.type == "Bearer")
+        #expect(tokens.scope == nil)
+        #expect(tokens.rotated == nil)
+        #expect(tokens.refreshTokenLifetime == nil)
+    }
+
+    @Test(
+        "The ends of what is believed",
+        arguments: [
+            (#""expires_in":1"#, Duration.seconds(1)), (#""expires_in":34560000"#, .seconds(34_560_000)),
+            (#""expires_in":3599.0"#, .seconds(3599)), (#""expires_in":36e2"#, .seconds(3600)),
+            (#""expires_in":3599,"token_type":"bearer""#, .seconds(3599)),
+            (#""expires_in":3599,"token_type":"BEARER""#, .seconds(3599)),
+            (#""expires_in":3599,"refresh_token":"""#, .seconds(3599)),
+        ]
+    )
+    func bounds(members: String, lifetime: Duration) throws {
+        let tokens = try #require(read(200, #"{"access_token":"a",\#(members)}"#).verdict.tokens)
+        #expect(tokens.lifetime == lifetime)
+        #expect(tokens.type == "Bearer")
+        #expect(tokens.rotated == nil)
+    }
+
+    @Test("A token may be as long as any server makes it")
+    func longestToken() throws {
+        let token = String(repeating: "t", count: 16_384)
+        let tokens = try #require(
+            read(200, #"{"access_token":"\#(token)","refresh_token":"\#(token)"}"#).verdict.tokens
+        )
+        #expect(tokens.accessToken.count == 16_384)
+        #expect(tokens.rotated?.count == 16_384)
+    }
+}

@@ -1,0 +1,74 @@
+import Clocks
+import GoogleOAuth
+import JSON
+import Secrets
+import Testing
+
+@Suite("Mutated answers")
+struct FuzzTests {
+    private static let corpus: [(status: Int, body: String)] = [
+        (200, #"{"access_token":"ya29.x","expires_in":3599,"scope":"openid email","token_type":"Bearer"}"#),
+        (200, #"{"access_token":"a","refresh_token":"1//next","refresh_token_expires_in":604799,"id_token":"e.e.x"}"#),
+        (200, #"{"access_token":7,"refresh_token":"1//next"}"#),
+        (200, "<!DOCTYPE html><title>Sign in</title>"),
+        (400, #"{"error":"invalid_client","error_description":"The OAuth client was not found."}"#),
+        (400, #"{"error":"access_denied","error_description":"Account restricted","error_uri":"https://x"}"#),
+        (401, #"{"error":"unauthorized_client","error_description":"Unauthorized"}"#),
+        (403, "<HTML><HEAD><TITLE>User Rate Limit Exceeded</TITLE></HEAD></HTML>"),
+        (400, #"{"error":"emm_app_verification_required: https://m.google.com/"}"#),
+        (400, #"{"error":"invalid_request","nested":[[[{"a":[1,2.5e3,true,null,"\u00e9\n"]}]]]}"#),
+    ]
+    private static let pieces = [
+        "\"", "\\", "{", "}", "[", "]", ",", ":", "null", "true", "-", "1e999", "\\ud800", "\\u0000", "é", "\u{0}",
+        "\"error\":", "\"access_token\":", "\"refresh_token\":\"1//next\"", "invalid_", "grant", "expires_in",
+    ]
+
+    @Test("mean nothing that they do not say, and harm nobody", arguments: [1, 2, 3, 4] as [UInt64])
+    func mutations(seed: UInt64) {
+        let random = SeededRandom(seed: seed)
+        for round in 0..<1500 {
+            let (status, body) = Self.corpus[Int(random.nextBits() % UInt64(Self.corpus.count))]
+            let bytes = Self.mutate(Array(body.utf8), by: random)
+            let answer = RefreshAnswer.reading(response(status, bytes), sent: Secret(sentToken))
+            let comment: Comment = "seed \(seed), round \(round): \(String(decoding: bytes, as: UTF8.self))"
+
+            switch answer.verdict {
+            case .granted(let tokens):
+                let said = JSONValue.object(in: bytes)?["access_token"]?.string
+                #expect(status == 200 && said == tokens.accessToken.reveal(), comment)
+                #expect(Token.isWellFormed(tokens.accessToken.reveal()), comment)
+                #expect(tokens.lifetime > .zero && tokens.lifetime <= .seconds(400 * 86_400), comment)
+            case .invalidGrant:
+                #expect(JSONValue.object(in: bytes)?["error"]?.string == "invalid_grant", comment)
+            default:
+                break
+            }
+            if status == 200 {
+                // Whatever else is wrong, a well-formed refresh token in an answer that parses is handed over.
+                let told = JSONValue.object(in: bytes)?["refresh_token"]?.string
+                #expect(answer.verdict.rotated == told.flatMap { Token.isWellFormed($0) ? $0 : nil }, comment)
+            }
+            #expect((answer.text?.utf8.count ?? 0) <= 256, comment)
+            #expect((1...64).contains(answer.verdict.code.utf8.count), comment)
+        }
+    }
+
+    /// One to four changes, each of a byte, of a stretch, or of a piece put in between.
+    private static func mutate(_ original: [UInt8], by random: SeededRandom) -> [UInt8] {
+        func below(_ bound: Int) -> Int { Int(random.nextBits() % UInt64(max(bound, 1))) }
+        var bytes = original
+        for _ in 0...below(4) where !bytes.isEmpty {
+            let place = below(bytes.count)
+            switch below(6) {
+            case 0: bytes[place] = UInt8(below(256))
+            case 1: bytes[place] ^= 1 << UInt8(below(8))
+            case 2: bytes.removeSubrange(place..<min(bytes.count, place + 1 + below(8)))
+            case 3: bytes.insert(contentsOf: Array(pieces[below(pieces.count)].utf8), at: place)
+            case 4: bytes.removeLast(bytes.count - place)
+            default:
+                bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + below(40))], at: below(bytes.count))
+            }
+        }
+        return bytes
+    }
+}

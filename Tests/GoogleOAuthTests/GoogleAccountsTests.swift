@@ -1,0 +1,157 @@
+import GoogleOAuth
+import HTTPClient
+import Secrets
+import Synchronization
+import TestSupport
+import Testing
+
+/// The real client against a scripted server on this machine.
+@Suite("Google's endpoints over a socket", .timeLimit(.minutes(1)))
+struct GoogleAccountsTests {
+    private func withAccounts(
+        answering status: String,
+        _ body: String,
+        _ test: (GoogleAccounts, ScriptedServer) async throws -> Void
+    ) async throws {
+        let server = try ScriptedServer { _ in answer(body, status: status) }
+        defer { server.stop() }
+        let client = try HTTPClient()
+        defer { client.shutDown() }
+        try await test(GoogleAccounts(http: client, endpoints: try endpoints(server.port)), server)
+    }
+
+    private func endpoints(_ port: Int) throws -> Endpoints {
+        let base = "http://127.0.0.1:\(port)"
+        return Endpoints(
+            token: try Endpoint("\(base)/token"),
+            userinfo: try Endpoint("\(base)/userinfo"),
+            tokeninfo: try Endpoint("\(base)/tokeninfo"),
+            revocation: try Endpoint("\(base)/revoke")
+        )
+    }
+
+    @Test("A refresh is one POST of the form to the token endpoint")
+    func refresh() async throws {
+        try await withAccounts(answering: "200 OK", #"{"access_token":"ya29.x","expires_in":3599}"#) { google, server in
+            let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+            #expect(answer.verdict.tokens?.accessToken.reveal() == "ya29.x")
+            #expect(answer.status == 200)
+            let request = try #require(server.received.first)
+            #expect(server.received.count == 1)
+            #expect(request.head.hasPrefix("POST /token HTTP/1.1\r\n"))
+            #expect(request.head.lowercased().contains("content-type: application/x-www-form-urlencoded\r\n"))
+            #expect(!request.head.lowercased().contains("authorization"))
+            #expect(
+                String(decoding: request.body, as: UTF8.self)
+                    == "client_id=c&refresh_token=\(sentToken.replacing("/", with: "%2F"))&grant_type=refresh_token"
+            )
+        }
+    }
+
+    @Test("A refresh that may not be sent is not")
+    func withheld() async throws {
+        try await withAccounts(answering: "200 OK", #"{"access_token":"a"}"#) { google, server in
+            let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { false }
+            #expect(answer.verdict.kind == .notSent)
+            #expect(server.received.isEmpty)
+        }
+    }
+
+    @Test("A refresh whose answer is lost says that none came")
+    func lost() async throws {
+        let server = try ScriptedServer { _ in [.close] }
+        defer { server.stop() }
+        let client = try HTTPClient()
+        defer { client.shutDown() }
+        let google = GoogleAccounts(http: client, endpoints: try endpoints(server.port))
+        let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+        #expect(answer.verdict.kind == .noAnswer)
+        #expect(answer.verdict.code == "receive_failed")
+        #expect(server.received.count == 1)
+    }
+
+    @Test("A redirect is not followed")
+    func redirect() async throws {
+        let server = try ScriptedServer { _ in
+            answer("", status: "302 Found", headers: "Location: /elsewhere\r\n")
+        }
+        defer { server.stop() }
+        let client = try HTTPClient()
+        defer { client.shutDown() }
+        let google = GoogleAccounts(http: client, endpoints: try endpoints(server.port))
+        let refreshed = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+        #expect(refreshed.verdict.code == "http_302")
+        #expect(server.received.count == 1)
+    }
+
+    @Test(
+        "A revocation is done when it is done, or was done before",
+        arguments: [
+            ("200 OK", "", nil), ("200 OK", "{}", nil),
+            (
+                "400 Bad Request", #"{"error":"invalid_token","error_description":"Token expired or revoked"}"#,
+                nil
+            ),
+            ("400 Bad Request", #"{"error":"invalid_request"}"#, "http_400"), ("400 Bad Request", "<html>", "http_400"),
+            ("404 Not Found", #"{"error":"invalid_token"}"#, "http_404"), ("503 Unavailable", "", "http_503"),
+            ("302 Found", "", "http_302"), ("429 Too Many Requests", "", "http_429"),
+        ] as [(String, String, String?)]
+    )
+    func revoke(status: String, body: String, code: String?) async throws {
+        try await withAccounts(answering: status, body) { google, server in
+            let failure = await google.revoke(Secret("1//0gToken"))
+            #expect(failure == code.map { .unavailable(code: $0) })
+            let request = try #require(server.received.first)
+            #expect(request.head.hasPrefix("POST /revoke HTTP/1.1\r\n"))
+            #expect(String(decoding: request.body, as: UTF8.self) == "token=1%2F%2F0gToken")
+        }
+    }
+
+    @Test("A revocation that reaches nobody is not done")
+    func revokeUnreachable() async throws {
+        let client = try HTTPClient()
+        defer { client.shutDown() }
+        let google = GoogleAccounts(http: client, endpoints: try endpoints(try ScriptedServer.unusedPort()))
+        #expect(await google.revoke(Secret("t")) == .unavailable(code: "connect"))
+    }
+
+    @Test("User info is asked for with the token in the header")
+    func userInfo() async throws {
+        try await withAccounts(answering: "200 OK", #"{"sub":"107","email":"ann@example.com"}"#) { google, server in
+            #expect(try await google.userInfo(accessToken: Secret("ya29.x")).googleUserID == "107")
+            let request = try #require(server.received.first)
+            #expect(request.head.hasPrefix("GET /userinfo HTTP/1.1\r\n"))
+            #expect(request.head.contains("Authorization: Bearer ya29.x\r\n"))
+        }
+    }
+
+    @Test("Token info is asked for with the token in the body, which no proxy logs")
+    func tokenInfo() async throws {
+        try await withAccounts(answering: "200 OK", #"{"aud":"c","expires_in":"3560"}"#) { google, server in
+            #expect(try await google.tokenInfo(accessToken: Secret("ya29.x")).audience == "c")
+            let request = try #require(server.received.first)
+            #expect(request.head.hasPrefix("POST /tokeninfo HTTP/1.1\r\n"))
+            #expect(String(decoding: request.body, as: UTF8.self) == "access_token=ya29.x")
+        }
+    }
+
+    @Test(
+        "A look-up that fails says whether the token is bad or the endpoint",
+        arguments: [
+            (
+                "400 Bad Request", #"{"error":"invalid_token","error_description":"Invalid Value"}"#,
+                LookupFailure.refused
+            ),
+            ("401 Unauthorized", "", .refused), ("403 Forbidden", "", .unavailable(code: "http_403")),
+            ("500 Server Error", "", .unavailable(code: "http_500")),
+            ("200 OK", "<html>", .unavailable(code: "not_json")),
+            ("200 OK", "{}", .unavailable(code: "flawed_answer")),
+        ]
+    )
+    func lookUpFailures(status: String, body: String, failure: LookupFailure) async throws {
+        try await withAccounts(answering: status, body) { google, _ in
+            await #expect(throws: failure) { try await google.userInfo(accessToken: Secret("ya29.x")) }
+            await #expect(throws: failure) { try await google.tokenInfo(accessToken: Secret("ya29.x")) }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import Secrets
+
+@testable import GoogleOAuth
+@testable import HTTPClient
+
+/// The refresh token that every answer of these tests is an answer to.
+let sentToken = "1//0gSentRefreshToken-AbCdEfGhIjKlMnOpQrStUvWxYz_0123456789"
+
+/// An answer as it comes over the wire.
+func response(_ status: Int, _ body: String, headers: String = "") -> HTTPResponse {
+    response(status, Array(body.utf8), headers: headers)
+}
+
+func response(_ status: Int, _ body: [UInt8], headers: String = "") -> HTTPResponse {
+    HTTPResponse(
+        status: status,
+        body: HTTPBody(body),
+        httpVersion: .http2,
+        newConnection: false,
+        elapsed: .zero,
+        head: HTTPBody(Array("HTTP/2 \(status)\r\n\(headers)\r\n".utf8))
+    )
+}
+
+func read(_ status: Int, _ body: String, headers: String = "") -> RefreshAnswer {
+    RefreshAnswer.reading(response(status, body, headers: headers), sent: Secret(sentToken))
+}
+
+/// A verdict without what it carries, so that a table can name it.
+enum Kind: String, Sendable {
+    case granted, flawed, notJSON, invalidGrant, signInRequired, blocked, clientFault, clientOrForeignToken, throttled
+    case endpointFault, noAnswer, notSent, unknown
+}
+
+extension RefreshVerdict {
+    var kind: Kind {
+        switch self {
+        case .granted: .granted
+        case .flawed: .flawed
+        case .notJSON: .notJSON
+        case .invalidGrant: .invalidGrant
+        case .signInRequired: .signInRequired
+        case .blocked: .blocked
+        case .clientFault: .clientFault
+        case .clientOrForeignToken: .clientOrForeignToken
+        case .throttled: .throttled
+        case .endpointFault: .endpointFault
+        case .noAnswer: .noAnswer
+        case .notSent: .notSent
+        case .unknown: .unknown
+        }
+    }
+
+    var tokens: TokenAnswer? {
+        guard case .granted(let tokens) = self else { return nil }
+        return tokens
+    }
+
+    /// The refresh token to store, whatever the answer means.
+    var rotated: String? {
+        switch self {
+        case .granted(let tokens): tokens.rotated?.reveal()
+        case .flawed(_, let rotated): rotated?.reveal()
+        default: nil
+        }
+    }
+}

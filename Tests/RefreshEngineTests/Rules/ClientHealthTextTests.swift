@@ -1,0 +1,145 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Scheduler
+import Store
+import Testing
+
+@Suite("The stored text of a client's health")
+struct ClientHealthTextTests {
+    private static let breakers: [Breaker.State] = [
+        .closed(consecutiveFailures: 0, grants: []),
+        .closed(consecutiveFailures: 19, grants: [1, 2, .max]),
+        .open(
+            reason: .clientFault("invalid_client"),
+            since: BootInstant(milliseconds: 5),
+            nextProbe: BootInstant(milliseconds: 9),
+            probes: 3
+        ),
+        .open(
+            reason: .endpointFailing,
+            since: BootInstant(milliseconds: 5),
+            nextProbe: BootInstant(milliseconds: 9),
+            probes: 0
+        ),
+        .probing(
+            reason: .clientFault("deleted_client"),
+            since: BootInstant(milliseconds: 5),
+            nextProbe: BootInstant(milliseconds: 9),
+            probes: 7
+        ),
+    ]
+
+    private static func health(_ breaker: Breaker.State) -> ClientHealth {
+        var health = ClientHealth(
+            epoch: "boot \"1\"",
+            breaker: Breaker(state: breaker),
+            limits: Pacer.Limits(
+                cut: Pacer.Cut(ceiling: 12.5, at: BootInstant(milliseconds: 77)),
+                pausedUntil: BootInstant(milliseconds: 99)
+            ),
+            provenSuccessAt: start
+        )
+        for number in 0..<200 {
+            let id = GrantID(rawValue: Int64.max - Int64(number))
+            health.window.append(AnswerWindow.Entry(grant: id, saysInvalid: number.isMultiple(of: 3)))
+        }
+        health.suspect(GrantID(rawValue: 0), at: start)
+        health.suspect(GrantID(rawValue: .max), at: start + .seconds(1))
+        return health
+    }
+
+    @Test("comes back as it was", arguments: breakers)
+    func roundTrip(breaker: Breaker.State) {
+        let health = Self.health(breaker)
+        #expect(ClientHealth(stored: health.stored, epoch: "boot \"1\"") == health)
+        let bare = ClientHealth(epoch: "boot \"1\"", breaker: Breaker(state: breaker))
+        #expect(ClientHealth(stored: bare.stored, epoch: "boot \"1\"") == bare)
+    }
+
+    @Test("of another boot keeps what no boot clock measured", arguments: breakers)
+    func otherEpoch(breaker: Breaker.State) {
+        let health = Self.health(breaker)
+        let read = ClientHealth(stored: health.stored, epoch: "boot 2")
+        #expect(read.epoch == "boot 2")
+        #expect(read.breaker == Breaker())
+        #expect(read.limits == Pacer.Limits())
+        #expect(read.window == health.window)
+        #expect(read.provenSuccessAt == health.provenSuccessAt)
+        #expect(read.suspects == health.suspects)
+    }
+
+    @Test("that is missing or no text of ours is as good as nothing known")
+    func nothingKnown() {
+        let nothing = ClientHealth(epoch: "boot")
+        #expect(ClientHealth(stored: nil, epoch: "boot") == nothing)
+        for text in [
+            "", "{}", "[]", "null", "{\"epoch\":5}", "{\"epoch\":\"boot\"", "\u{0}\u{1}", "{\"epoch\":\"boot\"}",
+        ] {
+            #expect(ClientHealth(stored: Array(text.utf8), epoch: "boot") == nothing, "\(text)")
+        }
+    }
+
+    @Test(
+        "with numbers out of all bounds does no harm",
+        arguments: [
+            "-9223372036854775808", "9223372036854775807", "-1", "1e15", "1e400", "99999999999999999999", "0.5",
+        ]
+    )
+    func wildNumbers(number: String) throws {
+        for state in ["open", "probing", "closed", "unheard_of"] {
+            let text = """
+                {"epoch":"boot","breaker":{"state":"\(state)","failures":\(number),"grants":["\(number)",\(number)],\
+                "since":\(number),"next_probe":\(number),"probes":\(number)},"limits":{"ceiling_per_1000_s":\(number),\
+                "cut_at":\(number),"paused_until":\(number)},"window":"\(number)","proven_success_at":\(number),\
+                "suspects":[{"grant":"0000000000000001","since":\(number)},{"grant":"x"},5]}
+                """
+            var bench = Bench()
+            bench.health = ClientHealth(stored: Array(text.utf8), epoch: "boot")
+            try Self.exercise(&bench)
+        }
+    }
+
+    @Test("that is damaged anywhere does no harm", arguments: [11, 12] as [UInt64])
+    func damaged(seed: UInt64) throws {
+        let random = SeededRandom(seed: seed)
+        for round in 0..<400 {
+            let breaker = Self.breakers[round % Self.breakers.count]
+            var bytes = Self.health(breaker).stored
+            for _ in 0...Int(random.nextBits() % 4) {
+                let place = Int(random.nextBits() % UInt64(bytes.count))
+                switch random.nextBits() % 3 {
+                case 0: bytes[place] = UInt8(truncatingIfNeeded: random.nextBits())
+                case 1: bytes.insert(UInt8(ascii: "9"), at: place)
+                default: bytes.removeSubrange(place..<min(bytes.count, place + 1 + Int(random.nextBits() % 20)))
+                }
+                if bytes.isEmpty { break }
+            }
+            var bench = Bench()
+            bench.health = ClientHealth(stored: bytes, epoch: "boot \"1\"")
+            #expect(bench.health.window.entries.count <= AnswerWindow.span, "seed \(seed), round \(round)")
+            try Self.exercise(&bench)
+        }
+    }
+
+    /// Does with a health all that an engine does: none of it may trap, and what comes of it can be stored again.
+    private static func exercise(_ bench: inout Bench) throws {
+        let verdicts: [RefreshVerdict] = [
+            .noAnswer(code: "timeout"), .clientFault(code: "invalid_client"), .throttled(code: "http_429"),
+            .clientOrForeignToken(code: "unauthorized_client"), .invalidGrant,
+        ]
+        for verdict in verdicts {
+            var grant = try Sample.grant(1)
+            _ = bench.health.breaker.permits(at: bench.instant)
+            _ = bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
+            _ = bench.refuse(verdict, on: &grant, retryAfter: .seconds(3))
+            var pacer = Pacer(maxRate: 200)
+            pacer.limits = bench.health.limits
+            _ = pacer.take(upTo: 5, at: bench.instant)
+            #expect(pacer.nextAvailable(at: bench.instant) >= .zero)
+            bench.pass(.seconds(1))
+        }
+        let stored = bench.health.stored
+        #expect(ClientHealth(stored: stored, epoch: bench.health.epoch).stored == stored)
+    }
+}

@@ -1,0 +1,211 @@
+import Clocks
+import GoogleOAuth
+import Observability
+import RefreshEngine
+import Scheduler
+import Store
+import Testing
+
+@Suite("What a verdict makes of the client")
+struct ClientRuleTests {
+    @Test(
+        "A fault of the client opens its breaker at once and postpones the grant by seconds",
+        arguments: [
+            "invalid_client", "deleted_client", "disabled_client", "invalid_scope", "restricted_client",
+            "unsupported_grant_type",
+        ]
+    )
+    func clientFault(code: String) throws {
+        for state in [GrantState.active, .retrying, .suspended] {
+            var grant = try Sample.grant(state: state, attempts: 2)
+            let before = grant
+            var bench = Bench()
+            let ruling = bench.refuse(.clientFault(code: code), on: &grant)
+            #expect(ruling.breakerChange == .opened(.clientFault(code)))
+            #expect(bench.health.breaker.isOpen)
+            #expect(grant.state == before.state && grant.reason == before.reason && grant.attempts == 2)
+            #expect((.seconds(1) ... .seconds(5)).contains(try #require(grant.dueAt) - start))
+            #expect(ruling.events.isEmpty)
+
+            var other = try Sample.grant(2)
+            #expect(bench.refuse(.clientFault(code: code), on: &other).breakerChange == nil, "told once")
+        }
+    }
+
+    @Test("Twenty failures in a row over ten grants open the breaker", arguments: [10, 9])
+    func endpointFailing(grants: Int) throws {
+        let verdicts: [RefreshVerdict] = [.noAnswer(code: "timeout"), .endpointFault(code: "http_500"), .notJSON]
+        var bench = Bench()
+        var changes: [Breaker.Change] = []
+        for number in 0..<40 {
+            var grant = try Sample.grant(Int64(number % grants))
+            let ruling = bench.refuse(verdicts[number % 3], on: &grant)
+            #expect(ruling.outcome == .retrying)
+            if let change = ruling.breakerChange {
+                #expect(number == 19)
+                changes.append(change)
+            }
+        }
+        #expect(changes == (grants == 10 ? [.opened(.endpointFailing)] : []))
+    }
+
+    @Test("Any answer that speaks of the grant ends the row of failures")
+    func rowEnds() throws {
+        let answers: [Finding.Answer] = [
+            try Sample.granted(), .refused(.invalidGrant, retryAfter: nil),
+            .refused(.signInRequired(code: "invalid_rapt"), retryAfter: nil),
+            .refused(.blocked(code: "policy_enforced"), retryAfter: nil),
+        ]
+        for answer in answers {
+            var bench = Bench()
+            for number in 0..<38 {
+                var grant = try Sample.grant(Int64(number))
+                if number == 19 {
+                    _ = bench.decide(answer, on: &grant)
+                } else {
+                    _ = bench.refuse(.noAnswer(code: "timeout"), on: &grant)
+                }
+            }
+            #expect(!bench.health.breaker.isOpen)
+        }
+    }
+
+    @Test("A probe that succeeds closes the breaker")
+    func probe() throws {
+        var bench = Bench()
+        var grant = try Sample.grant()
+        _ = bench.refuse(.clientFault(code: "invalid_client"), on: &grant)
+        bench.pass(.seconds(2))
+        let mayProbe = bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
+        #expect(mayProbe)
+        let ruling = bench.decide(try Sample.granted(at: bench.now), on: &grant)
+        #expect(ruling.breakerChange == .closed)
+        #expect(!bench.health.breaker.isOpen)
+    }
+
+    @Test("Throttling halves the ceiling, pauses for Retry-After, and opens no breaker")
+    func throttled() throws {
+        var bench = Bench()
+        var grant = try Sample.grant()
+        let ruling = bench.refuse(.throttled(code: "http_429"), on: &grant, retryAfter: .seconds(40))
+        #expect(ruling.limitsChanged)
+        #expect(bench.health.limits.cut?.ceiling == 100)
+        #expect(bench.health.limits.pausedUntil == bench.instant + .seconds(40))
+        #expect(!bench.health.breaker.isOpen)
+        #expect(!bench.refuse(.throttled(code: "http_429"), on: &grant).limitsChanged, "one sign, not two")
+        bench.pass(.seconds(41))
+        #expect(bench.refuse(.throttled(code: "http_429"), on: &grant).limitsChanged)
+        #expect(try #require(bench.health.limits.cut).ceiling < 100)
+    }
+}
+
+@Suite("A token that seems to be another client's")
+struct ForeignTokenTests {
+    private let verdict = RefreshVerdict.clientOrForeignToken(code: "unauthorized_client")
+
+    @Test("While no grant of the client is proven, it is tried again and a person is told")
+    func nobodyProven() throws {
+        var bench = Bench()
+        var grant = try Sample.grant(isProven: false)
+        for _ in 0..<3 {
+            let ruling = bench.refuse(verdict, on: &grant)
+            #expect(ruling.outcome == .retrying && ruling.alarm?.kind == "client_unproven")
+            #expect(grant.state == .retrying && grant.reason == .clientMismatchUnconfirmed)
+            #expect(!bench.health.breaker.isOpen)
+            bench.pass(.seconds(60))
+        }
+    }
+
+    @Test("When a proven grant succeeds meanwhile, its user must sign in again")
+    func foreign() throws {
+        var bench = Bench()
+        var other = try Sample.grant(2)
+        _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
+        bench.pass(.seconds(10))
+
+        var grant = try Sample.grant(isProven: false)
+        let first = bench.refuse(verdict, on: &grant)
+        #expect(first.outcome == .retrying && first.alarm == nil, "the success came before")
+        bench.pass(.seconds(10))
+        #expect(bench.refuse(verdict, on: &grant).outcome == .retrying, "no success since")
+        _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
+        bench.pass(.seconds(10))
+        let last = bench.refuse(verdict, on: &grant)
+        #expect(last.outcome == .reauthRequired)
+        #expect(grant.state == .reauthRequired && grant.reason == .clientMismatch && grant.dueAt == nil)
+        #expect(!bench.health.breaker.isOpen)
+    }
+
+    @Test("A success from before the first refusal proves nothing, however long other failures have lasted")
+    func successBeforeRefusal() throws {
+        var bench = Bench()
+        var grant = try Sample.grant(isProven: false)
+        _ = bench.refuse(.endpointFault(code: "http_503"), on: &grant)
+        bench.pass(.seconds(10))
+        var other = try Sample.grant(2)
+        _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
+        bench.pass(.seconds(10))
+        // From here on the client itself is refused, and nobody succeeds any more.
+        for _ in 0..<5 {
+            let ruling = bench.refuse(verdict, on: &grant)
+            #expect(ruling.outcome == .retrying)
+            #expect(grant.state == .retrying)
+            bench.pass(.seconds(60))
+        }
+    }
+
+    @Test("A proven grant that gets it makes it the client's fault")
+    func provenGrant() throws {
+        var bench = Bench()
+        var grant = try Sample.grant()
+        let ruling = bench.refuse(verdict, on: &grant)
+        #expect(ruling.outcome == .unchanged)
+        #expect(ruling.breakerChange == .opened(.clientFault("unauthorized_client")))
+        #expect(grant.state == .active)
+        #expect(bench.health.suspectSince(grant.id) == start)
+    }
+
+    @Test("A proven grant that alone gets it stops no other, and has a day")
+    func provenGrantAlone() throws {
+        var bench = Bench()
+        var grant = try Sample.grant()
+        var other = try Sample.grant(2)
+        _ = bench.refuse(verdict, on: &grant)
+        for hour in 1...24 {
+            bench.pass(.seconds(3599))
+            _ = bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
+            _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
+            bench.pass(.seconds(1))
+            let ruling = bench.refuse(verdict, on: &grant)
+            #expect(!bench.health.breaker.isOpen, "hour \(hour)")
+            guard hour == 24 else {
+                #expect(ruling.outcome == .retrying && ruling.alarm?.kind == "grant_refused")
+                #expect(grant.state == .retrying)
+                continue
+            }
+            #expect(ruling.outcome == .reauthRequired)
+            #expect(grant.state == .reauthRequired && grant.reason == .clientMismatch)
+            #expect(bench.health.suspects.isEmpty)
+        }
+    }
+
+    @Test("A suspect that succeeds is cleared")
+    func cleared() throws {
+        var bench = Bench()
+        var grant = try Sample.grant()
+        _ = bench.refuse(verdict, on: &grant)
+        bench.pass(.seconds(5))
+        _ = bench.decide(try Sample.granted(at: bench.now), on: &grant)
+        #expect(bench.health.suspects.isEmpty)
+    }
+
+    @Test("At most 32 suspects are remembered")
+    func manySuspects() throws {
+        var bench = Bench()
+        for number in 1...100 {
+            var grant = try Sample.grant(Int64(number))
+            _ = bench.refuse(verdict, on: &grant)
+        }
+        #expect(bench.health.suspects.map(\.grant.rawValue) == Array(69...100))
+    }
+}

@@ -1,0 +1,115 @@
+import Clocks
+import GoogleOAuth
+import Observability
+import RefreshEngine
+import Scheduler
+import Store
+import Testing
+
+@Suite("The fence and the lease")
+struct FenceTests {
+    private static let refusals: [RefreshVerdict] = [
+        .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
+        .clientFault(code: "invalid_client"), .clientOrForeignToken(code: "unauthorized_client"),
+        .throttled(code: "http_429"), .endpointFault(code: "http_503"), .noAnswer(code: "timeout"), .notJSON,
+        .unknown(code: "new"),
+    ]
+
+    private static var answers: [Finding.Answer] {
+        get throws {
+            refusals.map { .refused($0, retryAfter: nil) }
+                + [
+                    try Sample.granted(), try Sample.granted(rotated: Sample.refreshToken("late")),
+                    .flawed(code: "flawed_answer", rotated: try Sample.refreshToken("late")), .nothingToSend,
+                    .unreadable, .revocation(failure: nil),
+                ]
+        }
+    }
+
+    @Test("An answer to an older refresh token changes nothing but gives the lease back")
+    func oldGeneration() throws {
+        for answer in try Self.answers {
+            for state in GrantState.allCases {
+                var grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
+                let before = grant
+                var bench = Bench()
+                let ruling = bench.decide(answer, on: &grant, generation: 2)
+                #expect(ruling.outcome == .void)
+                #expect(ruling.events.isEmpty && !ruling.recallsWave)
+                #expect(grant == before, "\(answer)")
+            }
+        }
+    }
+
+    @Test("The client's health learns from an answer that is void for its grant")
+    func healthLearns() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        _ = bench.decide(.refused(.throttled(code: "http_429"), retryAfter: .seconds(60)), on: &grant, generation: 2)
+        #expect(bench.health.limits.pausedUntil == bench.instant + .seconds(60))
+        for number in 0..<20 {
+            var other = try Sample.grant(Int64(number))
+            _ = bench.decide(.refused(.noAnswer(code: "timeout"), retryAfter: nil), on: &other, generation: 2)
+        }
+        #expect(bench.health.breaker.isOpen)
+    }
+
+    @Test("A void invalid_grant is no sign of a wave")
+    func voidIsNoWave() throws {
+        var bench = Bench()
+        for number in 0..<40 {
+            var grant = try Sample.grant(Int64(number))
+            _ = bench.decide(.refused(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
+        }
+        #expect(bench.health.window.entries.isEmpty)
+    }
+
+    @Test("Bad news under a claim that has lapsed is not believed", arguments: [nil, 78] as [Int64?])
+    func lapsedClaimBadNews(lease: Int64?) throws {
+        for verdict in Self.refusals {
+            var grant = try Sample.grant(accessToken: Sample.accessToken())
+            let before = grant
+            var bench = Bench()
+            let ruling = bench.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
+            #expect(ruling.outcome == .lostLease)
+            #expect(ruling.events.isEmpty)
+            #expect(grant.lease?.claim == lease, "another worker's lease stays")
+            grant.setLease(nil)
+            #expect(grant == before, "\(verdict.code)")
+        }
+    }
+
+    @Test("Good news under a claim that has lapsed is good news", arguments: [nil, 78] as [Int64?])
+    func lapsedClaimGoodNews(lease: Int64?) throws {
+        var grant = try Sample.grant(state: .retrying)
+        var bench = Bench()
+        let successor = try Sample.refreshToken("successor")
+        let ruling = bench.decide(try Sample.granted(rotated: successor), on: &grant, leasedAs: lease)
+        #expect(ruling.outcome == .refreshed)
+        #expect(grant.state == .active && grant.refreshToken == successor && grant.generation == 4)
+        #expect(grant.lease?.claim == lease, "another worker's lease stays")
+    }
+
+    @Test("The refresh token in a faulty 200 is stored whoever has the lease now")
+    func lapsedClaimRotation() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        let successor = try Sample.refreshToken("successor")
+        let answer = Finding.Answer.flawed(code: "flawed_answer", rotated: successor)
+        let ruling = bench.decide(answer, on: &grant, leasedAs: 78)
+        #expect(ruling.outcome == .lostLease)
+        #expect(grant.refreshToken == successor && grant.generation == 4)
+        #expect(grant.state == .active && grant.attempts == 0)
+        #expect(grant.lease?.claim == 78)
+    }
+
+    @Test("Of two access tokens the one that lives longer is kept")
+    func laterTokenWins() throws {
+        let stored = try Sample.accessToken("app's own", lifetime: .seconds(3600))
+        var grant = try Sample.grant(accessToken: stored)
+        var bench = Bench()
+        let ruling = bench.decide(try Sample.granted(lifetime: .seconds(600)), on: &grant)
+        #expect(ruling.outcome == .refreshed)
+        #expect(grant.accessToken == stored)
+    }
+}

@@ -1,0 +1,273 @@
+import Clocks
+import GoogleOAuth
+import Observability
+import RefreshEngine
+import Scheduler
+import Store
+import Testing
+
+/// A verdict and what it makes of a proven grant outside a wave.
+private struct Rule: Sendable, CustomTestStringConvertible {
+    var verdict: RefreshVerdict
+    var outcome: RefreshOutcome
+    /// The state that a connected grant gets; `nil` where it keeps the one it has.
+    var state: GrantState?
+    /// The state that a suspended grant gets.
+    var stateIfSuspended: GrantState
+    var reason: String?
+    var raisesAlarm = false
+
+    var testDescription: String { verdict.code }
+}
+
+private let rules: [Rule] = [
+    Rule(
+        verdict: .invalidGrant,
+        outcome: .disconnected,
+        state: .disconnected,
+        stateIfSuspended: .disconnected,
+        reason: "invalid_grant"
+    ),
+    Rule(
+        verdict: .signInRequired(code: "invalid_rapt"),
+        outcome: .reauthRequired,
+        state: .reauthRequired,
+        stateIfSuspended: .reauthRequired,
+        reason: "invalid_rapt"
+    ),
+    Rule(
+        verdict: .blocked(code: "admin_policy_enforced"),
+        outcome: .suspended,
+        state: .suspended,
+        stateIfSuspended: .suspended,
+        reason: "admin_policy_enforced"
+    ),
+    Rule(
+        verdict: .clientFault(code: "invalid_client"),
+        outcome: .unchanged,
+        state: nil,
+        stateIfSuspended: .suspended,
+        reason: nil
+    ),
+    Rule(
+        verdict: .throttled(code: "http_429"),
+        outcome: .retrying,
+        state: .retrying,
+        stateIfSuspended: .suspended,
+        reason: "http_429"
+    ),
+    Rule(
+        verdict: .endpointFault(code: "http_503"),
+        outcome: .retrying,
+        state: .retrying,
+        stateIfSuspended: .suspended,
+        reason: "http_503"
+    ),
+    Rule(
+        verdict: .noAnswer(code: "timeout"),
+        outcome: .retrying,
+        state: .retrying,
+        stateIfSuspended: .suspended,
+        reason: "timeout"
+    ),
+    Rule(
+        verdict: .notJSON,
+        outcome: .retrying,
+        state: .retrying,
+        stateIfSuspended: .suspended,
+        reason: "not_json"
+    ),
+    Rule(
+        verdict: .unknown(code: "brand_new"),
+        outcome: .retrying,
+        state: .retrying,
+        stateIfSuspended: .suspended,
+        reason: "brand_new",
+        raisesAlarm: true
+    ),
+    Rule(verdict: .notSent(code: "withheld"), outcome: .unchanged, state: nil, stateIfSuspended: .suspended),
+]
+
+@Suite("What a verdict makes of a grant")
+struct VerdictRuleTests {
+    @Test("Each verdict on a grant in each state that is called", arguments: rules)
+    fileprivate func table(rule: Rule) throws {
+        for state in [GrantState.active, .retrying, .suspended] {
+            let reason = state == .suspended ? GrantReason(rawValue: "access_denied") : .none
+            var grant = try Sample.grant(state: state, reason: reason)
+            let before = grant
+            var bench = Bench()
+            let ruling = bench.refuse(rule.verdict, on: &grant)
+
+            let expected = state == .suspended ? rule.stateIfSuspended : rule.state ?? state
+            #expect(ruling.outcome == rule.outcome)
+            #expect(grant.state == expected)
+            #expect((ruling.alarm != nil) == rule.raisesAlarm)
+            #expect(grant.lease == nil)
+            let keepsReason = rule.reason == nil || (state == .suspended && expected == .suspended)
+            let isBlockedAnew = rule.outcome == .suspended
+            #expect(grant.reason.rawValue == (keepsReason && !isBlockedAnew ? before.reason.rawValue : rule.reason))
+            #expect(grant.generation == before.generation + (expected.endsCalls ? 1 : 0))
+            #expect(grant.refreshToken == before.refreshToken)
+            #expect((grant.dueAt == nil) == expected.endsCalls)
+            #expect(ruling.events.contains { $0.kind == .state } == (expected != state || isBlockedAnew))
+            if let event = ruling.events.first {
+                #expect(event.from == state && event.to == grant.state && event.reason == grant.reason)
+            }
+        }
+    }
+
+    @Test("A good answer makes any grant that is called active", arguments: [GrantState.active, .retrying, .suspended])
+    func granted(state: GrantState) throws {
+        var grant = try Sample.grant(state: state, attempts: 4, failingSince: start - .seconds(60))
+        var bench = Bench()
+        let ruling = bench.decide(try Sample.granted(), on: &grant)
+        #expect(ruling.outcome == .refreshed)
+        #expect(grant.state == .active && grant.reason == .none)
+        #expect(grant.attempts == 0 && grant.failingSince == nil)
+        #expect(grant.lastSuccessAt == start && grant.isProven)
+        #expect(grant.generation == 3)
+        let dueAt = try #require(grant.dueAt)
+        #expect((.seconds(2700) ... .seconds(3300)).contains(dueAt - start))
+        #expect(bench.health.provenSuccessAt == start)
+    }
+
+    @Test("A rotated token is stored with its access token, and the fence grows")
+    func rotation() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        let successor = try Sample.refreshToken("successor")
+        let ruling = bench.decide(try Sample.granted(rotated: successor), on: &grant)
+        #expect(ruling.outcome == .refreshed)
+        #expect(grant.refreshToken == successor)
+        #expect(grant.generation == 4)
+        #expect(ruling.events.map(\.kind) == [.rotated])
+    }
+
+    @Test("A faulty 200 is tried again, and the refresh token in it is stored", arguments: [true, false])
+    func flawed(rotates: Bool) throws {
+        for state in [GrantState.active, .suspended] {
+            var grant = try Sample.grant(state: state)
+            var bench = Bench()
+            let successor = rotates ? try Sample.refreshToken("successor") : nil
+            let ruling = bench.decide(.flawed(code: "flawed_answer", rotated: successor), on: &grant)
+            #expect(ruling.outcome == .retrying)
+            #expect(grant.state == (state == .active ? .retrying : .suspended))
+            #expect(try grant.refreshToken == (rotates ? successor : Sample.refreshToken()))
+            #expect(grant.generation == (rotates ? 4 : 3))
+            #expect(ruling.events.contains { $0.kind == .rotated } == rotates)
+            #expect(bench.health.breaker.isOpen == false)
+        }
+    }
+
+    @Test("Waits double up to ten minutes, and shrink with the life that the token has left")
+    func backOff() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        bench.unit = 0
+        var waits: [Duration] = []
+        for _ in 0..<9 {
+            _ = bench.refuse(.endpointFault(code: "http_500"), on: &grant)
+            waits.append(try #require(grant.dueAt) - bench.now)
+        }
+        #expect(waits.map(\.inSeconds) == [10, 20, 40, 80, 160, 320, 600, 600, 600])
+        #expect(grant.attempts == 9 && grant.failingSince == start)
+
+        let token = try Sample.accessToken(obtainedAt: start - .seconds(3600), lifetime: .seconds(3690))
+        var living = try Sample.grant(accessToken: token, attempts: 8)
+        _ = bench.refuse(.endpointFault(code: "http_500"), on: &living)
+        #expect(try #require(living.dueAt) - bench.now == .seconds(30))
+    }
+
+    @Test("What nobody understands is tried hourly after a day")
+    func unknownSlowsDown() throws {
+        var grant = try Sample.grant(state: .retrying, attempts: 50, failingSince: start - .seconds(86_399))
+        var bench = Bench()
+        bench.unit = 0
+        _ = bench.refuse(.unknown(code: "new"), on: &grant)
+        #expect(try #require(grant.dueAt) - bench.now == .seconds(600))
+        bench.pass(.seconds(1))
+        _ = bench.refuse(.unknown(code: "new"), on: &grant)
+        #expect(try #require(grant.dueAt) - bench.now == .seconds(3600))
+    }
+
+    @Test("A blocked grant is probed a day later, and again while it is blocked")
+    func suspended() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        _ = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
+        #expect(grant.dueAt == start + .seconds(86_400))
+        bench.pass(.seconds(86_400))
+        let ruling = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
+        #expect(ruling.outcome == .suspended && ruling.events.isEmpty)
+        #expect(grant.since == start)
+        #expect(grant.dueAt == start + .seconds(2 * 86_400))
+    }
+
+    @Test("Retry-After is the least that a grant waits", arguments: [0, 7, 1800])
+    func retryAfter(seconds: Int) throws {
+        for verdict in [RefreshVerdict.throttled(code: "http_429"), .endpointFault(code: "http_503")] {
+            var grant = try Sample.grant()
+            var bench = Bench()
+            _ = bench.refuse(verdict, on: &grant, retryAfter: .seconds(seconds))
+            #expect(try #require(grant.dueAt) - start == .seconds(max(5, seconds)))
+        }
+    }
+
+    @Test("Without a refresh token a grant lasts as long as the app's own access token")
+    func noRefreshToken() throws {
+        let token = try Sample.accessToken(lifetime: .seconds(100))
+        var grant = try Sample.grant(isProven: false, hasRefreshToken: false, accessToken: token)
+        var bench = Bench()
+        #expect(bench.decide(.nothingToSend, on: &grant).outcome == .unchanged)
+        #expect(grant.state == .active && grant.dueAt == start + .seconds(100))
+        bench.pass(.seconds(100))
+        let ruling = bench.decide(.nothingToSend, on: &grant)
+        #expect(ruling.outcome == .reauthRequired)
+        #expect(grant.state == .reauthRequired && grant.reason == .noRefreshToken && grant.dueAt == nil)
+        #expect(ruling.events.count == 1)
+        #expect(bench.health == ClientHealth(epoch: "boot"))
+    }
+
+    @Test("A token that no key opens changes nothing, and is looked at again ten minutes later")
+    func unreadable() throws {
+        for state in [GrantState.active, .retrying, .suspended] {
+            var grant = try Sample.grant(state: state)
+            var bench = Bench()
+            let ruling = bench.decide(.unreadable, on: &grant)
+            #expect(ruling.outcome == .unchanged && ruling.alarm?.kind == "unreadable_token")
+            #expect(grant.state == state && grant.generation == 3)
+            #expect(grant.dueAt == start + .seconds(600))
+        }
+    }
+
+    @Test("A revocation is tried for a day; then the tokens go all the same")
+    func revocation() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        _ = grant.disconnectByRequest(revokes: true, at: start)
+        #expect(grant.generation == 4)
+        for _ in 0..<3 {
+            #expect(
+                bench.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant).outcome == .disconnected
+            )
+            #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
+            #expect(try #require(grant.dueAt) > bench.now)
+            bench.pass(.seconds(3600))
+        }
+        bench.pass(.seconds(86_400))
+        _ = bench.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant)
+        #expect(grant.refreshToken == nil && grant.accessToken == nil)
+        #expect(grant.revocationAskedAt == nil && grant.dueAt == nil)
+        #expect(grant.state == .disconnected && grant.reason == .userRequest)
+    }
+
+    @Test("A revocation that Google confirms wipes the tokens at once")
+    func revoked() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        _ = grant.disconnectByRequest(revokes: true, at: start)
+        #expect(bench.decide(.revocation(failure: nil), on: &grant).outcome == .disconnected)
+        #expect(grant.refreshToken == nil && grant.dueAt == nil)
+    }
+}

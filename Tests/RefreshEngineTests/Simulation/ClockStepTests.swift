@@ -1,0 +1,66 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Store
+import Testing
+
+@Suite("The machine's clock is stepped", .timeLimit(.minutes(1)))
+struct ClockStepTests {
+    @Test("An hour forward and back leaves no grant without a good token for long", arguments: [10, 600, 3000])
+    func forwardAndBack(between seconds: Int) async throws {
+        let world = try World(seed: 40)
+        try await world.add(0..<200)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(2 * 3600))
+        world.time.stepWallClock(by: .seconds(3600))
+        await world.run(engine, for: .seconds(seconds))
+        world.time.stepWallClock(by: .seconds(-3600))
+        await world.run(engine, for: .seconds(90))
+        #expect(world.google.accountsWithoutToken().isEmpty)
+        // What is stored is by the clock that is right now.
+        let now = world.time.now
+        for grant in try await world.grants() {
+            let token = try #require(grant.accessToken)
+            #expect(token.obtainedAt <= now && token.expiresAt > now)
+            #expect(VendDecision.make(for: grant, minimumLife: .zero, at: now) == .serve)
+        }
+        await world.run(engine, for: .seconds(2 * 3600))
+        #expect(world.google.accounts.values.allSatisfy { $0.longestGap == .zero })
+        #expect(world.lines.of("clock_step").count == 2)
+        #expect(try await world.states() == [.active: 200])
+    }
+
+    @Test("A clock set back finds grants whose last try failed while it was ahead")
+    func failingWhileAhead() async throws {
+        let world = try World(seed: 41)
+        try await world.add(0..<200)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(2 * 3600))
+        // A third of the grants cannot be refreshed just while the clock is ahead.
+        world.time.stepWallClock(by: .seconds(3600))
+        world.google.answer { $0.account % 3 == 0 ? .answer(.endpointFault(code: "http_503")) : .grant }
+        await world.run(engine, for: .seconds(10))
+        world.time.stepWallClock(by: .seconds(-3600))
+        world.google.answer { _ in .grant }
+        await world.run(engine, for: .seconds(90))
+        #expect(try await world.states() == [.active: 200])
+        await world.run(engine, for: .seconds(2 * 3600))
+        #expect(world.google.accounts.values.allSatisfy { $0.longestGap == .zero })
+    }
+
+    @Test("A step between two runs is noticed by the second")
+    func betweenRuns() async throws {
+        let world = try World(seed: 42)
+        world.time.stepWallClock(by: .seconds(3600))
+        try await world.add(0..<50)
+        let first = world.engine("first")
+        await world.run(first, for: .seconds(600))
+        await first.recordClock()
+        world.time.stepWallClock(by: .seconds(-3600))
+        let second = world.engine("second")
+        await world.run(second, for: .seconds(90))
+        #expect(try await world.grants().allSatisfy { $0.accessToken.map { $0.obtainedAt <= world.time.now } ?? false })
+        await world.run(second, for: .seconds(2 * 3600))
+        #expect(world.google.accounts.values.allSatisfy { $0.longestGap == .zero })
+    }
+}

@@ -1,0 +1,116 @@
+import Clocks
+import GoogleOAuth
+import Store
+import Testing
+
+@testable import RefreshEngine
+
+@Suite("One pass over what is due", .timeLimit(.minutes(1)))
+struct OnePassTests {
+    private func sum(_ summary: PassSummary) -> Int {
+        summary.refreshed + summary.retrying + summary.held + summary.suspended + summary.reauthRequired
+            + summary.disconnected + summary.skipped
+    }
+
+    @Test("Every verdict is counted where it belongs, and all sum to what was due")
+    func sums() async throws {
+        let world = try World(seed: 70)
+        try await world.add(0..<350)
+        try await world.add(350..<400, dueIn: .seconds(1))
+        world.google.answer { asked in
+            switch asked.account % 7 {
+            case 0: .answer(.invalidGrant)
+            case 1: .answer(.signInRequired(code: "invalid_rapt"))
+            case 2: .answer(.blocked(code: "policy_enforced"))
+            case 3: .answer(.flawed(code: "flawed_answer", rotated: nil))
+            case 4: .answer(.unknown(code: "new"))
+            default: .grant
+            }
+        }
+        let summary = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        #expect(summary.due == 350)
+        #expect(sum(summary) == 350)
+        #expect(summary.refreshed == 100)
+        #expect(summary.retrying == 100)
+        #expect(summary.suspended == 50)
+        #expect(summary.reauthRequired == 50)
+        #expect(summary.disconnected == 50)
+        #expect(summary.held == 0 && summary.skipped == 0)
+        #expect(summary.leavesWork)
+        #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 }, "one try each")
+    }
+
+    @Test("When each has its final verdict no work is left, and a second pass finds nothing due")
+    func final() async throws {
+        let world = try World(seed: 71)
+        try await world.add(0..<30)
+        world.google.answer { $0.account < 5 ? .answer(.invalidGrant) : .grant }
+        let summary = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        #expect(summary.due == 30 && summary.refreshed == 25 && summary.disconnected == 5)
+        #expect(!summary.leavesWork)
+        let second = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        #expect(second == PassSummary())
+        #expect(!second.leavesWork)
+    }
+
+    @Test("A second opinion is left for a later run")
+    func held() async throws {
+        let world = try World(seed: 72, lifetime: .seconds(60))
+        try await world.add(0..<60)
+        _ = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        world.time.advance(by: .seconds(120))
+        world.google.answer { _ in .answer(.invalidGrant) }
+        let summary = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        #expect(summary.due == 60 && sum(summary) == 60)
+        #expect(summary.held >= 20)
+        #expect(summary.leavesWork)
+        #expect(try await world.states() == [.retrying: 60], "those disconnected before the wave was told are back")
+    }
+
+    @Test("An open breaker lets one probe go; the rest is left for a later run", arguments: [true, false])
+    func breakerOpen(isMended: Bool) async throws {
+        let world = try World(seed: 73)
+        try await world.add(0..<50)
+        world.google.answer { _ in .answer(.clientFault(code: "invalid_client")) }
+        let first = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        #expect(first.due == 50 && first.retrying == 50 && first.leavesWork)
+        let calls = world.google.calls
+        #expect(calls <= 50)
+
+        let closed = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        #expect(closed.due == 0 || world.google.calls == calls, "the breaker's first wait is not over")
+
+        world.time.advance(by: .seconds(10))
+        if isMended { world.google.answer { _ in .grant } }
+        let second = try await world.engine(maxRate: 100_000).runOnce(within: .seconds(300))
+        #expect(second.due == 50 && sum(second) == 50)
+        #expect(second.refreshed == (isMended ? 50 : 0))
+        #expect(second.leavesWork == !isMended)
+        #expect(world.google.calls == calls + (isMended ? 50 : 1))
+    }
+
+    @Test("What another worker has is skipped, which is a final verdict")
+    func claimedElsewhere() async throws {
+        let world = try World(seed: 74)
+        try await world.add(0..<20)
+        world.google.answer { _ in .hold }
+        let daemon = world.engine("daemon")
+        _ = await daemon.turn()
+        await world.google.waitUntilHolding(20)
+        let summary = try await world.engine("cron").runOnce(within: .seconds(300))
+        #expect(summary.due == 20 && summary.skipped == 20)
+        #expect(!summary.leavesWork)
+        world.google.release()
+        await daemon.settleDown()
+        #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 })
+    }
+
+    @Test("A run whose time is up leaves the rest")
+    func timeIsUp() async throws {
+        let world = try World(seed: 75)
+        try await world.add(0..<10)
+        let summary = try await world.engine().runOnce(within: .zero)
+        #expect(summary.due == 10 && summary.retrying == 10)
+        #expect(world.google.calls == 0)
+    }
+}

@@ -1,0 +1,91 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Secrets
+import Store
+import Testing
+
+@Suite("Simulated days", .timeLimit(.minutes(1)))
+struct SteadyStateTests {
+    @Test("A thousand grants for twelve hours: always a good token, and no more calls than the policy asks for")
+    func twelveHours() async throws {
+        let world = try World(seed: 20)
+        try await world.add(0..<1000)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(12 * 3600))
+
+        for grant in try await world.grants() {
+            #expect(grant.state == .active)
+        }
+        for (number, account) in world.google.accounts {
+            #expect(account.longestGap == .zero, "account \(number)")
+            #expect(account.mostAloft == 1)
+            // Each token is replaced 2,700 to 3,300 s after it was issued: 13.1 to 16 times in twelve hours, and the first.
+            #expect((13...17).contains(account.asked.count), "account \(number): \(account.asked.count) calls")
+            let waits = zip(account.asked.dropFirst(), account.asked).map { $0 - $1 }
+            #expect(waits.allSatisfy { $0 >= .seconds(2699) && $0 <= .seconds(3310) }, "account \(number)")
+        }
+        #expect(world.google.accounts.count == 1000)
+        #expect(world.google.accountsWithoutToken().isEmpty)
+        #expect(try await world.accountsWithLostToken().isEmpty)
+        #expect(world.lines.of("alarm").isEmpty)
+        #expect(world.lines.of("state").isEmpty)
+    }
+
+    @Test("Rotation: the stored token is always the newest one")
+    func rotation() async throws {
+        let world = try World(seed: 21, rotates: true)
+        try await world.add(0..<50)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(6 * 3600))
+        for number in 0..<50 {
+            let grant = try await world.grant(number)
+            let calls = world.google.account(number).asked.count
+            #expect(try world.vault.openRefreshToken(of: grant)?.reveal() == "refresh-\(number)-\(calls)")
+            #expect(grant.generation == Int64(1 + calls))
+            #expect(grant.state == .active)
+        }
+    }
+
+    @Test("A grant without a refresh token is never sent, and ends with its access token")
+    func noRefreshToken() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let token = try Sample.accessToken(lifetime: .seconds(600))
+        try await world.change(0) { grant in
+            grant.reconnect(
+                Handover(clientID: World.clientID, accessToken: token),
+                bringsOtherRefreshToken: true,
+                switchesAccount: false,
+                dueAt: token.expiresAt,
+                at: start
+            )
+        }
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(590))
+        #expect(try await world.grant(0).state == .active)
+        await world.run(engine, for: .seconds(20))
+        let grant = try await world.grant(0)
+        #expect(grant.state == .reauthRequired && grant.reason == .noRefreshToken)
+        #expect(world.google.calls == 0)
+    }
+
+    @Test("A revocation that was asked for is told to Google, then the tokens are gone")
+    func revocation() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(5))
+        world.google.failRevocations(with: .unavailable(code: "connect"))
+        try await world.change(0) { $0.disconnectByRequest(revokes: true, at: start + .seconds(5)) }
+        await world.run(engine, for: .seconds(120))
+        #expect(try await world.grant(0).refreshToken != nil)
+        world.google.failRevocations(with: nil)
+        await world.run(engine, for: .seconds(700))
+        let grant = try await world.grant(0)
+        #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
+        #expect(grant.state == .disconnected && grant.reason == .userRequest)
+        #expect(Set(world.google.revoked) == ["refresh-0-0"])
+        #expect(world.google.calls == 1)
+    }
+}

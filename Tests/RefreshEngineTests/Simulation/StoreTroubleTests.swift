@@ -1,0 +1,63 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Secrets
+import Store
+import Testing
+
+/// The settler waits by the real clock between two tries, a second after the first failure.
+@Suite("The store fails for a while", .timeLimit(.minutes(1)))
+struct StoreTroubleTests {
+    private func world(rotates: Bool = true) throws -> (World, FailingStore) {
+        var failing: FailingStore?
+        let world = try World(seed: 60, rotates: rotates) { memory in
+            let store = FailingStore(memory)
+            failing = store
+            return store
+        }
+        return (world, try #require(failing))
+    }
+
+    @Test(
+        "No result is lost, and no grant is called again before it is stored",
+        arguments: [StoreError.Code.busy, .diskFull, .input, .fault]
+    )
+    func nothingLost(code: StoreError.Code) async throws {
+        let (world, store) = try world()
+        try await world.add(0..<40)
+        let engine = world.engine()
+        store.failTransactions(1, with: code)
+        _ = await engine.turn()
+        let rest = await engine.inFlight
+        #expect(rest > 0)
+        for _ in 0..<5 {
+            // The window is read anew while results wait: what is on its way is left alone.
+            world.time.advance(by: .seconds(5))
+            await engine.renewLeases()
+            _ = await engine.turn()
+        }
+        await engine.settleDown()
+        #expect(store.failed == 1)
+        #expect(world.google.accounts.count == 40)
+        #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 })
+        #expect(try await world.states() == [.active: 40])
+        #expect(try await world.accountsWithLostToken().isEmpty)
+        for number in 0..<40 {
+            let grant = try await world.grant(number)
+            #expect(try world.vault.openRefreshToken(of: grant)?.reveal() == "refresh-\(number)-1")
+        }
+        #expect(world.lines.of("alarm").map { $0["kind"] } == ["store_failing"])
+    }
+
+    @Test("What a stopping worker cannot store within its deadline is counted")
+    func gaveUp() async throws {
+        let (world, store) = try world()
+        try await world.add(0..<3)
+        let engine = world.engine()
+        store.failTransactions(.max)
+        _ = await engine.turn()
+        let lost = await engine.stop(within: .zero)
+        #expect(lost >= 0)
+        #expect(await engine.inFlight == 0)
+    }
+}

@@ -1,0 +1,138 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Store
+import Testing
+
+@Suite("Simulated trouble", .timeLimit(.minutes(1)))
+struct TroubleTests {
+    @Test("A wave of invalid_grant for two thirds of all grants disconnects nobody")
+    func wave() async throws {
+        let world = try World(seed: 30, lifetime: .seconds(60))
+        try await world.add(0..<300)
+        // A reading of the due index each ten seconds finds those that were called back.
+        let engine = world.engine(scanInterval: .seconds(10))
+        await world.run(engine, for: .seconds(300))
+        let began = world.time.sinceBoot
+        world.google.answer { asked in
+            asked.at < began + .seconds(180) && asked.account % 3 != 0 ? .answer(.invalidGrant) : .grant
+        }
+        await world.run(engine, for: .seconds(60))
+        #expect(try await world.states()[.disconnected] == nil, "those of before it could be told are called back")
+        #expect(world.lines.of("state").contains { $0["from"] == "disconnected" }, "there were some")
+        await world.run(engine, for: .seconds(15 * 60 - 60))
+        #expect(try await world.states() == [.active: 300])
+        #expect(world.google.accountsWithoutToken().isEmpty)
+        #expect(world.lines.of("alarm").isEmpty)
+    }
+
+    @Test("Those that the wave only hid are disconnected when it is over, each once")
+    func waveHidesTheDead() async throws {
+        let world = try World(seed: 31, lifetime: .seconds(60))
+        try await world.add(0..<300)
+        let engine = world.engine(scanInterval: .seconds(10))
+        await world.run(engine, for: .seconds(300))
+        let began = world.time.sinceBoot
+        world.google.answer { asked in
+            let isWave = asked.at < began + .seconds(180) && asked.account % 3 != 0
+            return isWave || asked.account < 5 ? .answer(.invalidGrant) : .grant
+        }
+        await world.run(engine, for: .seconds(15 * 60))
+        for number in 0..<300 {
+            #expect(try await world.grant(number).state == (number < 5 ? .disconnected : .active), "account \(number)")
+        }
+    }
+
+    @Test("invalid_client for all: no grant changes, one alarm, and it mends itself")
+    func clientFault() async throws {
+        let world = try World(seed: 32, lifetime: .seconds(600))
+        try await world.add(0..<300)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(1200))
+        let callsBefore = world.google.calls
+        world.google.answer { _ in .answer(.clientFault(code: "invalid_client")) }
+        await world.run(engine, for: .seconds(600))
+
+        #expect(try await world.states() == [.active: 300])
+        #expect(world.lines.of("state").isEmpty)
+        #expect(world.lines.of("alarm").map { $0["kind"] } == ["client_fault"])
+        #expect(world.lines.of("breaker").filter { $0["change"] == "opened" }.count == 1)
+        let callsMeanwhile = world.google.calls - callsBefore
+        #expect((15...60).contains(callsMeanwhile), "\(callsMeanwhile) calls: probes, and what was on its way")
+
+        world.google.answer { _ in .grant }
+        await world.run(engine, for: .seconds(40))
+        #expect(world.google.accountsWithoutToken().isEmpty)
+        #expect(world.lines.of("breaker").last?["change"] == "closed")
+        #expect(world.lines.of("state").isEmpty)
+        #expect(world.lines.of("alarm").count == 1)
+    }
+
+    @Test(
+        "After an outage every grant has a good token within thirty seconds",
+        arguments: [(60, 20), (60, 120), (60, 600), (3600, 20), (3600, 600)],
+        [1, 2] as [UInt64]
+    )
+    func outage(times: (lifetime: Int, outage: Int), seed: UInt64) async throws {
+        let world = try World(seed: seed, lifetime: .seconds(times.lifetime))
+        try await world.add(0..<200)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(2 * times.lifetime))
+        #expect(world.google.accountsWithoutToken().isEmpty)
+        world.google.answer { _ in .answer(.noAnswer(code: "connect")) }
+        await world.run(engine, for: .seconds(times.outage))
+        world.google.answer { _ in .grant }
+        await world.run(engine, for: .seconds(30))
+        #expect(world.google.accountsWithoutToken().isEmpty, "seed \(seed)")
+        #expect(try await world.grants().allSatisfy(\.state.isConnected))
+        await world.run(engine, for: .seconds(900))
+        #expect(try await world.states() == [.active: 200])
+    }
+
+    @Test("One user's foreign token among a thousand stops nobody else")
+    func foreignToken() async throws {
+        let world = try World(seed: 34)
+        try await world.add(0..<1000)
+        world.google.answer { $0.account == 7 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(2 * 3600))
+        for grant in try await world.grants() where grant.userID != "user 7" { #expect(grant.state == .active) }
+        let foreign = try await world.grant(7)
+        #expect(foreign.state == .reauthRequired && foreign.reason == .clientMismatch)
+        #expect(world.google.account(7).asked.count <= 4)
+        #expect(world.google.accounts.filter { $0.key != 7 }.allSatisfy { $0.value.longestGap == .zero })
+        #expect(world.google.accountsWithoutToken() == [7])
+        #expect(world.lines.of("breaker").isEmpty)
+    }
+
+    @Test("A proven grant whose token turns foreign stops nobody for long")
+    func provenTurnsForeign() async throws {
+        let world = try World(seed: 35)
+        try await world.add(0..<200)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(3600))
+        world.google.answer { $0.account == 7 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
+        await world.run(engine, for: .seconds(3 * 3600))
+        #expect(world.google.accounts.filter { $0.key != 7 }.allSatisfy { $0.value.longestGap == .zero })
+        #expect(world.google.accountsWithoutToken() == [7])
+        #expect(try await world.grant(7).state == .retrying)
+        let opened = world.lines.of("breaker").filter { $0["change"] == "opened" }
+        #expect(opened.count == 1, "weighed once; then it is the grant that is suspected")
+    }
+
+    @Test("Throttling slows down and loses nothing")
+    func throttling() async throws {
+        let world = try World(seed: 36)
+        try await world.add(0..<300)
+        let engine = world.engine()
+        let began = world.time.sinceBoot
+        world.google.answer { $0.at < began + .seconds(30) ? .answer(.throttled(code: "http_429")) : .grant }
+        await world.run(engine, for: .seconds(30))
+        #expect(try await world.grants().allSatisfy(\.state.isConnected))
+        #expect(!world.lines.of("pacer").isEmpty)
+        #expect(world.lines.of("breaker").isEmpty)
+        await world.run(engine, for: .seconds(900))
+        #expect(try await world.states() == [.active: 300])
+        #expect(world.google.accountsWithoutToken().isEmpty)
+    }
+}

@@ -1,0 +1,187 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Secrets
+import Store
+import Testing
+
+@Suite("A token for a caller", .timeLimit(.minutes(1)))
+struct VendingTests {
+    @Test("A thousand callers at once cost one call, and get the same token")
+    func singleFlight() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        world.google.answer { _ in .hold }
+        let engine = world.engine()
+        let tokens = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<1000 {
+                group.addTask { try await engine.freshToken(of: "user 0", minimumLife: .zero).accessToken.reveal() }
+            }
+            await world.google.waitUntilHolding(1)
+            world.google.release()
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(tokens == [world.google.account(0).accessToken])
+        #expect(world.google.calls == 1)
+    }
+
+    @Test("A caller joins the flight that the engine began")
+    func joins() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        world.google.answer { _ in .hold }
+        let engine = world.engine()
+        _ = await engine.turn()
+        await world.google.waitUntilHolding(1)
+        async let token = engine.freshToken(of: "user 0", minimumLife: .zero)
+        world.google.release()
+        #expect(try await token.accessToken.reveal() == world.google.account(0).accessToken)
+        #expect(world.google.calls == 1)
+    }
+
+    @Test("A stored token that lives long enough is served without a call")
+    func stored() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let engine = world.engine()
+        let first = try await engine.freshToken(of: "user 0", minimumLife: .seconds(60))
+        world.time.advance(by: .seconds(1000))
+        let second = try await engine.freshToken(of: "user 0", minimumLife: .seconds(2599))
+        #expect(second.accessToken == first.accessToken && second.warning == nil)
+        #expect(second.expiresAt == start + .seconds(3600) && second.type == "Bearer")
+        #expect(world.google.calls == 1)
+        let third = try await engine.freshToken(of: "user 0", minimumLife: .seconds(2600))
+        #expect(third.accessToken != first.accessToken)
+        #expect(world.google.calls == 2)
+    }
+
+    @Test("More life than Google gives costs one call, not one after the other")
+    func moreThanGoogleGives() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let token = try await world.engine().freshToken(of: "user 0", minimumLife: .seconds(9_999_999))
+        #expect(token.expiresAt == start + .seconds(3600))
+        #expect(world.google.calls == 1)
+    }
+
+    @Test("While another worker has the grant, its result is awaited and served")
+    func otherWorker() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        world.google.answer { _ in .hold }
+        let other = world.engine("other")
+        _ = await other.turn()
+        await world.google.waitUntilHolding(1)
+        let engine = world.engine()
+        async let token = engine.freshToken(of: "user 0", minimumLife: .zero)
+        world.google.release()
+        await other.settleDown()
+        #expect(try await token.accessToken.reveal() == world.google.account(0).accessToken)
+        #expect(world.google.calls == 1)
+    }
+
+    @Test("An unknown user is unknown")
+    func unknownUser() async throws {
+        let world = try World()
+        await #expect(throws: VendFailure.unknownUser) {
+            try await world.engine().freshToken(of: "nobody", minimumLife: .zero)
+        }
+    }
+
+    @Test(
+        "A grant that shows as disconnected is refused with its state, reason and time, and never called",
+        arguments: [
+            (RefreshVerdict.invalidGrant, GrantState.disconnected, "invalid_grant"),
+            (.signInRequired(code: "invalid_rapt"), .reauthRequired, "invalid_rapt"),
+            (.blocked(code: "policy_enforced"), .suspended, "policy_enforced"),
+        ]
+    )
+    func refused(verdict: RefreshVerdict, state: GrantState, reason: String) async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        world.google.answer { _ in .answer(verdict) }
+        let engine = world.engine()
+        let expected = VendFailure.refused(state: state, reason: GrantReason(rawValue: reason), since: start)
+        for _ in 0..<3 {
+            await #expect(throws: expected) { try await engine.freshToken(of: "user 0", minimumLife: .zero) }
+        }
+        #expect(world.google.calls == 1)
+    }
+
+    @Test(
+        "While refreshing fails the old token is served with a warning, until it ends",
+        arguments: [
+            RefreshVerdict.noAnswer(code: "timeout"), .endpointFault(code: "http_503"), .throttled(code: "http_429"),
+            .unknown(code: "new"), .notJSON, .flawed(code: "flawed_answer", rotated: nil),
+        ]
+    )
+    func oldToken(verdict: RefreshVerdict) async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let engine = world.engine()
+        let first = try await engine.freshToken(of: "user 0", minimumLife: .zero)
+        world.google.answer { _ in .answer(verdict) }
+        world.time.advance(by: .seconds(3000))
+        let old = try await engine.freshToken(of: "user 0", minimumLife: .seconds(1800))
+        #expect(old.accessToken == first.accessToken)
+        #expect(old.warning == verdict.code)
+        world.time.advance(by: .seconds(600))
+        await #expect(throws: VendFailure.unavailable(reason: verdict.code)) {
+            try await engine.freshToken(of: "user 0", minimumLife: .zero)
+        }
+        #expect(world.google.calls == 3)
+    }
+
+    @Test("An open breaker lets no caller through: the old token is served with a warning")
+    func breakerOpen() async throws {
+        let world = try World()
+        try await world.add(0..<2)
+        let engine = world.engine()
+        let first = try await engine.freshToken(of: "user 0", minimumLife: .zero)
+        world.google.answer { _ in .answer(.clientFault(code: "invalid_client")) }
+        let served = try await engine.freshToken(of: "user 0", minimumLife: .seconds(7200))
+        #expect(served.warning == "invalid_client" && served.accessToken == first.accessToken)
+        let again = try await engine.freshToken(of: "user 0", minimumLife: .seconds(7200))
+        #expect(again.warning == "breaker_open" && again.accessToken == first.accessToken)
+        await #expect(throws: VendFailure.unavailable(reason: "breaker_open")) {
+            try await engine.freshToken(of: "user 1", minimumLife: .zero)
+        }
+        #expect(world.google.calls == 2)
+    }
+
+    @Test("A caller of a grant that awaits a second opinion does not give it")
+    func secondOpinion() async throws {
+        let world = try World(seed: 80, lifetime: .seconds(60))
+        try await world.add(0..<60)
+        let engine = world.engine(maxRate: 100_000)
+        await world.run(engine, for: .seconds(5))
+        world.time.advance(by: .seconds(120))
+        world.google.answer { _ in .answer(.invalidGrant) }
+        _ = await engine.turnUntilQuiet()
+        #expect(try await world.states() == [.retrying: 60])
+        for _ in 0..<5 {
+            await #expect(throws: VendFailure.unavailable(reason: "invalid_grant")) {
+                try await engine.freshToken(of: "user 3", minimumLife: .zero)
+            }
+            world.time.advance(by: .seconds(1))
+        }
+        #expect(try await world.states() == [.retrying: 60])
+        world.google.answer { _ in .grant }
+        #expect(try await engine.freshToken(of: "user 3", minimumLife: .zero).warning == nil)
+    }
+
+    @Test("Asked for, a revocation is told to Google at once")
+    func finishRevocation() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let engine = world.engine()
+        try await world.change(0) { $0.disconnectByRequest(revokes: true, at: start) }
+        world.google.failRevocations(with: .unavailable(code: "connect"))
+        #expect(try await !engine.finishRevocation(of: "user 0"))
+        world.google.failRevocations(with: nil)
+        #expect(try await engine.finishRevocation(of: "user 0"))
+        #expect(try await engine.finishRevocation(of: "user 0"), "was done before")
+        #expect(try await world.grant(0).refreshToken == nil)
+        #expect(world.google.revoked.count == 2)
+    }
+}

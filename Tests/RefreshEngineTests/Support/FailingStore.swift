@@ -1,0 +1,102 @@
+import Clocks
+import Secrets
+import Store
+import Synchronization
+
+/// A store whose transactions fail while a test says so; all else goes through.
+final class FailingStore: GrantStore {
+    private struct State {
+        var failures = 0
+        var error = StoreError(.busy, "busy")
+        var failed = 0
+    }
+
+    private let inner: any GrantStore
+    private let state = Mutex(State())
+
+    init(_ inner: any GrantStore) {
+        self.inner = inner
+    }
+
+    /// The next transactions fail, so many of them.
+    func failTransactions(_ count: Int, with code: StoreError.Code = .busy) {
+        state.withLock {
+            $0.failures = count
+            $0.error = StoreError(code, "the test says so")
+        }
+    }
+
+    var failed: Int { state.withLock { $0.failed } }
+
+    private func mayFail() throws {
+        try state.withLock { state in
+            guard state.failures > 0 else { return }
+            state.failures -= 1
+            state.failed += 1
+            throw state.error
+        }
+    }
+
+    func transact<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        try mayFail()
+        return try await inner.transact(body)
+    }
+
+    func leaseTime() async throws -> LeaseTime { try await inner.leaseTime() }
+
+    func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant] {
+        try await inner.claim(ids, dueBy: dueBy, owner: owner, for: span)
+    }
+
+    func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
+        try await inner.renew(leases, for: span)
+    }
+
+    func release(_ leases: [GrantID: Int64]) async throws { try await inner.release(leases) }
+
+    func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
+        try await inner.due(by: limit, after: cursor, atMost: count)
+    }
+
+    func grant(_ id: GrantID) async throws -> Grant? { try await inner.grant(id) }
+
+    func grant(ofUser userID: String) async throws -> Grant? { try await inner.grant(ofUser: userID) }
+
+    func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant] {
+        try await inner.grants(after: id, in: state, atMost: count)
+    }
+
+    func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent] {
+        try await inner.events(of: id, atMost: count)
+    }
+
+    func census(
+        at now: Timestamp,
+        refreshTokensEndingBefore end: Timestamp,
+        idleSince: Timestamp
+    ) async throws -> Census {
+        try await inner.census(at: now, refreshTokensEndingBefore: end, idleSince: idleSince)
+    }
+
+    func keysInUse() async throws -> [KeyID: Int] { try await inner.keysInUse() }
+
+    func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
+        try await inner.rescheduleGrantsStoredAfter(now)
+    }
+
+    func report(_ worker: WorkerReport) async throws -> [WorkerReport] { try await inner.report(worker) }
+
+    func liveWorkers() async throws -> [WorkerReport] { try await inner.liveWorkers() }
+
+    func forgetWorker(_ id: String) async throws { try await inner.forgetWorker(id) }
+
+    func clientHealth() async throws -> [String: [UInt8]] { try await inner.clientHealth() }
+
+    func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
+        try await inner.exchangeClockReading(reading)
+    }
+
+    func close() async { await inner.close() }
+}

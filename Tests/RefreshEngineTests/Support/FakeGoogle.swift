@@ -1,0 +1,202 @@
+import Clocks
+import Secrets
+import Synchronization
+
+@testable import GoogleOAuth
+
+/// A token endpoint in memory that answers as a script says, and remembers all that it was asked.
+///
+/// A refresh token is `refresh-ACCOUNT-VERSION`. With rotation each answer brings the next version, and a version is good
+/// until its successor is first used.
+final class FakeGoogle: TokenEndpoint {
+    struct Asked: Sendable {
+        var account: Int
+        var version: Int
+        /// Which request of this account it is, from one.
+        var count: Int
+        var at: BootInstant
+    }
+
+    enum Reply: Sendable {
+        case grant
+        case answer(RefreshVerdict)
+        /// Says nothing until the test lets the request go.
+        case hold
+        /// The process stands still before it has sent anything, until the test lets it go on.
+        case freezeBeforeSending
+    }
+
+    struct Account: Sendable {
+        var asked: [BootInstant] = []
+        var aloft = 0
+        var mostAloft = 0
+        /// The newest refresh token that was used; those before it are dead.
+        var usedVersion = 0
+        var accessToken = ""
+        /// When the last access token really ends, whatever any wall clock says.
+        var goodUntil: BootInstant?
+        /// The longest that the account was without a good access token before it got the next.
+        var longestGap: Duration = .zero
+    }
+
+    private struct Held {
+        var account: Int
+        var version: Int
+        var caller: CheckedContinuation<RefreshVerdict?, Never>
+    }
+
+    private struct State {
+        var script: @Sendable (Asked) -> Reply = { _ in .grant }
+        var accounts: [Int: Account] = [:]
+        var held: [Held] = []
+        var holdWaiters: [(count: Int, caller: CheckedContinuation<Void, Never>)] = []
+        var revoked: [String] = []
+        var revocationFailure: LookupFailure?
+        var issued = 0
+    }
+
+    let time: ManualTime
+    let lifetime: Duration
+    let rotates: Bool
+    private let state = Mutex(State())
+
+    init(time: ManualTime, lifetime: Duration, rotates: Bool) {
+        self.time = time
+        self.lifetime = lifetime
+        self.rotates = rotates
+    }
+
+    var accounts: [Int: Account] { state.withLock { $0.accounts } }
+    var calls: Int { state.withLock { $0.accounts.values.reduce(0) { $0 + $1.asked.count } } }
+    var revoked: [String] { state.withLock { $0.revoked } }
+    func account(_ number: Int) -> Account { state.withLock { $0.accounts[number] ?? Account() } }
+
+    func answer(by script: @escaping @Sendable (Asked) -> Reply) {
+        state.withLock { $0.script = script }
+    }
+
+    func failRevocations(with failure: LookupFailure?) {
+        state.withLock { $0.revocationFailure = failure }
+    }
+
+    /// Accounts without a good access token now.
+    func accountsWithoutToken() -> [Int] {
+        let now = time.sinceBoot
+        return state.withLock { state in
+            state.accounts.filter { $0.value.goodUntil.map { $0 <= now } ?? true }.map(\.key).sorted()
+        }
+    }
+
+    // MARK: Holding
+
+    func waitUntilHolding(_ count: Int) async {
+        await withCheckedContinuation { caller in
+            let isMet = state.withLock { state in
+                guard state.held.count < count else { return true }
+                state.holdWaiters.append((count, caller))
+                return false
+            }
+            if isMet { caller.resume() }
+        }
+    }
+
+    /// Lets all held requests go: answered with a verdict, or with a good answer.
+    func release(_ verdict: RefreshVerdict? = nil) {
+        let held = state.withLock { state in
+            defer { state.held = [] }
+            return state.held
+        }
+        for request in held { request.caller.resume(returning: verdict) }
+    }
+
+    private func hold(_ account: Int, _ version: Int) async -> RefreshVerdict? {
+        await withCheckedContinuation { caller in
+            let met = state.withLock { state in
+                state.held.append(Held(account: account, version: version, caller: caller))
+                let met = state.holdWaiters.filter { $0.count <= state.held.count }
+                state.holdWaiters.removeAll { $0.count <= state.held.count }
+                return met
+            }
+            for waiter in met { waiter.caller.resume() }
+        }
+    }
+
+    // MARK: Answering
+
+    func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer {
+        let parts = token.reveal().split(separator: "-")
+        guard parts.count == 3, let account = Int(parts[1]), let version = Int(parts[2]) else {
+            return RefreshAnswer(verdict: .unknown(code: "no_such_token"))
+        }
+        let asked = Asked(
+            account: account,
+            version: version,
+            count: self.account(account).asked.count + 1,
+            at: time.sinceBoot
+        )
+        let reply = state.withLock { $0.script }(asked)
+        if case .freezeBeforeSending = reply { _ = await hold(account, version) }
+        guard mayStillSend() else { return RefreshAnswer(verdict: .notSent(code: "withheld")) }
+        begin(asked)
+        defer { end(account) }
+        switch reply {
+        case .grant, .freezeBeforeSending:
+            return RefreshAnswer(verdict: issue(account, version), status: 200)
+        case .answer(let verdict):
+            return RefreshAnswer(verdict: verdict, status: 400)
+        case .hold:
+            return RefreshAnswer(verdict: await hold(account, version) ?? issue(account, version), status: 200)
+        }
+    }
+
+    func revoke(_ token: Secret) async -> LookupFailure? {
+        state.withLock { state in
+            state.revoked.append(token.reveal())
+            return state.revocationFailure
+        }
+    }
+
+    private func begin(_ asked: Asked) {
+        state.withLock { state in
+            var account = state.accounts[asked.account] ?? Account()
+            account.asked.append(time.sinceBoot)
+            account.aloft += 1
+            account.mostAloft = max(account.mostAloft, account.aloft)
+            state.accounts[asked.account] = account
+        }
+    }
+
+    private func end(_ number: Int) {
+        state.withLock { $0.accounts[number]?.aloft -= 1 }
+    }
+
+    private func issue(_ number: Int, _ version: Int) -> RefreshVerdict {
+        let now = time.sinceBoot
+        return state.withLock { state in
+            var account = state.accounts[number] ?? Account()
+            guard version >= account.usedVersion else { return .invalidGrant }
+            account.usedVersion = version
+            if let goodUntil = account.goodUntil, goodUntil < now {
+                account.longestGap = max(account.longestGap, now - goodUntil)
+            }
+            state.issued += 1
+            account.accessToken = "access-\(number)-\(state.issued)"
+            account.goodUntil = now + lifetime
+            state.accounts[number] = account
+            return .granted(
+                TokenAnswer(
+                    accessToken: Secret(account.accessToken),
+                    lifetime: lifetime,
+                    type: "Bearer",
+                    scope: nil,
+                    rotated: rotates ? Secret("refresh-\(number)-\(version + 1)") : nil,
+                    refreshTokenLifetime: nil
+                )
+            )
+        }
+    }
+}

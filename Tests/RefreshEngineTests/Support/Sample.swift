@@ -1,0 +1,130 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Secrets
+import Store
+
+/// When every ``ManualTime`` of these tests begins.
+let start = ManualTime().now
+
+enum Sample {
+    /// A value of the shape of a sealed one; `text` stands where the ciphertext would.
+    static func sealed(_ text: String) throws -> SealedSecret {
+        let nonce = [UInt8](repeating: 7, count: 12)
+        let tag = [UInt8](repeating: 9, count: 16)
+        return try SealedSecret(bytes: [1, 8] + Array("0a1b2c3d".utf8) + nonce + Array(text.utf8) + tag)
+    }
+
+    static func refreshToken(_ text: String = "refresh") throws -> Grant.RefreshToken {
+        Grant.RefreshToken(sealed: try sealed(text))
+    }
+
+    static func accessToken(
+        _ text: String = "access",
+        obtainedAt: Timestamp = start,
+        lifetime: Duration = .seconds(3600)
+    ) throws -> Grant.AccessToken {
+        Grant.AccessToken(sealed: try sealed(text), obtainedAt: obtainedAt, expiresAt: obtainedAt + lifetime)
+    }
+
+    static func grant(
+        _ number: Int64 = 1,
+        state: GrantState = .active,
+        reason: GrantReason = .none,
+        isProven: Bool = true,
+        hasRefreshToken: Bool = true,
+        accessToken: Grant.AccessToken? = nil,
+        dueAt: Timestamp? = start,
+        attempts: Int = 0,
+        failingSince: Timestamp? = nil,
+        lastAttemptAt: Timestamp? = nil,
+        revocationAskedAt: Timestamp? = nil
+    ) throws -> Grant {
+        Grant(
+            id: GrantID(rawValue: number),
+            userID: "user \(number)",
+            createdAt: start,
+            clientID: "client",
+            owner: Grant.Owner(),
+            scope: "openid",
+            state: state,
+            reason: reason,
+            since: start,
+            generation: 3,
+            refreshToken: hasRefreshToken ? try refreshToken() : nil,
+            accessToken: accessToken,
+            dueAt: dueAt,
+            attempts: attempts,
+            failingSince: failingSince,
+            lastSuccessAt: nil,
+            lastAttemptAt: lastAttemptAt,
+            isProven: isProven,
+            revocationAskedAt: revocationAskedAt,
+            lease: nil
+        )
+    }
+
+    /// A good answer, as the rules see it.
+    static func granted(
+        at now: Timestamp = start,
+        rotated: Grant.RefreshToken? = nil,
+        lifetime: Duration = .seconds(3600)
+    ) throws -> Finding.Answer {
+        .granted(
+            RefreshedTokens(
+                accessToken: try accessToken("new access", obtainedAt: now, lifetime: lifetime),
+                rotated: rotated
+            )
+        )
+    }
+}
+
+/// One client and its grants before the rules, with clocks that a test moves.
+struct Bench {
+    static let claim: Int64 = 77
+
+    let rules = RefreshRules(maxRate: 200)
+    var health = ClientHealth(epoch: "boot")
+    var now = start
+    var instant = BootInstant(milliseconds: 1_000_000)
+    var unit = 0.5
+
+    mutating func pass(_ span: Duration) {
+        now = now + span
+        instant = instant + span
+    }
+
+    /// Lets the rules decide about an answer under a claim that stands, unless told otherwise.
+    mutating func decide(
+        _ answer: Finding.Answer,
+        on grant: inout Grant,
+        claim: Int64 = Bench.claim,
+        leasedAs lease: Int64? = Bench.claim,
+        generation: Int64? = nil
+    ) -> Ruling {
+        grant.setLease(
+            lease.map { Lease(owner: "worker", claim: $0, epoch: "boot", until: instant + .seconds(30)) }
+        )
+        let attempt = Attempt(
+            grant: grant.id,
+            clientID: grant.clientID,
+            claim: claim,
+            generation: generation ?? grant.generation
+        )
+        let moment = Moment(now: now, instant: instant, unit: unit)
+        return rules.decide(Finding(attempt: attempt, answer: answer), grant: &grant, health: &health, at: moment)
+    }
+
+    mutating func refuse(_ verdict: RefreshVerdict, on grant: inout Grant, retryAfter: Duration? = nil) -> Ruling {
+        decide(.refused(verdict, retryAfter: retryAfter), on: &grant)
+    }
+
+    /// Fills the window of the last answers with those of proven grants, numbered from 10,000.
+    mutating func remember(valid: Int, invalid: Int) {
+        for number in 0..<(valid + invalid) {
+            health.window.append(
+                AnswerWindow.Entry(grant: GrantID(rawValue: Int64(10_000 + number)), saysInvalid: number >= valid)
+            )
+        }
+    }
+}
