@@ -101,8 +101,7 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "Clocks", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker", "SQLiteStore",
-                "Secrets",
-                "Store",
+                "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: common
         ),

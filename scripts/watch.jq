@@ -12,7 +12,8 @@ if .event == "refresh" then
     "\(clock) \(who) " + (.outcome | gsub("_"; " ") | paint(33)) + ": \(.answer // .verdict), try \(.attempt)"
   end
 elif .event == "state" then
-  "\(clock) \(who) " + ("\(.from) -> \(.to)" | paint(if .to == "active" then 32 else 31 end))
+  (if .to == "active" then 32 else 31 end) as $code
+  | "\(clock) \(who) " + ("\(.from) -> \(.to)" | paint($code))
     + (if .reason == "" then "" else " (\(.reason))" end)
 elif .event == "breaker" then
   "\(clock) \("breaker" | pad(16)) " + (.change | paint(35)) + (if .reason == "" then "" else " (\(.reason))" end)

@@ -5,7 +5,7 @@ private import Glibc
 enum Program {
     static func main() async {
         do {
-            let code = try await run(Array(CommandLine.arguments.dropFirst()))
+            let code = try await run(try ProcessArguments.read())
             exit(code.rawValue)
         } catch let error as UsageError {
             end("\(error)", error.exitCode)

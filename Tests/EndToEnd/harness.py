@@ -74,6 +74,12 @@ class Sandbox:
             return self.call("/control/grants", {"grants": [fields]})
         return self.call("/control/grants", {"count": count, "prefix": "user"})
 
+    def create_expired(self, email, **fields):
+        """A grant whose first access token has expired already, and whose next ones will live."""
+        grant = self.create(email=email, lifetime=-60, **fields)[0]
+        self.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "lifetime": None})
+        return grant
+
     def change(self, grant, **fields):
         return self.call("/control/grants/set", {"email": grant["email"], **fields})
 
@@ -95,16 +101,17 @@ class Place:
         self.database = self.folder / "grants.sqlite"
         self.keys = self.folder / "keys"
         self.sandbox = Sandbox(self.folder)
+        self.sandbox.settings(clients=[CLIENT])
         self.workers = []
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
 
     def arguments(self, *extra):
         url = self.sandbox.url
         return [
-            str(WORKER), *[str(argument) for argument in extra],
-            "--database", str(self.database), "--key-file", str(self.keys), "--client-id", CLIENT,
+            str(WORKER), "--database", str(self.database), "--key-file", str(self.keys), "--client-id", CLIENT,
             "--token-endpoint", url + "/token", "--userinfo-endpoint", url + "/v1/userinfo",
             "--tokeninfo-endpoint", url + "/tokeninfo", "--revocation-endpoint", url + "/revoke",
+            *[str(argument) for argument in extra],
         ]
 
     def run(self, *extra, expect=0, stdin=None, prefix=(), timeout=330):

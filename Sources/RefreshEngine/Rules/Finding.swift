@@ -2,6 +2,7 @@ package import Clocks
 package import GoogleOAuth
 package import Observability
 package import Scheduler
+package import Secrets
 package import Store
 
 /// One refresh that was tried, and what came of it: what the rules decide about.
@@ -25,7 +26,7 @@ package struct Finding: Sendable {
         /// Nothing was asked: there is no refresh token.
         case nothingToSend
         /// Nothing was asked: the stored token cannot be opened.
-        case unreadable
+        case unreadable(SealError)
         /// A revocation at Google was tried; `nil` when it is done.
         case revocation(failure: LookupFailure?)
     }

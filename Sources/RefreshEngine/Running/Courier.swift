@@ -35,7 +35,7 @@ struct Courier: Sendable {
             }
             return try await refresh(flight, with: token, attempt: attempt)
         } catch {
-            return Report(finding: Finding(attempt: attempt, answer: .unreadable), text: "\(error)")
+            return Report(finding: Finding(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
         }
     }
 

@@ -23,7 +23,7 @@ package struct EngineConfiguration: Sendable {
         workerName: String,
         maxRate: Double = 200,
         clientSecret: Secret? = nil,
-        mostInFlight: Int = 256,
+        mostInFlight: Int = 64,
         requestDeadline: Duration = .seconds(15),
         leaseSpan: Duration = .seconds(30),
         scanInterval: Duration = .seconds(2),

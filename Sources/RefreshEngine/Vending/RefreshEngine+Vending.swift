@@ -54,6 +54,7 @@ extension RefreshEngine {
             case .settled(let settled) where settled.ruling.outcome == .refreshed:
                 isAfterRefresh = true
             case .settled(let settled):
+                if case .unreadable(let error) = settled.finding.answer { throw VendFailure.unreadable(error) }
                 guard settled.ruling.outcome != .void, let grant = settled.grant, grant.state.isConnected else {
                     continue
                 }

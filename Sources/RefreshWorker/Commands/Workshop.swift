@@ -36,8 +36,20 @@ struct Workshop: Sendable {
         case .work: try await Daemon(workshop: self).run()
         case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
         case .disconnectGrant(let user): try await disconnect(user)
+        case .generateKeys: try await generateKeys()
+        case .listKeys: try await listKeys()
+        case .rotateKeys: try await rotateKeys()
+        case .retireKey(let id): try await retireKey(id)
+        case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
+        case .examine: try await examine()
+        case .backUp(let file): try await backUp(to: file)
+        case .importGrants(let file, let replaces): try await importGrants(from: file, replacesExisting: replaces)
+        case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
+        case .listGrants(let state, let isJSON): try await listGrants(inState: state, isJSON: isJSON)
+        case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)
+        case .addGrant(let user, let tokenFile, let clientID):
+            try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID)
         case .showVersion, .showHelp: .success
-        default: throw CommandFailure(.internalFailure, "this command is not built yet")
         }
     }
 

@@ -169,7 +169,7 @@ private struct Crew: Sendable {
 
     private func summarise() async {
         var former = http.counters
-        await Metronome.beat(every: workshop.configuration.summaryInterval) {
+        await Metronome.beat(every: workshop.configuration.summaryInterval, immediately: false) {
             let current = http.counters
             let now = workshop.time.now
             do {

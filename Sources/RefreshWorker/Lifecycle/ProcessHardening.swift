@@ -8,8 +8,13 @@ enum ProcessHardening {
     /// To be called before the first secret is read. The limit alone would not do: with a pipe in
     /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
     static func apply() throws(SystemCallFailure) {
+        var limit = rlimit()
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        guard unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {
+            throw SystemCallFailure(call: "getrlimit(RLIMIT_CORE)", errorNumber: errno)
+        }
+        // A unit's filter of system calls may forbid to set what the unit has set already (LimitCORE=0).
+        guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
             throw SystemCallFailure(call: "setrlimit(RLIMIT_CORE)", errorNumber: errno)
         }
         guard refresh_worker_forbid_dumps() == 0 else {

@@ -54,14 +54,15 @@ struct WorkerPresence: Sendable {
 
 /// Does something again and again until its task is cancelled.
 enum Metronome {
-    static func beat(every interval: Duration, _ action: () async -> Void) async {
+    static func beat(every interval: Duration, immediately: Bool = true, _ action: () async -> Void) async {
+        if immediately { await action() }
         while !Task.isCancelled {
-            await action()
             do {
                 try await Task.sleep(for: interval)
             } catch {
                 return
             }
+            await action()
         }
     }
 }

@@ -78,12 +78,12 @@ def scenario(place):
 
     with_database(truncate, 78, ["copy.sqlite"])
     with_database(lambda path: path.write_bytes(b"this is no database" * 500), 78, ["copy.sqlite"])
-    with_database(newer, 78, ["newer", "9999"])
+    with_database(newer, 78, ["Upgrade", "9999"])
 
     # A locked file: told, and nothing is lost.
     lock = sqlite3.connect(place.database, isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
-    refused(75, "grants", "disconnect", "fresh", names=["busy"])
+    refused(75, "grants", "disconnect", "fresh", names=["Another process"])
     lock.execute("ROLLBACK")
     lock.close()
 

@@ -13,7 +13,7 @@ def scenario(place):
     sandbox.settings(lifetime=60, clients=[CLIENT, "999-other.apps.googleusercontent.com"])
     good = sandbox.create(GRANTS)
     foreign = [
-        sandbox.create(email=f"foreign{n}@example.com", client_id="999-other.apps.googleusercontent.com", lifetime=-60)[0]
+        sandbox.create_expired(f"foreign{n}@example.com", client_id="999-other.apps.googleusercontent.com")
         for n in range(FOREIGN)
     ]
     place.generate_keys()

@@ -9,7 +9,7 @@ def scenario(place):
     place.generate_keys()
 
     # The refresh of the old token is held, and answers invalid_grant after the user has signed in again.
-    old = sandbox.create(email="ada@example.com", lifetime=-60)[0]
+    old = sandbox.create_expired("ada@example.com")
     sandbox.call("/control/grants/set", {"refresh_token": old["refresh_token"], "hold": True})
     place.bring_in([old])
     worker = place.start().wait_started()
@@ -26,8 +26,8 @@ def scenario(place):
 
     # A rotating refresh is held while the app brings an access token alone: the rotated token is the one stored.
     sandbox.settings(rotation=True, strict_rotation=True)
-    grant = sandbox.create(email="bob@example.com", lifetime=-60)[0]
-    sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True, "lifetime": 3600})
+    grant = sandbox.create_expired("bob@example.com")
+    sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
     place.bring_in([grant])
     sandbox.call("/control/wait?holding=1")
     place.bring_in([{**grant, "expires_at": grant["expires_at"] + 1800}], "--replace", refresh_token=False)

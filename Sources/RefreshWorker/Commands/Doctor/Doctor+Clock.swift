@@ -1,0 +1,53 @@
+import Clocks
+import Observability
+
+/// The checks of the clocks that need no network.
+extension Doctor {
+    /// This program is no older than the first, and is not meant to outlive the second.
+    private static let saneYears =
+        Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
+    /// Two clocks that differ by more make tokens look alive that are dead, or dead that are alive.
+    static let tolerableSkew: Duration = .seconds(60)
+    private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
+
+    func clockDiagnoses() async throws -> [Diagnosis] {
+        let written = try await BlockingCalls.run { try lastWrite() }
+        return [Self.judgeClock(now: workshop.time.now, lastWrite: written), bootDiagnosis]
+    }
+
+    /// The wall clock by itself, and by what was written before: a clock cannot have been later than it is now.
+    static func judgeClock(now: Timestamp, lastWrite: Timestamp?) -> Diagnosis {
+        let subject = "clock"
+        let advice = "set it, and keep it by NTP (timedatectl set-ntp true)"
+        guard saneYears.contains(now) else {
+            return .fault(subject, "the clock says \(now.iso8601Seconds): \(advice)")
+        }
+        if let lastWrite, lastWrite - now > tolerableSkew {
+            return .warning(
+                subject,
+                """
+                the clock says \(now.iso8601Seconds), but the database was written at \(lastWrite.iso8601Seconds): it was \
+                ahead then or is behind now: \(advice)
+                """
+            )
+        }
+        return .ok(subject, now.iso8601Seconds)
+    }
+
+    /// When anything was last written to the database or its log.
+    private func lastWrite() throws -> Timestamp? {
+        let path = workshop.configuration.database
+        return try [path, path + "-wal"].compactMap { try FileFacts.of($0)?.modifiedAt }.max()
+    }
+
+    private var bootDiagnosis: Diagnosis {
+        let subject = "boot id"
+        do throws(FileReader.Failure) {
+            let id = try workshop.inputs.files.read(Self.bootIDFile)
+            guard id.count > 1 else { return .fault(subject, "\(Self.bootIDFile) is empty: mount /proc") }
+            return .ok(subject, "can be read; leases go by it")
+        } catch {
+            return .fault(subject, "\(Self.bootIDFile) \(error.reason): leases go by it: mount /proc")
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import Clocks
+import SQLiteStore
+import Secrets
+import Store
+
+/// The checks of the database: its file, its content, and whether the key ring opens what it holds.
+extension Doctor {
+    /// Below this SQLite may not have room for its log.
+    private static let leastSpace: Int64 = 16 << 20
+    private static let ampleSpace: Int64 = 256 << 20
+    private static let subject = "database"
+
+    private var path: String { workshop.configuration.database }
+
+    func databaseDiagnoses() async throws -> [Diagnosis] {
+        let file = try await BlockingCalls.run { fileDiagnosis() }
+        guard file.mayBeOpened else {
+            return [file.diagnosis, spaceDiagnosis()]
+        }
+        let store: SQLiteStore
+        do {
+            store = try await BlockingCalls.run { try workshop.openStore() }
+        } catch {
+            return [file.diagnosis, spaceDiagnosis(), .fault("database content", "\(error)")]
+        }
+        let content = await contentDiagnoses(of: store)
+        await store.close()
+        return [file.diagnosis, spaceDiagnosis()] + content
+    }
+
+    /// The judgement on the file, and whether opening it would leave it as it is.
+    private func fileDiagnosis() -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
+        do {
+            guard let facts = try FileFacts.of(path) else { return (missingDiagnosis, false) }
+            guard facts.kind == .regular else {
+                return (.fault(Self.subject, "\(path) is no file: name one with --database"), false)
+            }
+            let folder = FileFacts.folder(of: path)
+            guard FileFacts.mayRead(path), FileFacts.mayWrite(path) else {
+                let advice = "run as its owner, user id \(facts.owner)"
+                return (.fault(Self.subject, "\(path) is closed to this user: \(advice)"), false)
+            }
+            guard FileFacts.mayWrite(folder) else {
+                let advice = "let the worker's user write there"
+                return (.fault(Self.subject, "\(folder), where SQLite keeps its log, is closed: \(advice)"), false)
+            }
+            let isEmpty = facts.size == 0
+            guard isEmpty || DatabaseHeader.read(path) != nil else {
+                let advice = "name another file, or put a backup in its place while no worker runs"
+                return (.fault(Self.subject, "\(path) is no SQLite database, or is damaged: \(advice)"), false)
+            }
+            guard facts.permissions & 0o007 == 0 else {
+                let advice = "run: chmod 600 \(path)"
+                return (.fault(Self.subject, "\(path) is open to others (mode \(facts.mode)): \(advice)"), !isEmpty)
+            }
+            if isEmpty {
+                return (.ok(Self.subject, "\(path) is empty: the worker makes its tables at its first start"), false)
+            }
+            return (.ok(Self.subject, "\(path), \(ByteCount.text(facts.size)), mode \(facts.mode)"), true)
+        } catch {
+            return (.fault(Self.subject, "\(error): see that its folders are open to the worker's user"), false)
+        }
+    }
+
+    private var missingDiagnosis: Diagnosis {
+        let folder = FileFacts.folder(of: path)
+        guard workshop.inputs.files.exists(folder) else {
+            return .fault(Self.subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
+        }
+        guard FileFacts.mayWrite(folder) else {
+            return .fault(Self.subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+        }
+        return .warning(Self.subject, "\(path) does not exist yet: the worker makes it at its first start")
+    }
+
+    private func spaceDiagnosis() -> Diagnosis {
+        let subject = "free disk space"
+        do {
+            return Self.judge(subject, free: try FileFacts.freeSpace(at: FileFacts.folder(of: path)))
+        } catch {
+            return .warning(subject, "cannot be told: \(error)")
+        }
+    }
+
+    static func judge(_ subject: String, free: Int64) -> Diagnosis {
+        let words = "\(ByteCount.text(free)) where the database lies"
+        if free < leastSpace { return .fault(subject, "\(words): make room, or nothing can be stored") }
+        if free < ampleSpace { return .warning(subject, "\(words): make room") }
+        return .ok(subject, words)
+    }
+
+    private func contentDiagnoses(of store: SQLiteStore) async -> [Diagnosis] {
+        let subject = "database content"
+        do {
+            let problems = try await store.integrityProblems()
+            guard problems.isEmpty else {
+                let advice = "stop the worker, keep the file for a repair, and put a backup in its place"
+                let found = problems.prefix(3).joined(separator: "; ")
+                return [.fault(subject, "\(path) is damaged (\(found)): \(advice)")]
+            }
+            let grants = try await store.census(at: workshop.time.now).grants
+            return [
+                .ok(subject, "whole, its schema is this program's, \(grants) grants"),
+                keyDiagnosis(keysInUse: try await store.keysInUse()),
+            ]
+        } catch {
+            return [.fault(subject, "\(error)")]
+        }
+    }
+
+    private func keyDiagnosis(keysInUse: [KeyID: Int]) -> Diagnosis {
+        let subject = "keys in use"
+        do {
+            return Self.judge(subject, roster: KeyRoster(try workshop.openVault().ring.current), keysInUse: keysInUse)
+        } catch {
+            return .warning(subject, "not compared with the key ring, which cannot be read: mend that first")
+        }
+    }
+
+    static func judge(_ subject: String, roster: KeyRoster, keysInUse: [KeyID: Int]) -> Diagnosis {
+        let lacking = roster.lacking(of: keysInUse)
+        guard lacking.isEmpty else {
+            let tokens = lacking.reduce(0) { $0 + (keysInUse[$1] ?? 0) }
+            return .fault(
+                subject,
+                """
+                \(KeyListing.tokens(tokens)) sealed with \(lacking.map(\.description).joined(separator: ", ")), which the \
+                ring lacks, cannot be opened: restore the key ring from a backup, or have those users sign in again
+                """
+            )
+        }
+        return .ok(subject, keysInUse.isEmpty ? "nothing is sealed yet" : "all are in the ring")
+    }
+}

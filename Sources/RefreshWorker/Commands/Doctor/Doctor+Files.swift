@@ -1,0 +1,149 @@
+import Secrets
+import Store
+
+/// The checks of files other than the database.
+extension Doctor {
+    private var configuration: Configuration { workshop.configuration }
+
+    func fileDiagnoses() -> [Diagnosis] {
+        [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
+            + clientIDs
+    }
+
+    /// The configuration itself is good, or the program would have ended before: what remains is its file.
+    private var configurationFile: Diagnosis {
+        let subject = "configuration"
+        guard let path = configuration.configurationFile else {
+            return .ok(subject, "from flags, environment and defaults; no --config file")
+        }
+        return inspect(subject, path) { facts in
+            guard facts.permissions & 0o022 == 0 else {
+                let advice = "run: chmod go-w \(path)"
+                return .warning(subject, "\(path) may be changed by others (mode \(facts.mode)): \(advice)")
+            }
+            return .ok(subject, "\(path) is understood")
+        }
+    }
+
+    private var keyRing: Diagnosis {
+        let subject = "key ring"
+        do {
+            let roster = KeyRoster(try workshop.openVault().ring.current)
+            if let pending = roster.firstPending {
+                let state = "the rotation to key \(pending) is not finished"
+                return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
+            }
+            let count = roster.entries.count
+            let keys = count == 1 ? "1 key" : "\(count) keys"
+            return .ok(subject, "\(configuration.keyFile) holds \(keys), \(roster.sealingKeyID) seals")
+        } catch {
+            return .fault(subject, "\(error)")
+        }
+    }
+
+    private var clientSecret: Diagnosis? {
+        guard let path = configuration.clientSecretFile else { return nil }
+        let subject = "client secret"
+        return inspect(subject, path) { facts in
+            guard FileFacts.mayRead(path) else {
+                return .fault(subject, "\(path) is closed to this user: let the worker's user read it, and run as it")
+            }
+            guard facts.permissions & 0o007 == 0 else {
+                return .fault(subject, "\(path) is open to others (mode \(facts.mode)): run: chmod 600 \(path)")
+            }
+            guard facts.size > 0 else { return .fault(subject, "\(path) is empty: put the client's secret into it") }
+            return .ok(subject, "\(path) can be read")
+        }
+    }
+
+    private var certificates: Diagnosis? {
+        guard let path = configuration.certificateAuthorityFile else { return nil }
+        let subject = "certificates"
+        return inspect(subject, path) { _ in
+            let content: [UInt8]
+            do throws(FileReader.Failure) {
+                content = try workshop.inputs.files.read(path)
+            } catch {
+                return .fault(subject, "\(path) \(error.reason): let the worker's user read it")
+            }
+            guard content.firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+                return .fault(subject, "\(path) holds no certificate in PEM: name the authority's certificate file")
+            }
+            return .ok(subject, "\(path) is trusted instead of the system's certificates")
+        }
+    }
+
+    private var metricsLog: Diagnosis {
+        let subject = "metrics log"
+        guard case .file(let path) = configuration.metricsLog else { return .ok(subject, "goes to standard output") }
+        let folder = FileFacts.folder(of: path)
+        do {
+            guard try FileFacts.of(path) == nil else {
+                return FileFacts.mayWrite(path)
+                    ? .ok(subject, "\(path) can be written")
+                    : .fault(subject, "\(path) cannot be written: let the worker's user write to it")
+            }
+            guard try FileFacts.of(folder)?.kind == .folder else {
+                return .fault(subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
+            }
+            return FileFacts.mayWrite(folder)
+                ? .ok(subject, "\(path) will be made in a folder that can be written")
+                : .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+        } catch {
+            return .fault(subject, "\(error): see that the path is right and its folders are open to the worker's user")
+        }
+    }
+
+    private var credentials: Diagnosis? {
+        let subject = "systemd credentials"
+        guard let folder = workshop.inputs.environment[Setting.credentialsDirectoryName], !folder.isEmpty else {
+            return nil
+        }
+        let exists = workshop.inputs.files.exists
+        let names = ["key-ring", "client-id"].filter { exists("\(folder)/\($0)") }
+        guard exists(folder) else {
+            return .fault(
+                subject,
+                "\(Setting.credentialsDirectoryName) names \(folder), which does not exist: unset it, or let systemd set it"
+            )
+        }
+        guard !names.isEmpty else {
+            return .warning(subject, "\(folder) holds neither key-ring nor client-id: see LoadCredential= in the unit")
+        }
+        return .ok(subject, "\(folder) holds \(names.joined(separator: " and "))")
+    }
+
+    /// Google's ids have one form; elsewhere there are others.
+    private var clientIDs: [Diagnosis] {
+        let subject = "client id"
+        guard !configuration.clientIDs.isEmpty else {
+            return [.ok(subject, "none is configured: each grant must carry its own")]
+        }
+        let isGoogle = Self.isGoogles(configuration.endpoints.token)
+        return configuration.clientIDs.map { id in
+            guard isGoogle, !id.hasSuffix(".apps.googleusercontent.com") else { return .ok(subject, id) }
+            return .warning(
+                subject,
+                "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do: copy the client "
+                    + "id of your iOS app from the Google Cloud console"
+            )
+        }
+    }
+
+    static func isGoogles(_ endpoint: String) -> Bool {
+        let host = endpoint.lowercased().dropFirst("https://".count).prefix { $0 != "/" && $0 != ":" && $0 != "?" }
+        return host == "googleapis.com" || host.hasSuffix(".googleapis.com") || host == "accounts.google.com"
+    }
+
+    private func inspect(_ subject: String, _ path: String, _ judge: (FileFacts) -> Diagnosis) -> Diagnosis {
+        do {
+            guard let facts = try FileFacts.of(path) else {
+                return .fault(subject, "\(path) does not exist: see that the path is right")
+            }
+            guard facts.kind != .folder else { return .fault(subject, "\(path) is a folder: name a file") }
+            return judge(facts)
+        } catch {
+            return .fault(subject, "\(error): see that its folders are open to the worker's user")
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Clocks
+import SQLiteStore
+
+/// Looks at everything that the worker stands on, and changes none of it.
+struct Doctor: Sendable {
+    let workshop: Workshop
+
+    /// Makes each check in turn and tells its result at once, because some take their time.
+    func examine(_ tell: (Diagnosis) -> Void) async throws -> [Diagnosis] {
+        var all: [Diagnosis] = []
+        func take(_ diagnoses: [Diagnosis]) {
+            diagnoses.forEach(tell)
+            all += diagnoses
+        }
+        take(try await BlockingCalls.run { fileDiagnoses() })
+        take(try await databaseDiagnoses())
+        take(try await clockDiagnoses())
+        take(await endpointDiagnoses())
+        return all
+    }
+}
+
+extension Workshop {
+    /// `doctor`.
+    func examine() async throws -> ExitCode {
+        let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
+        let isColoured = Output.standard.isTerminal && !isPlain
+        let diagnoses = try await Doctor(workshop: self).examine { diagnosis in
+            Output.standard.line(diagnosis.line(isColoured: isColoured))
+        }
+        Output.standard.line(Diagnosis.summary(of: diagnoses))
+        return Diagnosis.exitCode(of: diagnoses)
+    }
+}

@@ -1,0 +1,88 @@
+import Clocks
+private import Glibc
+
+/// What the system says of a file, without opening it.
+///
+/// To open and close a database file would drop the locks that SQLite has on it in the same process
+/// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+struct FileFacts: Equatable, Sendable {
+    enum Kind: Equatable, Sendable {
+        case regular
+        case folder
+        case other
+    }
+
+    var kind: Kind
+    /// The twelve permission bits.
+    var permissions: UInt32
+    var owner: UInt32
+    var size: Int64
+    var modifiedAt: Timestamp
+
+    /// The permission bits as `chmod` takes them.
+    var mode: String {
+        let digits = String(permissions, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+
+    /// The facts of what a path leads to, symbolic links followed; `nil` when there is nothing.
+    static func of(_ path: String) throws(SystemCallFailure) -> FileFacts? {
+        var facts = stat()
+        guard unsafe stat(path, &facts) == 0 else {
+            let code = errno
+            guard code == ENOENT || code == ENOTDIR else {
+                throw SystemCallFailure(call: "stat of \(path)", errorNumber: code)
+            }
+            return nil
+        }
+        let kind: Kind =
+            switch facts.st_mode & S_IFMT {
+            case S_IFREG: .regular
+            case S_IFDIR: .folder
+            default: .other
+            }
+        return FileFacts(
+            kind: kind,
+            permissions: facts.st_mode & 0o7777,
+            owner: facts.st_uid,
+            size: Int64(facts.st_size),
+            modifiedAt: Timestamp(
+                milliseconds: Int64(facts.st_mtim.tv_sec) * 1000 + Int64(facts.st_mtim.tv_nsec) / 1_000_000
+            )
+        )
+    }
+
+    static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
+
+    static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
+
+    /// The folder that a path's last part lies in.
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Bytes that this user may still write on the disk that holds a path.
+    static func freeSpace(at path: String) throws(SystemCallFailure) -> Int64 {
+        var facts = statvfs()
+        guard unsafe statvfs(path, &facts) == 0 else {
+            throw SystemCallFailure(call: "statvfs of \(path)", errorNumber: errno)
+        }
+        let (bytes, overflows) = Int64(clamping: facts.f_bavail).multipliedReportingOverflow(by: Int64(facts.f_frsize))
+        return overflows ? .max : bytes
+    }
+}
+
+/// A number of bytes for people.
+enum ByteCount {
+    static func text(_ count: Int64) -> String {
+        guard count >= 1024 else { return count == 1 ? "1 byte" : "\(count) bytes" }
+        var tenths = count * 10
+        var unit = ""
+        for larger in ["KiB", "MiB", "GiB", "TiB"] where tenths >= 10240 {
+            tenths /= 1024
+            unit = larger
+        }
+        return "\(tenths / 10).\(tenths % 10) \(unit)"
+    }
+}

@@ -1,0 +1,105 @@
+import Clocks
+import JSON
+import Observability
+import Secrets
+import Store
+
+/// A grant as JSON: what `grants list` and `grants show` print of it, and what `grants export` writes.
+enum GrantDocument {
+    /// Everything but the tokens.
+    static func line(of grant: Grant) -> JSONLine {
+        var line = JSONLine()
+        line.field("user_id", grant.userID)
+        line.field("state", grant.state.rawValue)
+        line.optional("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        line.field("since", grant.since.iso8601)
+        line.optional("google_email", grant.owner.email)
+        line.optional("scope", grant.scope.isEmpty ? nil : grant.scope)
+        line.field("client_id", grant.clientID)
+        line.optional("expires_at", grant.accessToken?.expiresAt.iso8601)
+        line.optional("due_at", grant.dueAt?.iso8601)
+        line.optional("last_success_at", grant.lastSuccessAt?.iso8601)
+        line.field("attempts", grant.attempts)
+        line.field("generation", grant.generation)
+        line.field("grant", grant.id.description)
+        return line
+    }
+
+    /// The same with what is worth a warning.
+    static func wholeLine(of grant: Grant, at now: Timestamp) -> JSONLine {
+        var line = line(of: grant)
+        line.optional("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
+        line.array("warnings") { warnings in
+            for warning in GrantWarning.all(of: grant, at: now) { warnings.element(warning.rawValue) }
+        }
+        return line
+    }
+
+    /// What `grants import` reads, tokens included; unknown members are left out, as in the secrets it also reads.
+    static func exported(_ grant: Grant, from vault: TokenVault) throws(SealError) -> JSONLine {
+        // Nobody is to go on using tokens whose end the user asked for, even while Google is still being told.
+        let keepsTokens = !(grant.state == .disconnected && grant.reason == .userRequest)
+        let accessToken = keepsTokens ? try vault.openAccessToken(of: grant) : nil
+        let refreshToken = keepsTokens ? try vault.openRefreshToken(of: grant) : nil
+        var line = JSONLine()
+        line.field("user_id", grant.userID)
+        line.field("client_id", grant.clientID)
+        if let accessToken, let known = grant.accessToken {
+            line.field("access_token", accessToken.reveal())
+            line.field("token_type", known.type)
+            line.field("created_at", known.obtainedAt.iso8601)
+            line.field("expires_at", known.expiresAt.iso8601)
+            line.field("expires_in", (max(.zero, known.expiresAt - known.obtainedAt)).wholeMilliseconds / 1000)
+        }
+        if let refreshToken {
+            line.field("refresh_token", refreshToken.reveal())
+            line.known("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
+        }
+        line.known("scope", grant.scope.isEmpty ? nil : grant.scope)
+        line.known("google_user_id", grant.owner.googleUserID)
+        line.known("google_email", grant.owner.email)
+        line.known("google_name", grant.owner.name)
+        if let isVerified = grant.owner.emailIsVerified { line.field("google_verified_email", isVerified) }
+        line.field("state", grant.state.rawValue)
+        line.known("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        line.field("since", grant.since.iso8601)
+        return line
+    }
+}
+
+/// What an operator should know about a grant that is connected.
+enum GrantWarning: String, Sendable {
+    /// The refresh token dies of itself soon.
+    case refreshTokenEnds = "refresh_token_ends"
+    /// It was not refreshed for so long that Google may forget it.
+    case idle
+    /// Nothing can renew it when its access token runs out.
+    case noRefreshToken = "no_refresh_token"
+
+    static func all(of grant: Grant, at now: Timestamp) -> [GrantWarning] {
+        guard grant.state.isConnected else { return [] }
+        guard let refreshToken = grant.refreshToken else { return [.noRefreshToken] }
+        var warnings: [GrantWarning] = []
+        if let end = refreshToken.expiresAt, end < now + Census.warningBeforeEnd { warnings.append(.refreshTokenEnds) }
+        if (grant.lastSuccessAt ?? grant.createdAt) < now - Census.idleBeforeWarning { warnings.append(.idle) }
+        return warnings
+    }
+
+    var sentence: String {
+        switch self {
+        case .refreshTokenEnds: "the refresh token dies of itself soon: have the user sign in again before"
+        case .idle: "not refreshed for months: Google forgets refresh tokens that are not used for six"
+        case .noRefreshToken: "no refresh token is stored: the user must sign in again when the access token expires"
+        }
+    }
+}
+
+extension JSONLine {
+    fileprivate mutating func optional(_ key: String, _ value: String?) {
+        if let value { field(key, value) } else { null(key) }
+    }
+
+    fileprivate mutating func known(_ key: String, _ value: String?) {
+        if let value { field(key, value) }
+    }
+}

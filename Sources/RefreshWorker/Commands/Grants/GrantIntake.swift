@@ -1,0 +1,202 @@
+import Clocks
+import RefreshEngine
+import Secrets
+import Store
+
+/// Stores grants that come from outside: new ones, and where it is allowed in the place of stored ones.
+struct GrantIntake: Sendable {
+    /// What became of one grant.
+    enum Outcome: Equatable, Sendable {
+        case stored
+        case replaced
+        /// The user has a grant already, which stays as it was.
+        case kept
+    }
+
+    /// What is done about a user who has a grant already.
+    enum Existing: Sendable {
+        case keep
+        case replace
+    }
+
+    /// When a grant that may be refreshed is first refreshed.
+    enum FirstRefresh: Sendable {
+        /// When its access token calls for it.
+        case byToken
+        case atOnce
+    }
+
+    let store: any GrantStore
+    let vault: TokenVault
+    let time: any TimeSource
+    let random: any RandomSource
+    let existing: Existing
+    var firstRefresh = FirstRefresh.byToken
+
+    /// Stores grants in their order, so that of two of one user the first counts as stored when the second comes.
+    ///
+    /// All that is new is stored in one transaction. Tokens are sealed before, since other writers would wait; so a
+    /// grant that turns out to be stored already takes a second round, and one that another process has changed
+    /// meanwhile a third.
+    func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
+        var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
+        var open = grants.enumerated().map { Arrival(position: $0.offset, imported: $0.element, stored: nil) }
+        while !open.isEmpty {
+            var left: [Arrival] = []
+            for (arrival, answer) in zip(open, try await round(open)) {
+                switch answer {
+                case .done(let outcome): outcomes[arrival.position] = outcome
+                case .changed(let stored):
+                    left.append(Arrival(position: arrival.position, imported: arrival.imported, stored: stored))
+                }
+            }
+            open = left
+        }
+        return outcomes.compactMap(\.self)
+    }
+
+    /// A grant on its way in, and what was stored for its user when somebody last looked.
+    private struct Arrival: Sendable {
+        let position: Int
+        let imported: ImportedGrant
+        let stored: Grant?
+    }
+
+    private enum Answer: Sendable {
+        case done(Outcome)
+        /// What is stored differs from what was thought; prepare again for this.
+        case changed(Grant?)
+    }
+
+    private enum Preparation: Sendable {
+        case new(Grant, [GrantEvent])
+        case replacement(GrantReplacement)
+    }
+
+    private func round(_ arrivals: [Arrival]) async throws -> [Answer] {
+        let now = time.now
+        let prepared = try arrivals.map { arrival in
+            (userID: arrival.imported.userID, content: try prepare(arrival, at: now))
+        }
+        let existing = existing
+        return try await store.transact { transaction in
+            try prepared.map { item in
+                let stored = try transaction.grant(ofUser: item.userID)
+                switch (item.content, stored) {
+                case (.new(let grant, let events), nil):
+                    try transaction.insert(grant)
+                    for event in events { try transaction.record(event) }
+                    return .done(.stored)
+                case (.new, _?):
+                    return existing == .keep ? .done(.kept) : .changed(stored)
+                case (.replacement(let replacement), var grant?) where replacement.isBased(on: grant):
+                    let events = replacement.apply(to: &grant, at: now)
+                    try transaction.update(grant)
+                    for event in events { try transaction.record(event) }
+                    return .done(.replaced)
+                case (.replacement, _):
+                    return .changed(stored)
+                }
+            }
+        }
+    }
+
+    private func prepare(_ arrival: Arrival, at now: Timestamp) throws(SealError) -> Preparation {
+        if let stored = arrival.stored {
+            return .replacement(try replacement(of: stored, with: arrival.imported))
+        }
+        let (grant, events) = try newGrant(arrival.imported, at: now)
+        return .new(grant, events)
+    }
+
+    private func newGrant(
+        _ imported: ImportedGrant,
+        at now: Timestamp
+    ) throws(SealError) -> (grant: Grant, events: [GrantEvent]) {
+        let id = GrantID.random(from: random)
+        var handover = try handover(imported, for: id)
+        if imported.standing?.wipesTokens == true {
+            handover.refreshToken = nil
+            handover.accessToken = nil
+        }
+        let dueAt = dueTimes(of: imported).due(
+            accessToken: handover.accessToken,
+            hasRefreshToken: handover.refreshToken != nil,
+            id: id,
+            at: now
+        )
+        var (grant, events) = Grant.connected(
+            id: id,
+            userID: imported.userID,
+            handover: handover,
+            dueAt: dueAt,
+            at: now
+        )
+        if let standing = imported.standing { grant.take(standing, history: &events, at: now) }
+        return (grant, events)
+    }
+
+    private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
+        let handover = try handover(imported, for: stored.id)
+        return GrantReplacement(
+            stored: stored,
+            handover: handover,
+            bringsOtherRefreshToken: bringsOtherRefreshToken(imported, than: stored),
+            switchesAccount: stored.owner.isOtherAccount(than: handover.owner),
+            standing: imported.standing,
+            dueTimes: dueTimes(of: imported)
+        )
+    }
+
+    /// Whether the stored refresh token is not the one that is brought, for the same client.
+    private func bringsOtherRefreshToken(_ imported: ImportedGrant, than stored: Grant) -> Bool {
+        guard let brought = imported.refreshToken else { return false }
+        guard stored.clientID == imported.clientID else { return true }
+        switch Result(catching: { () throws(SealError) in try vault.openRefreshToken(of: stored) }) {
+        case .success(let known): return known != brought
+        // One that no key opens is of no use to anybody: the brought one takes its place.
+        case .failure: return true
+        }
+    }
+
+    private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> Handover {
+        var handover = Handover(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
+        if let token = imported.refreshToken {
+            handover.refreshToken = Grant.RefreshToken(
+                sealed: try vault.seal(refreshToken: token, for: id),
+                expiresAt: imported.refreshTokenExpiresAt
+            )
+        }
+        if let token = imported.accessToken {
+            handover.accessToken = Grant.AccessToken(
+                sealed: try vault.seal(accessToken: token.secret, for: id),
+                obtainedAt: token.obtainedAt,
+                expiresAt: token.expiresAt,
+                type: token.type
+            )
+        }
+        return handover
+    }
+
+    private func dueTimes(of imported: ImportedGrant) -> FirstDueTime {
+        if imported.standing?.state == .suspended { return .withinProbeInterval }
+        return firstRefresh == .atOnce ? .now : .byToken
+    }
+}
+
+/// By what rule a grant that was brought is first due.
+enum FirstDueTime: Sendable {
+    case byToken
+    case now
+    /// Some time within the interval of probes, so that many suspended grants are not all probed at once.
+    case withinProbeInterval
+
+    func due(accessToken: Grant.AccessToken?, hasRefreshToken: Bool, id: GrantID, at now: Timestamp) -> Timestamp {
+        switch self {
+        case .now: now
+        case .withinProbeInterval: now + RefreshRules.probeSuspendedAfter * id.phase
+        case .byToken:
+            DueTimes.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
+        }
+    }
+}

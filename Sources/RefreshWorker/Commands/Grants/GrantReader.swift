@@ -1,0 +1,201 @@
+import Clocks
+import JSON
+import Secrets
+import Store
+
+/// Reads the JSON of a grant: a line of an import or of an export, or a secret of AWS Secrets Manager.
+struct GrantReader: Sendable {
+    /// The configured client ids, of which the only one stands in where the JSON names none.
+    let clientIDs: [String]
+    /// Stands in where the JSON names no user.
+    var userID: String?
+
+    /// The lifetime of a token whose JSON tells none: what Google's access tokens have.
+    private static let usualLifetime: Duration = .seconds(3600)
+
+    func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
+        switch record.content {
+        case .text(let text):
+            let members = try Self.object(in: text, from: record.line)
+            return try grant(from: members, at: now)
+        case .tooLong: throw ImportProblem("longer than \(RecordSplitter.longestRecord) bytes; skipped")
+        case .tooDeep: throw ImportProblem("nested too deeply")
+        case .stray: throw ImportProblem("not a JSON object")
+        case .unclosedArray: throw ImportProblem("the input ends inside an array that is not closed")
+        }
+    }
+
+    private static func object(in text: [UInt8], from line: Int) throws(ImportProblem) -> [String: JSONValue] {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue.parse(text)
+        } catch {
+            let before = text.prefix(error.offset)
+            let lineBreaks = before.count { $0 == UInt8(ascii: "\n") }
+            let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count
+            let place = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"
+            throw ImportProblem("not JSON: \(error.problem) at \(place)")
+        }
+        guard let members = value.object else { throw ImportProblem("not a JSON object") }
+        return members
+    }
+
+    private func grant(from members: [String: JSONValue], at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
+        let outer = GrantFields(members)
+        let named = try outer.identifier("user_id")
+        // What `aws secretsmanager get-secret-value` prints.
+        guard let nested = members["SecretString"]?.string else {
+            return try grant(from: outer, userID: named ?? userID, at: now)
+        }
+        guard let content = JSONValue.object(in: nested.utf8)?.object else {
+            throw ImportProblem("SecretString is not the text of a JSON object")
+        }
+        let inner = GrantFields(content)
+        let innerUser = try inner.identifier("user_id")
+        let nameUser = Self.userID(ofSecret: try outer.text("Name"))
+        return try grant(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, at: now)
+    }
+
+    /// The user in the name of a secret, `gmail/user/{user_id}`.
+    private static func userID(ofSecret name: String?) -> String? {
+        name?.split(separator: "/", omittingEmptySubsequences: false).last.map(String.init)
+    }
+
+    private func grant(
+        from fields: GrantFields,
+        userID: String?,
+        at now: Timestamp
+    ) throws(ImportProblem) -> ImportedGrant {
+        let userID = try Self.checked(userID: userID)
+        let standing = try Self.standing(in: fields)
+        let createdAt = try fields.instant("created_at")
+        let refreshToken = try fields.token("refresh_token")
+        let lifetimes = (
+            expiresAt: try fields.instant("refresh_token_expires_at"),
+            span: try fields.span("refresh_token_expires_in")
+        )
+        // Zero means without an end, as in other servers' answers.
+        let span = lifetimes.span.flatMap { $0 == .zero ? nil : $0 }
+        let accessToken = try Self.accessToken(
+            in: fields,
+            createdAt: createdAt,
+            isRefreshable: refreshToken != nil,
+            at: now
+        )
+        guard refreshToken != nil || accessToken != nil || standing?.state.endsCalls == true else {
+            throw ImportProblem("refresh_token and access_token are both missing")
+        }
+        return ImportedGrant(
+            userID: userID,
+            clientID: try clientID(in: fields),
+            owner: Grant.Owner(
+                googleUserID: try fields.identifier("google_user_id"),
+                email: try fields.text("google_email"),
+                name: try fields.text("google_name"),
+                emailIsVerified: try fields.boolean("google_verified_email")
+            ),
+            scope: try fields.scopes("scope"),
+            refreshToken: refreshToken,
+            refreshTokenExpiresAt: lifetimes.expiresAt ?? span.map { min(createdAt ?? now, now) + $0 },
+            accessToken: accessToken,
+            standing: standing
+        )
+    }
+
+    /// By the rules of a user named on the command line, so that every stored user can be named there.
+    private static func checked(userID: String?) throws(ImportProblem) -> String {
+        guard let userID, !userID.isEmpty else { throw ImportProblem("user_id is missing") }
+        guard userID.utf8.count <= GrantFields.textLimit else {
+            throw ImportProblem(
+                "user_id has \(userID.utf8.count) bytes; at most \(GrantFields.textLimit) are allowed"
+            )
+        }
+        guard !userID.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            throw ImportProblem("user_id contains control characters")
+        }
+        guard !CredentialShape.matches(userID) else {
+            throw ImportProblem("user_id looks like a token or a secret (not shown)")
+        }
+        return userID
+    }
+
+    private func clientID(in fields: GrantFields) throws(ImportProblem) -> String {
+        guard let text = try fields.text("client_id") else {
+            switch clientIDs.count {
+            case 0: throw ImportProblem("client_id is missing, and none is configured")
+            case 1: return clientIDs[0]
+            default: throw ImportProblem("client_id is missing, and several are configured")
+            }
+        }
+        do throws(SettingValue.Refusal) {
+            try SettingValue.checkText(text)
+            return try SettingValue.clientID(text)
+        } catch {
+            throw ImportProblem("client_id: \(error.message)")
+        }
+    }
+
+    private static func standing(in fields: GrantFields) throws(ImportProblem) -> ImportedGrant.Standing? {
+        let since = try fields.instant("since")
+        let code = try fields.text("reason")
+        guard let name = try fields.text("state") else { return nil }
+        guard let state = GrantState(rawValue: name) else {
+            throw ImportProblem("state is none of \(GrantState.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        guard state != .active else {
+            return ImportedGrant.Standing(state: state, reason: .none, since: since)
+        }
+        let reason = GrantReason(rawValue: code ?? "unknown")
+        guard code == nil || reason.rawValue == code else {
+            throw ImportProblem("reason is not a code of lower-case letters, digits and underscores")
+        }
+        return ImportedGrant.Standing(state: state, reason: reason, since: since)
+    }
+
+    private static func accessToken(
+        in fields: GrantFields,
+        createdAt: Timestamp?,
+        isRefreshable: Bool,
+        at now: Timestamp
+    ) throws(ImportProblem) -> ImportedGrant.AccessToken? {
+        let type = try fields.text("token_type", limit: 64) ?? "Bearer"
+        let expiresAt = try fields.instant("expires_at")
+        let toldLifetime = try fields.span("expires_in")
+        guard type.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw ImportProblem("token_type is not visible ASCII")
+        }
+        guard let secret = try fields.token("access_token") else { return nil }
+        let lifetime = toldLifetime ?? usualLifetime
+        let life: (obtainedAt: Timestamp, expiresAt: Timestamp)
+        if let expiresAt {
+            life = (obtained(createdAt, lifetime: lifetime, until: expiresAt, at: now), expiresAt)
+        } else if createdAt == nil, toldLifetime == nil, isRefreshable {
+            // Nobody knows how old it is, and another can be had: it is not given to anybody.
+            life = (now, now)
+        } else {
+            let obtainedAt = min(createdAt ?? now, now)
+            life = (obtainedAt, obtainedAt + lifetime)
+        }
+        return ImportedGrant.AccessToken(
+            secret: secret,
+            obtainedAt: life.obtainedAt,
+            expiresAt: life.expiresAt,
+            type: type
+        )
+    }
+
+    /// When a token of known expiry was obtained: `created_at` where it fits, for in some secrets it is the time of the
+    /// first sign-in, and a lifetime that is far too long would bring a wrong due time about.
+    private static func obtained(
+        _ createdAt: Timestamp?,
+        lifetime: Duration,
+        until expiresAt: Timestamp,
+        at now: Timestamp
+    ) -> Timestamp {
+        if let createdAt, createdAt <= now, expiresAt >= createdAt {
+            let difference = (expiresAt - createdAt) - lifetime
+            if difference > .seconds(-2), difference < .seconds(2) { return createdAt }
+        }
+        return min(now, expiresAt - lifetime)
+    }
+}

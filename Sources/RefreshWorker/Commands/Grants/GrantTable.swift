@@ -1,0 +1,71 @@
+import Clocks
+import Store
+
+/// Grants as a table for people, page by page: columns grow with what they hold, up to a limit, and never shrink again.
+struct GrantTable {
+    private struct Column {
+        let title: String
+        let widest: Int
+        let cell: @Sendable (Grant, Timestamp) -> String
+    }
+
+    private static let columns = [
+        Column(title: "USER", widest: 28) { grant, _ in TerminalText.escaped(grant.userID) },
+        Column(title: "STATE", widest: 15) { grant, _ in grant.state.rawValue },
+        Column(title: "REASON", widest: 26) { grant, _ in grant.reason == .none ? "-" : grant.reason.rawValue },
+        Column(title: "SINCE", widest: 10) { grant, now in "\(RelativeTime(grant.since, from: now))" },
+        Column(title: "TOKEN ENDS", widest: 10) { grant, now in
+            grant.accessToken.map { "\(RelativeTime($0.expiresAt, from: now))" } ?? "-"
+        },
+        Column(title: "DUE", widest: 10) { grant, now in
+            grant.dueAt.map { "\(RelativeTime($0, from: now))" } ?? "-"
+        },
+        Column(title: "E-MAIL", widest: 32) { grant, _ in grant.owner.email.map { TerminalText.escaped($0) } ?? "-" },
+    ]
+
+    private var widths = Self.columns.map(\.title.count)
+
+    /// The lines of the next page; the first call puts the header in front.
+    mutating func lines(of grants: [Grant], withHeader: Bool, at now: Timestamp) -> [String] {
+        let cells = grants.map { grant in
+            Self.columns.map { TerminalText.cut($0.cell(grant, now), to: $0.widest) }
+        }
+        let rows = (withHeader ? [Self.columns.map(\.title)] : []) + cells
+        for row in rows {
+            for (column, cell) in row.enumerated() { widths[column] = max(widths[column], cell.count) }
+        }
+        return rows.map(line)
+    }
+
+    private func line(_ cells: [String]) -> String {
+        var text = ""
+        var missing = 0
+        // The last column is not filled up, so that no line has blanks at its end.
+        for (cell, width) in zip(cells, widths) {
+            text += String(repeating: " ", count: missing) + cell
+            missing = max(0, width - cell.count) + 2
+        }
+        return text
+    }
+}
+
+/// Text from outside made safe for a terminal.
+enum TerminalText {
+    /// Spells out what could move the cursor or turn the text around.
+    static func escaped(_ text: String) -> String {
+        var shown = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                shown += "\\u{\(String(scalar.value, radix: 16))}"
+            default: shown.unicodeScalars.append(scalar)
+            }
+        }
+        return shown
+    }
+
+    /// The beginning that fits, marked where something was left out.
+    static func cut(_ text: String, to width: Int) -> String {
+        text.count <= width ? text : text.prefix(width - 1) + "…"
+    }
+}

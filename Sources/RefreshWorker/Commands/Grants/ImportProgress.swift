@@ -1,0 +1,43 @@
+import Clocks
+
+/// How far an import has come: one line on a terminal, drawn again a few times a second, and nothing anywhere else.
+final class ImportProgress {
+    private static let interval: Duration = .milliseconds(200)
+    private static let clearLine = "\r\u{1b}[K"
+
+    private let output: Output
+    private let time: any TimeSource
+    private let started: BootInstant
+    private var drawnAt: BootInstant?
+
+    init(output: Output, time: any TimeSource) {
+        self.output = output
+        self.time = time
+        started = time.sinceBoot
+    }
+
+    /// Writes a line that stays, above the progress.
+    func tell(_ line: String) {
+        clear()
+        output.line(line)
+    }
+
+    func show(_ tally: GrantImport.Tally) {
+        let now = time.sinceBoot
+        guard output.isTerminal, drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
+        drawnAt = now
+        output.write(Self.clearLine + Self.text(tally, elapsed: now - started))
+    }
+
+    /// Takes the progress off the screen.
+    func clear() {
+        guard drawnAt != nil else { return }
+        drawnAt = nil
+        output.write(Self.clearLine)
+    }
+
+    static func text(_ tally: GrantImport.Tally, elapsed: Duration) -> String {
+        let rate = elapsed > .zero ? Int(Double(tally.read) / elapsed.inSeconds) : 0
+        return "\(tally.read) grants read, \(tally.bad) bad, \(rate)/s"
+    }
+}

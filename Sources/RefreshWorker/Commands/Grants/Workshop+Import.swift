@@ -1,0 +1,72 @@
+import Observability
+import SQLiteStore
+import Store
+
+/// `grants import FILE`: brings in grants that were kept elsewhere.
+extension Workshop {
+    func importGrants(from path: String, replacesExisting: Bool) async throws -> ExitCode {
+        let vault = try openVault()
+        let file = try InputFile(path: path)
+        let store = try openStore()
+        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        try await presence.report()
+        let reporting = Task { await presence.run {} }
+        let progress = ImportProgress(output: .error, time: time)
+        var grants = GrantImport(
+            reader: GrantReader(clientIDs: configuration.clientIDs),
+            intake: GrantIntake(
+                store: store,
+                vault: vault,
+                time: time,
+                random: random,
+                existing: replacesExisting ? .replace : .keep
+            ),
+            time: time,
+            report: { progress.tell("refresh-worker: \($0)") }
+        )
+        var failure: CommandFailure?
+        do {
+            try await Self.feed(&grants, from: file, progress: progress)
+        } catch {
+            failure = CommandFailure(error)
+        }
+        reporting.cancel()
+        await reporting.value
+        await presence.leave()
+        await store.close()
+        progress.tell("refresh-worker: \(grants.tally.sentence)")
+        if let failure {
+            guard grants.tally.read > 0 else { throw failure }
+            throw CommandFailure(
+                failure.exitCode,
+                """
+                \(failure.message)
+                the import stopped there; what is counted above is stored for good, and the same import started \
+                again goes on: it keeps what is stored
+                """
+            )
+        }
+        return grants.tally.bad == 0 ? .success : .badData
+    }
+
+    private static func feed(
+        _ grants: inout GrantImport,
+        from file: InputFile,
+        progress: ImportProgress
+    ) async throws {
+        while true {
+            let chunk: [UInt8]
+            do {
+                chunk = try await file.next()
+            } catch {
+                // What was read whole before is good.
+                try await grants.finish()
+                throw error
+            }
+            guard !chunk.isEmpty else { break }
+            try await grants.feed(chunk)
+            progress.show(grants.tally)
+        }
+        try await grants.finish()
+    }
+}

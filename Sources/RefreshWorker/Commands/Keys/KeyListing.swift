@@ -1,0 +1,39 @@
+import Secrets
+
+/// What `keys list` prints.
+struct KeyListing: Equatable, Sendable {
+    let roster: KeyRoster
+    /// How many stored tokens each key seals; `nil` while there is no database.
+    let keysInUse: [KeyID: Int]?
+
+    /// One line for each key, in the order of the ring.
+    var lines: [String] {
+        roster.entries.map { entry in
+            guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)" }
+            return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(Self.tokens(keysInUse[entry.id] ?? 0))"
+        }
+    }
+
+    /// What is wrong with the ring, if anything is.
+    var warnings: [String] {
+        Self.warnings(roster: roster, keysInUse: keysInUse ?? [:])
+    }
+
+    static func warnings(roster: KeyRoster, keysInUse: [KeyID: Int]) -> [String] {
+        roster.lacking(of: keysInUse).map { id in
+            """
+            warning: \(tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened: \
+            restore the key's line from a backup of the key ring, or have those users sign in again
+            """
+        }
+    }
+
+    static func tokens(_ count: Int) -> String { count == 1 ? "1 token" : "\(count) tokens" }
+}
+
+extension String {
+    /// The text with blanks behind it up to that many characters.
+    func padding(to width: Int) -> String {
+        self + String(repeating: " ", count: max(0, width - count))
+    }
+}

@@ -1,0 +1,42 @@
+import Secrets
+import Store
+
+/// Whether a key may leave the ring.
+enum KeyRetirement {
+    /// Why the key must stay, or `nil` when nothing needs it any more.
+    static func refusal(
+        of id: KeyID,
+        roster: KeyRoster,
+        keysInUse: [KeyID: Int],
+        workers: [WorkerReport]
+    ) -> CommandFailure? {
+        switch roster.role(of: id) {
+        case nil:
+            return CommandFailure(.badData, "the ring holds no key \(id): refresh-worker keys list shows its keys")
+        case .seals:
+            return CommandFailure(
+                .leftForLater,
+                "key \(id) seals new tokens: put another in its place first: run: refresh-worker keys rotate"
+            )
+        case .opens, .pending:
+            break
+        }
+        if let count = keysInUse[id], count > 0 {
+            return CommandFailure(
+                .leftForLater,
+                "key \(id) still seals \(KeyListing.tokens(count)): run: refresh-worker keys rotate"
+            )
+        }
+        let sealers = workers.filter { $0.sealingKeyID == id }.map(\.id)
+        guard sealers.isEmpty else {
+            return CommandFailure(
+                .leftForLater,
+                """
+                key \(id) is still sealed with by worker \(sealers.joined(separator: ", ")): restart it if its key ring \
+                was handed in by LoadCredential, else try again in ten seconds
+                """
+            )
+        }
+        return nil
+    }
+}

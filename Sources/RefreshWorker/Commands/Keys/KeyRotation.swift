@@ -1,0 +1,159 @@
+import Clocks
+import Secrets
+import Store
+
+/// Carries out a rotation, step by step, until it is finished or stopped.
+struct KeyRotation: Sendable {
+    /// How long a worker may take to follow: it reports every five seconds, and a dead one is forgotten after thirty.
+    static let patience: Duration = .seconds(120)
+    static let glance: Duration = .seconds(1)
+
+    /// What happens on the way, to be told to whoever waits.
+    enum News: Equatable, Sendable {
+        case added(KeyID)
+        case resumed(RotationStep)
+        case waiting(RotationStep)
+        case promoted(KeyID)
+        case resealed(tokens: Int, of: Int)
+    }
+
+    /// How a rotation ended.
+    struct Outcome: Equatable, Sendable {
+        var sealingKeyID: KeyID
+        var resealed: Int
+        /// Keys of the ring that nothing stored needs any more.
+        var retirable: [KeyID]
+        /// Users with a token that could not be sealed anew.
+        var unreadable: [String]
+        /// Tokens that an older key of the ring still seals.
+        var leftTokens: Int
+        var warnings: [String]
+    }
+
+    /// How far this run has come.
+    private struct Course {
+        var isBegun = false
+        var isExhausted = false
+        var resealed = 0
+        var unreadable: [String] = []
+        var waitingSince: BootInstant?
+        var reportedAt: BootInstant?
+    }
+
+    let keyFile: String
+    let store: any GrantStore
+    let vault: TokenVault
+    let presence: WorkerPresence
+    let time: any TimeSource
+    let pause: @Sendable (Duration) async throws -> Void
+    /// Asked between batches and while waiting.
+    let isStopping: @Sendable () -> Bool
+    let tell: @Sendable (News) -> Void
+
+    /// Runs to the end; `nil` when it was stopped on the way, to go on another time.
+    func run() async throws -> Outcome? {
+        var course = Course()
+        while true {
+            let picture = try await look(course)
+            let step = RotationStep.next(in: picture)
+            if case .finish(let key) = step { return outcome(with: key, picture, course) }
+            // Only now: whoever stops a rotation that is finished must not be told to run it again.
+            if isStopping() { return nil }
+            if !course.isBegun, step != .addKey { tell(.resumed(step)) }
+            course.isBegun = true
+            switch step {
+            case .awaitHolders(let key, let lacking):
+                try await wait(step, &course, orElse: CommandFailure(workers: lacking, doNot: "hold", key))
+                continue
+            case .awaitSealers(let key, let lacking):
+                try await wait(step, &course, orElse: CommandFailure(workers: lacking, doNot: "seal with", key))
+                continue
+            case .addKey:
+                tell(.added(try await BlockingCalls.run { [keyFile] in try KeyRingFile.addPending(path: keyFile) }))
+            case .promote(let key):
+                try await BlockingCalls.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
+                tell(.promoted(key))
+            case .reseal:
+                try await reseal(picture, &course)
+            case .finish:
+                break
+            }
+            course.waitingSince = nil
+        }
+    }
+
+    private func look(_ course: Course) async throws -> RotationPicture {
+        // By itself first: a ring that can no longer be read must end the rotation, not be taken for what it was.
+        try await BlockingCalls.run { [ring = vault.ring] in try ring.reload() }
+        try await presence.report()
+        return RotationPicture(
+            roster: KeyRoster(vault.ring.current),
+            workers: try await store.liveWorkers(),
+            keysInUse: try await store.keysInUse(),
+            isBegun: course.isBegun,
+            isExhausted: course.isExhausted
+        )
+    }
+
+    private func wait(_ step: RotationStep, _ course: inout Course, orElse failure: CommandFailure) async throws {
+        let since = course.waitingSince ?? time.sinceBoot
+        course.waitingSince = since
+        guard time.sinceBoot - since < Self.patience else { throw failure }
+        tell(.waiting(step))
+        try await pause(Self.glance)
+    }
+
+    /// One pass over all grants.
+    private func reseal(_ picture: RotationPicture, _ course: inout Course) async throws {
+        let resealing = Resealing(store: store, vault: vault)
+        let total = course.resealed + picture.outdatedTokens
+        let resealedBefore = course.resealed
+        var cursor: GrantID?
+        course.unreadable = []
+        while !isStopping() {
+            let started = time.sinceBoot
+            if course.reportedAt.map({ started - $0 >= WorkerPresence.interval }) ?? true {
+                try await presence.report()
+                course.reportedAt = started
+            }
+            let batch = try await resealing.nextBatch(after: cursor, outdated: picture.outdatedKeys)
+            course.resealed += batch.resealed
+            course.unreadable += batch.unreadable
+            guard let last = batch.last else {
+                course.isExhausted = course.resealed == resealedBefore
+                return
+            }
+            cursor = last
+            guard batch.resealed > 0 else { continue }
+            tell(.resealed(tokens: course.resealed, of: total))
+            // As long as the batch took: whoever else wants to write gets at least every second turn.
+            try await pause(max(.milliseconds(1), time.sinceBoot - started))
+        }
+    }
+
+    private func outcome(with key: KeyID, _ picture: RotationPicture, _ course: Course) -> Outcome {
+        Outcome(
+            sealingKeyID: key,
+            resealed: course.resealed,
+            retirable: picture.roster.entries.map(\.id).filter { $0 != key && (picture.keysInUse[$0] ?? 0) == 0 },
+            unreadable: course.unreadable,
+            leftTokens: picture.outdatedTokens,
+            warnings: KeyListing.warnings(roster: picture.roster, keysInUse: picture.keysInUse)
+        )
+    }
+}
+
+extension CommandFailure {
+    /// Workers did not follow in time.
+    fileprivate init(workers: [String], doNot verb: String, _ key: KeyID) {
+        self.init(
+            .leftForLater,
+            """
+            these workers do not \(verb) key \(key) yet: \(workers.joined(separator: ", ")) (process id first)
+            a worker whose key ring systemd hands in by LoadCredential reads it only when it is restarted: restart it
+            any other must be able to read the key file that this command changes
+            then run refresh-worker keys rotate again: it goes on from here
+            """
+        )
+    }
+}

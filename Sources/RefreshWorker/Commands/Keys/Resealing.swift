@@ -1,0 +1,78 @@
+import Secrets
+import Store
+
+/// Seals stored tokens anew, a batch of grants at a time.
+struct Resealing: Sendable {
+    /// Grants in one batch: few enough that no worker waits long for its turn to write.
+    static let batchSize = 100
+
+    /// What one batch came to.
+    struct Batch: Equatable, Sendable {
+        /// The last grant that was looked at; `nil` when there were no more.
+        var last: GrantID?
+        /// Tokens that are now sealed with the ring's first key.
+        var resealed = 0
+        /// Users with a token that its key does not open.
+        var unreadable: [String] = []
+    }
+
+    let store: any GrantStore
+    let vault: TokenVault
+
+    /// Looks at the next grants and seals those of their tokens anew that one of `keys` seals.
+    ///
+    /// Each is opened and sealed as it is stored at that moment: workers go on writing between the look and the deed.
+    func nextBatch(after cursor: GrantID?, outdated keys: Set<KeyID>) async throws -> Batch {
+        let page = try await store.grants(after: cursor, in: nil, atMost: Self.batchSize)
+        guard let last = page.last?.id else { return Batch() }
+        let outdated = page.filter { $0.isSealed(withOneOf: keys) }.map(\.id)
+        guard !outdated.isEmpty else { return Batch(last: last) }
+        return try await store.transact { transaction in
+            var batch = Batch(last: last)
+            for id in outdated {
+                guard var grant = try transaction.grant(id) else { continue }
+                let count = try reseal(&grant, outdated: keys)
+                if count > 0 { try transaction.update(grant) }
+                batch.resealed += count
+                if grant.isSealed(withOneOf: keys) { batch.unreadable.append(grant.userID) }
+            }
+            return batch
+        }
+    }
+
+    /// Seals what can be opened, and answers how many tokens that were.
+    private func reseal(_ grant: inout Grant, outdated keys: Set<KeyID>) throws -> Int {
+        var refreshToken: SealedSecret?
+        var accessToken: SealedSecret?
+        if let sealed = grant.refreshToken?.sealed, keys.contains(sealed.keyID),
+            let secret = try readable({ () throws(SealError) in try vault.openRefreshToken(of: grant) })
+        {
+            refreshToken = try vault.seal(refreshToken: secret, for: grant.id)
+        }
+        if let sealed = grant.accessToken?.sealed, keys.contains(sealed.keyID),
+            let secret = try readable({ () throws(SealError) in try vault.openAccessToken(of: grant) })
+        {
+            accessToken = try vault.seal(accessToken: secret, for: grant.id)
+        }
+        grant.reseal(refreshToken: refreshToken, accessToken: accessToken)
+        return (refreshToken == nil ? 0 : 1) + (accessToken == nil ? 0 : 1)
+    }
+
+    /// The opened token, or `nil` when it is damaged: one such token must not hold up all others.
+    private func readable(_ open: () throws(SealError) -> Secret?) throws(SealError) -> Secret? {
+        do {
+            return try open()
+        } catch {
+            switch error {
+            case .unknownKey, .damaged, .malformed: return nil
+            case .libraryFailure: throw error
+            }
+        }
+    }
+}
+
+extension Grant {
+    fileprivate func isSealed(withOneOf keys: Set<KeyID>) -> Bool {
+        [refreshToken?.sealed.keyID, accessToken?.sealed.keyID].contains { $0.map(keys.contains) ?? false }
+    }
+}

@@ -1,0 +1,64 @@
+import Clocks
+import JSON
+import Observability
+import RefreshEngine
+import SQLiteStore
+import Secrets
+import Store
+
+/// `status`: a look at everything that is stored, whether or not a worker runs.
+extension Workshop {
+    func showStatus(asJSON isJSON: Bool) async throws -> ExitCode {
+        let report = try await statusReport()
+        if isJSON {
+            Output.standard.line(report.json.bytes)
+        } else {
+            Output.standard.write(report.text)
+        }
+        return .success
+    }
+
+    func statusReport() async throws -> StatusReport {
+        var report = try await withExistingStore { store in try await gather(from: store) }
+        // Once the connections are closed, the file may be opened, and the log has been written back into it.
+        let header = try await BlockingCalls.run { [configuration] in DatabaseHeader.read(configuration.database) }
+        report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }
+        return report
+    }
+
+    private func gather(from store: SQLiteStore) async throws -> StatusReport {
+        let now = time.now
+        let leaseTime = try await store.leaseTime()
+        let stored = try await store.clientHealth()
+        let clientIDs = Set(configuration.clientIDs).union(stored.keys).sorted()
+        return StatusReport(
+            at: now,
+            census: try await store.census(at: now),
+            clients: clientIDs.map { id in
+                StatusReport.Client(
+                    id: id,
+                    health: ClientHealth(stored: stored[id], epoch: leaseTime.epoch),
+                    maximumRate: configuration.maximumRate,
+                    at: leaseTime.instant
+                )
+            },
+            workers: try await store.liveWorkers(),
+            keysInUse: try await store.keysInUse(),
+            roster: rosterIfReadable(),
+            database: StatusReport.Database(
+                path: configuration.database,
+                bytes: try FileFacts.of(configuration.database)?.size ?? 0
+            )
+        )
+    }
+
+    /// The ring's keys, or `nil`: the rest of the report is worth having without them, and says that they are missing.
+    private func rosterIfReadable() -> KeyRoster? {
+        do {
+            return KeyRoster(try openVault().ring.current)
+        } catch {
+            diagnostics.info("the key ring cannot be read", ["error": "\(error)"])
+            return nil
+        }
+    }
+}

@@ -1,0 +1,88 @@
+"""Signals, reload, log rotation, and one flight shared by the daemon and `token`."""
+
+import concurrent.futures
+import os
+import signal
+import time
+
+from harness import check, wait_for
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=3600)
+    place.generate_keys()
+    hold = lambda grant: sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
+    release = lambda: sandbox.call("/control/release", {})
+    requests = lambda: sandbox.stats()["by_route"].get("token", 0)
+
+    # `token` shares the daemon's refresh, and 77 and 67 mean what they say.
+    shared = sandbox.create_expired("shared@example.com")
+    hold(shared)
+    place.bring_in([shared])
+    configuration = place.folder / "worker.conf"
+    configuration.write_text("REFRESH_WORKER_LOG_LEVEL=notice\n")
+    worker = place.start("--config", configuration).wait_started()
+    sandbox.call("/control/wait?holding=1")
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        callers = [pool.submit(place.run, "token", "shared@example.com") for _ in range(3)]
+        wait_for(lambda: len(place.rows("SELECT * FROM workers")) == 4, 20, "three callers wait beside the daemon")
+        release()
+        tokens = {caller.result().stdout.strip() for caller in callers}
+    check(len(tokens) == 1 and requests() == 1, f"{len(tokens)} tokens of {requests()} requests")
+    place.run("token", "nobody@example.com", expect=67)
+    sandbox.change(shared, revoked=True)
+    place.run("token", "shared@example.com", "--min-ttl", "86400", expect=77)
+    check(place.grants()["shared@example.com"]["state"] == "disconnected", "the caller's refresh told the grant's end")
+
+    # Reload: the log level changes, the metrics file is opened anew, a bad file changes nothing.
+    moved = worker.metrics.with_suffix(".1")
+    os.rename(worker.metrics, moved)
+    configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\n")
+    worker.signal(signal.SIGHUP)
+    wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is told")
+    grant = sandbox.create_expired("later@example.com")
+    place.bring_in([grant])
+    wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "the new file gets the lines")
+    check("debug refresh" in worker.errors.read_text(), "the new log level holds")
+    configuration.write_text("REFRESH_WORKER_LOG_LEVL=debug\n")
+    worker.signal(signal.SIGHUP)
+    wait_for(lambda: "LOG_LEVL" in worker.errors.read_text(), 20, "the bad key is named")
+    check(worker.process.poll() is None, "the worker goes on")
+
+    # SIGTERM lets what is in flight finish.
+    slow = sandbox.create_expired("slow@example.com")
+    hold(slow)
+    place.bring_in([slow])
+    sandbox.call("/control/wait?holding=1")
+    worker.signal(signal.SIGTERM)
+    wait_for(lambda: worker.events("stopping", in_flight=1), 20, "the worker stops")
+    release()
+    check(worker.process.wait(timeout=30) == 0, "a gentle stop ends with 0")
+    check(worker.events("refresh", outcome="refreshed")[-1], "what was in flight was stored")
+    check(place.grants()["slow@example.com"]["lease_owner"] is None, "no lease is left")
+
+    # What does not finish is given back at the deadline, and a second signal does not wait for it.
+    stuck = sandbox.create_expired("stuck@example.com")
+    hold(stuck)
+    place.bring_in([stuck])
+    worker = place.start("--stop-deadline", "2").wait_started()
+    sandbox.call("/control/wait?holding=1")
+    worker.signal(signal.SIGTERM)
+    check(worker.process.wait(timeout=30) == 0, "it ends at its deadline")
+    check(place.grants()["stuck@example.com"]["lease_owner"] is None, "the lease was given back")
+    check(place.grants()["stuck@example.com"]["state"] == "active", "nothing was learnt about the grant")
+    worker = place.start("--stop-deadline", "600").wait_started()
+    sandbox.call("/control/wait?holding=1")
+    worker.signal(signal.SIGTERM)
+    wait_for(lambda: worker.events("stopping"), 20, "the first signal is heard")
+    asked = time.monotonic()
+    worker.signal(signal.SIGTERM)
+    check(worker.process.wait(timeout=30) == 143, "the second ends it at once")
+    check(time.monotonic() - asked < 20, "it did not wait")
+    release()
+
+    # Cron alone does the work as well, and says so in one line.
+    result = place.run("--run-once", expect=None)
+    check(result.stdout.splitlines()[-1].startswith('{"event":"run_once","due":'), "the summary is the last line")
+    return f"{requests()} requests"

@@ -1,0 +1,95 @@
+import Clocks
+import HTTPClient
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Diagnoses")
+struct DiagnosisTests {
+    private static let now = Timestamp(secondsSince1970: 1_800_000_000)
+    private static let network = Diagnosis.fault("token endpoint", "down", isAboutEndpoint: true)
+
+    @Test(
+        "the exit code tells faults of the set-up from those of the network",
+        arguments: [
+            ([], .success), ([.ok("a", "b")], .success), ([.warning("a", "b")], .success),
+            ([network, .warning("a", "b")], .googleUnreachable), ([network, .fault("a", "b")], .configuration),
+            ([.fault("a", "b")], .configuration),
+        ] as [([Diagnosis], ExitCode)]
+    )
+    func exitCode(diagnoses: [Diagnosis], code: ExitCode) {
+        #expect(Diagnosis.exitCode(of: diagnoses) == code)
+    }
+
+    @Test("a check is one line, coloured only when asked for")
+    func line() {
+        let diagnosis = Diagnosis.fault("key ring", "is gone\nmake one")
+        #expect(diagnosis.line(isColoured: false) == "FAULT  key ring              is gone; make one")
+        #expect(diagnosis.line(isColoured: true).hasPrefix("\u{1b}[31mFAULT\u{1b}[0m  key ring"))
+    }
+
+    @Test(
+        "clocks",
+        arguments: [
+            (Timestamp(milliseconds: 0), nil, .fault), (now, nil, .ok), (now, now + .seconds(60), .ok),
+            (now, now + .seconds(61), .warning), (now, now - .seconds(9999), .ok),
+        ] as [(Timestamp, Timestamp?, Diagnosis.Grade)]
+    )
+    func clock(now: Timestamp, lastWrite: Timestamp?, grade: Diagnosis.Grade) {
+        #expect(Doctor.judgeClock(now: now, lastWrite: lastWrite).grade == grade)
+    }
+
+    @Test(
+        "the endpoint's clock",
+        arguments: [
+            (.zero, .ok, "agree"), (.seconds(60), .ok, "agree"), (.seconds(61), .warning, "1 min 1 s behind"),
+            (.seconds(-7200), .warning, "2 h ahead of"),
+        ] as [(Duration, Diagnosis.Grade, String)]
+    )
+    func skew(theirLead: Duration, grade: Diagnosis.Grade, words: String) {
+        let diagnosis = Doctor.judgeSkew(now: Self.now, theirs: Self.now + theirLead)
+        #expect(diagnosis.grade == grade)
+        #expect(diagnosis.words.contains(words))
+    }
+
+    @Test(
+        "room on the disk",
+        arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Diagnosis.Grade)]
+    )
+    func space(free: Int64, grade: Diagnosis.Grade) {
+        #expect(Doctor.judge("free disk space", free: free).grade == grade)
+    }
+
+    @Test(
+        "the date of an answer is read in its one form",
+        arguments: [
+            ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+            ("Thu, 29 Feb 2024 23:59:59 GMT", 1_709_251_199), ("Fri, 15 Jan 2027 08:00:00 GMT", 1_800_000_000),
+        ] as [(String, Int64)]
+    )
+    func date(header: String, seconds: Int64) {
+        #expect(HTTPDate.read(header) == Timestamp(secondsSince1970: seconds))
+    }
+
+    @Test(
+        "another date is none",
+        arguments: [
+            "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 CET",
+            "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
+        ]
+    )
+    func noDate(header: String) {
+        #expect(HTTPDate.read(header) == nil)
+    }
+
+    @Test(
+        "whose endpoint it is",
+        arguments: [
+            ("https://oauth2.googleapis.com/token", true), ("https://accounts.google.com/o/oauth2/token", true),
+            ("https://oauth2.googleapis.com.example.org/token", false), ("http://127.0.0.1:8080/token", false),
+        ]
+    )
+    func google(endpoint: String, isGoogles: Bool) {
+        #expect(Doctor.isGoogles(endpoint) == isGoogles)
+    }
+}

@@ -1,0 +1,166 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import RefreshWorker
+
+@Suite(
+    "Doctor on endpoints",
+    .timeLimit(.minutes(3)),
+    .serialized,
+    .enabled(if: OpenSSL.isInstalled, "openssl is not installed, so no certificates can be made")
+)
+struct DoctorEndpointTests {
+    private func diagnose(_ bench: OperatorBench, url: String, caFile: String) async throws -> [Diagnosis] {
+        let names: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
+        let flags = names.map { ($0, url) } + [(.caFile, bench.path(caFile))]
+        return await Doctor(workshop: try bench.workshop(flags)).endpointDiagnoses()
+    }
+
+    @Test("any answer is good, and its date tells whether the clocks agree")
+    func answers() async throws {
+        try await OperatorBench.with { bench in
+            let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
+            defer { server.stop() }
+            try OpenSSL.makeCertificate("good", in: bench)
+            let diagnoses = try await diagnose(bench, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
+            #expect(diagnoses.map(\.grade) == [.ok, .warning, .ok, .ok, .ok], "\(diagnoses)")
+            #expect(diagnoses.first?.words.contains("status 401") == true)
+            #expect(diagnoses.dropFirst().first?.subject == "clock and endpoint")
+        }
+    }
+
+    @Test("a certificate that is not trusted is a fault that names --ca-file")
+    func wrongAuthority() async throws {
+        try await OperatorBench.with { bench in
+            try OpenSSL.makeCertificate("good", in: bench)
+            try OpenSSL.makeCertificate("other", in: bench)
+            let server = try OpenSSL.Server(certificate: "good", in: bench)
+            defer { server.stop() }
+            let diagnoses = try await diagnose(bench, url: "https://localhost:\(server.port)/", caFile: "other.pem")
+            #expect(diagnoses.map(\.grade) == [.fault, .fault, .fault, .fault])
+            #expect(diagnoses.first?.words.contains("--ca-file") == true)
+            #expect(Diagnosis.exitCode(of: diagnoses) == .googleUnreachable)
+        }
+    }
+
+    @Test("where nobody listens, and a name that does not exist, are told apart")
+    func unreachable() async throws {
+        try await OperatorBench.with { bench in
+            try OpenSSL.makeCertificate("good", in: bench)
+            let closed = try await diagnose(bench, url: "http://127.0.0.1:1/", caFile: "good.pem")
+            #expect(closed.first?.words.contains("firewall") == true, "\(closed)")
+            let nameless = try await diagnose(bench, url: "https://nowhere.invalid/", caFile: "good.pem")
+            #expect(nameless.first?.words.contains("DNS") == true, "\(nameless)")
+            #expect((closed + nameless).allSatisfy { $0.grade == .fault && $0.isAboutEndpoint })
+        }
+    }
+}
+
+/// Certificates and a server by the `openssl` program.
+private enum OpenSSL {
+    struct Failure: Error { let what: String }
+
+    private static let path = "/usr/bin/openssl"
+
+    static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
+
+    /// Makes `name.key` and the certificate `name.pem` for localhost, which vouches for itself.
+    static func makeCertificate(_ name: String, in bench: OperatorBench) throws {
+        let arguments = """
+            req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout \(name).key -out \(name).pem \
+            -days 2 -subj /CN=\(name) -addext subjectAltName=DNS:localhost
+            """
+        let process = try start(arguments, in: bench, output: FileHandle.nullDevice)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failure(what: "no certificate \(name)") }
+    }
+
+    private static func start(_ arguments: String, in bench: OperatorBench, output: Any) throws -> Process {
+        let process = Process()
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments.split(separator: " ").map(String.init)
+        process.currentDirectoryURL = URL(filePath: bench.root)
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        return process
+    }
+
+    /// Answers each request with a page about the connection.
+    final class Server {
+        let port: Int
+        private let process: Process
+
+        /// Ready when it returns.
+        init(certificate: String, in bench: OperatorBench) throws {
+            let output = Pipe()
+            // Port 0: the system picks one that is free, and the program says which.
+            let arguments = "s_server -accept 127.0.0.1:0 -www -key \(certificate).key -cert \(certificate).pem"
+            process = try OpenSSL.start(arguments, in: bench, output: output)
+            var text = ""
+            while !text.contains("ACCEPT") || text.last != "\n" {
+                let data = output.fileHandleForReading.availableData
+                guard !data.isEmpty else { throw Failure(what: "s_server ended: \(text)") }
+                text += String(decoding: data, as: UTF8.self)
+            }
+            let line = text.split(separator: "\n").first { $0.hasPrefix("ACCEPT") } ?? ""
+            guard let port = line.split(separator: ":").last.flatMap({ Int($0) }) else {
+                throw Failure(what: "no port in \(text)")
+            }
+            self.port = port
+            // A full pipe would stop the server.
+            output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
+        }
+
+        /// Ends it by the one signal that it cannot have inherited as blocked from the thread that started it.
+        func stop() {
+            kill(process.processIdentifier, SIGKILL)
+            process.waitUntilExit()
+        }
+    }
+}
+
+/// Answers every connection with 401 and a date, on a thread of its own.
+private final class RefusingServer: Sendable {
+    struct Failure: Error {}
+
+    let port: Int
+    private let listener: Int32
+
+    init(date: String) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.listener = listener
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(listener, generic, length) | listen(listener, 16) | getsockname(listener, generic, &length)
+            }
+        }
+        guard result == 0 else { throw Failure() }
+        port = Int(UInt16(bigEndian: address.sin_port))
+        let answer = Array("HTTP/1.1 401 No\r\nDate: \(date)\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".utf8)
+        let noSignal = Int32(MSG_NOSIGNAL)
+        Thread.detachNewThread {
+            while true {
+                let connection = accept(listener, nil, nil)
+                guard connection >= 0 else { return }
+                var request = [UInt8](repeating: 0, count: 4096)
+                if recv(connection, &request, request.count, 0) > 0 {
+                    _ = send(connection, answer, answer.count, noSignal)
+                }
+                close(connection)
+            }
+        }
+    }
+
+    /// Ends the thread.
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+}

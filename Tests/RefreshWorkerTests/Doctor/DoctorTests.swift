@@ -1,0 +1,193 @@
+import Clocks
+import Foundation
+import SQLiteStore
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Doctor", .timeLimit(.minutes(3)))
+struct DoctorTests {
+    /// Everything but what the network has to say.
+    private func diagnose(_ bench: OperatorBench, _ flags: [(Setting.Name, String)] = []) async throws -> [Diagnosis] {
+        let doctor = Doctor(workshop: try bench.workshop(flags))
+        return doctor.fileDiagnoses() + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
+    }
+
+    /// A ring, and a database with some grants.
+    private func setUp(_ bench: OperatorBench) async throws {
+        _ = try KeyRingFile.generate(path: bench.keyFile)
+        let store = try bench.openStore()
+        try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
+        await store.close()
+    }
+
+    @Test("a good set-up has nothing but ok")
+    func good() async throws {
+        try await OperatorBench.with { bench in
+            try await setUp(bench)
+            try bench.write("REFRESH_WORKER_LOG_LEVEL=error\n", to: "conf")
+            let diagnoses = try await diagnose(bench, [(.config, bench.path("conf"))])
+            #expect(diagnoses.filter { $0.grade != .ok } == [])
+            let subjects = Set(diagnoses.map(\.subject))
+            #expect(subjects.isSuperset(of: ["configuration", "key ring", "database", "database content"]))
+            #expect(subjects.isSuperset(of: ["keys in use", "clock", "boot id"]))
+            #expect(Diagnosis.exitCode(of: diagnoses) == .success)
+        }
+    }
+
+    /// What is done to a good set-up, and the one subject that must complain of it.
+    enum Damage: String, CaseIterable, Sendable {
+        case keyFileOpenToOthers
+        case keyFileMissing
+        case keyFileGarbled
+        case foreignKeyRing
+        case databaseOpenToOthers
+        case databaseGarbage
+        case databaseDamagedInside
+        case databaseOfAnotherProgram
+        case databaseIsFolder
+        case databaseFolderMissing
+        case metricsFolderMissing
+        case certificatesMissing
+        case certificatesNoPEM
+        case secretOpenToOthers
+
+        var subject: String {
+            switch self {
+            case .keyFileOpenToOthers, .keyFileMissing, .keyFileGarbled: "key ring"
+            case .foreignKeyRing: "keys in use"
+            case .databaseOpenToOthers, .databaseGarbage, .databaseIsFolder, .databaseFolderMissing: "database"
+            case .databaseDamagedInside, .databaseOfAnotherProgram: "database content"
+            case .metricsFolderMissing: "metrics log"
+            case .certificatesMissing, .certificatesNoPEM: "certificates"
+            case .secretOpenToOthers: "client secret"
+            }
+        }
+
+        var advice: String {
+            switch self {
+            case .keyFileOpenToOthers, .databaseOpenToOthers, .secretOpenToOthers: "chmod 600"
+            case .keyFileMissing: "keys generate"
+            case .keyFileGarbled: "mend the line"
+            case .foreignKeyRing: "restore the key ring"
+            case .databaseGarbage, .databaseDamagedInside: "backup in its place"
+            case .databaseOfAnotherProgram: "Name another file"
+            case .databaseIsFolder, .certificatesNoPEM: "name "
+            case .databaseFolderMissing, .metricsFolderMissing: "mkdir -p"
+            case .certificatesMissing: "path is right"
+            }
+        }
+
+        /// Does it, and answers the flags that go with it.
+        func apply(to bench: OperatorBench) throws -> [(Setting.Name, String)] {
+            switch self {
+            case .keyFileOpenToOthers: try bench.chmod("keys", 0o644)
+            case .keyFileMissing: try FileManager.default.removeItem(atPath: bench.keyFile)
+            case .keyFileGarbled: try bench.write("9f86d081 short\n", to: "keys")
+            case .foreignKeyRing:
+                try FileManager.default.removeItem(atPath: bench.keyFile)
+                _ = try KeyRingFile.generate(path: bench.keyFile)
+            case .databaseOpenToOthers: try bench.chmod("grants.sqlite", 0o644)
+            case .databaseGarbage: try bench.write(String(repeating: "garbage", count: 1000), to: "grants.sqlite")
+            case .databaseDamagedInside: try overwriteSecondPage(of: bench.database)
+            case .databaseOfAnotherProgram: try changeApplicationID(of: bench.database)
+            case .databaseIsFolder: return [(.database, bench.root)]
+            case .databaseFolderMissing: return [(.database, bench.path("no/grants.sqlite"))]
+            case .metricsFolderMissing: return [(.metricsLog, bench.path("no/metrics.log"))]
+            case .certificatesMissing: return [(.caFile, bench.path("ca.pem"))]
+            case .certificatesNoPEM:
+                try bench.write("DER", to: "ca.pem")
+                return [(.caFile, bench.path("ca.pem"))]
+            case .secretOpenToOthers:
+                try bench.write("secret", to: "secret", mode: 0o644)
+                return [(.clientSecretFile, bench.path("secret"))]
+            }
+            return []
+        }
+
+        private func overwriteSecondPage(of path: String) throws {
+            let file = try FileHandle(forUpdating: URL(filePath: path))
+            try file.seek(toOffset: 4096)
+            try file.write(contentsOf: Data(repeating: 0xAA, count: 4096))
+            try file.close()
+        }
+
+        private func changeApplicationID(of path: String) throws {
+            let file = try FileHandle(forUpdating: URL(filePath: path))
+            try file.seek(toOffset: 68)
+            try file.write(contentsOf: Data([1, 2, 3, 4]))
+            try file.close()
+        }
+    }
+
+    @Test("each thing that is broken is a fault of its own, with advice, and ends with 78", arguments: Damage.allCases)
+    func broken(damage: Damage) async throws {
+        try await OperatorBench.with { bench in
+            try await setUp(bench)
+            let flags = try damage.apply(to: bench)
+            let names = try bench.names
+            let diagnoses = try await diagnose(bench, flags)
+            let faults = diagnoses.filter { $0.grade == .fault }
+            #expect(faults.map(\.subject) == [damage.subject])
+            #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")
+            #expect(Diagnosis.exitCode(of: diagnoses) == .configuration)
+            #expect(try bench.names == names, "it changes nothing")
+        }
+    }
+
+    @Test("a database that is not there yet is a warning, and is not made; nor are the tables of an empty one")
+    func noDatabase() async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            let diagnoses = try await diagnose(bench)
+            #expect(diagnoses.filter { $0.grade == .warning }.map(\.subject) == ["database"])
+            #expect(Diagnosis.exitCode(of: diagnoses) == .success)
+            #expect(try bench.names == ["keys"])
+
+            try bench.write("", to: "grants.sqlite")
+            #expect(try await diagnose(bench).allSatisfy { $0.grade == .ok })
+            #expect(try FileFacts.of(bench.database)?.size == 0)
+        }
+    }
+
+    @Test("a configuration that others may change, and half a rotation, are warnings")
+    func warnings() async throws {
+        try await OperatorBench.with { bench in
+            try await setUp(bench)
+            _ = try KeyRingFile.addPending(path: bench.keyFile)
+            try bench.write("", to: "conf", mode: 0o666)
+            let diagnoses = try await diagnose(bench, [(.config, bench.path("conf"))])
+            #expect(diagnoses.filter { $0.grade != .ok }.map(\.subject) == ["configuration", "key ring"])
+        }
+    }
+
+    @Test("the form of a client id matters at Google only")
+    func clientIDs() async throws {
+        try await OperatorBench.with { bench in
+            let google: [(Setting.Name, String)] = [(.tokenEndpoint, "https://oauth2.googleapis.com/token")]
+            let odd: [(Setting.Name, String)] = [(.clientID, "odd")]
+            let good: [(Setting.Name, String)] = [(.clientID, "1-a.apps.googleusercontent.com")]
+            for (flags, grade) in [(google + odd, Diagnosis.Grade.warning), (google + good, .ok), (odd, .ok)] {
+                let found = Doctor(workshop: try bench.workshop(flags)).fileDiagnoses()
+                #expect(found.filter { $0.subject == "client id" }.map(\.grade) == [grade])
+            }
+        }
+    }
+
+    @Test("systemd's credentials are looked for where it says they are")
+    func credentials() async throws {
+        try await OperatorBench.with { bench in
+            let found = { (folder: String) throws in
+                let workshop = try bench.workshop(environment: [Setting.credentialsDirectoryName: folder])
+                return Doctor(workshop: workshop).fileDiagnoses().first { $0.subject == "systemd credentials" }?.grade
+            }
+            #expect(try found("") == nil)
+            #expect(try found(bench.path("none")) == .fault)
+            #expect(try found(bench.root) == .warning)
+            try bench.write("1-a.apps.googleusercontent.com\n", to: "client-id")
+            #expect(try found(bench.root) == .ok)
+        }
+    }
+}

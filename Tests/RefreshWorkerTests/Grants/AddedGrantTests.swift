@@ -1,0 +1,68 @@
+import Clocks
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Adding a grant", .timeLimit(.minutes(3)))
+struct AddedGrantTests {
+    private let now = Timestamp(secondsSince1970: 1_800_000_000)
+
+    private func read(
+        _ text: String,
+        clientID: String? = nil,
+        configured: [String] = ["c1"]
+    ) throws(CommandFailure) -> ImportedGrant {
+        try AddedGrant.read(Secret(text), forUser: "alice", clientID: clientID, configured: configured, at: now)
+    }
+
+    @Test("takes a refresh token with blanks around it, or JSON")
+    func takes() throws {
+        #expect(try read(" 1//token\r\n").refreshToken?.reveal() == "1//token")
+        let json = try read("{\n\"refresh_token\": \"1//token\",\n\"access_token\": \"ya29.x\", \"expires_in\": 3600}")
+        #expect(json.userID == "alice")
+        #expect(json.refreshToken?.reveal() == "1//token")
+        #expect(json.accessToken?.expiresAt == now + .seconds(3600))
+        #expect(try read(#"{"user_id":"alice","refresh_token":"r"}"#).userID == "alice")
+    }
+
+    @Test("prefers the client id of the command line")
+    func clients() throws {
+        #expect(try read("1//token", clientID: "c9", configured: ["a", "b"]).clientID == "c9")
+        #expect(try read(#"{"refresh_token":"r","client_id":"c2"}"#, clientID: "c9").clientID == "c9")
+        #expect(try read(#"{"refresh_token":"r","client_id":"c2"}"#).clientID == "c2")
+        #expect(throws: CommandFailure(.configuration, "no client id is configured: give --client-id")) {
+            try read("1//token", configured: [])
+        }
+        #expect(throws: CommandFailure(.configuration, "more than one client id is configured: give --client-id")) {
+            try read("1//token", configured: ["a", "b"])
+        }
+    }
+
+    @Test(
+        "refuses what is no grant and never echoes it",
+        arguments: [
+            "", " \n", "two SECRET", "SECRET\nSECRET", "ya29.SECRET", "{\"refresh_token\":\"SECRET", "{}",
+            "{\"refresh_token\":\"SE CRET\"}", "{\"user_id\":\"SECRET\",\"refresh_token\":\"r\"}",
+        ]
+    )
+    func refuses(text: String) throws {
+        let failure = try #require(throws: CommandFailure.self) { try read(text) }
+        #expect(failure.exitCode == .badData)
+        #expect(!failure.message.contains("CRET"))
+    }
+
+    @Test("makes the grant due at once, new or in the place of another")
+    func due() async throws {
+        let bench = try ImportBench()
+        let intake = bench.intake(.replace, firstRefresh: .atOnce)
+        let json = #"{"refresh_token":"1//one","access_token":"ya29.x","expires_in":3600}"#
+        #expect(try await intake.store([try read(json)]) == [.stored])
+        #expect(try await bench.grant("alice").dueAt == bench.time.now)
+        bench.time.advance(by: .seconds(60))
+        #expect(try await intake.store([try read("1//two")]) == [.replaced])
+        #expect(try await bench.grant("alice").dueAt == bench.time.now)
+        #expect(try await bench.refreshToken("alice") == "1//two")
+    }
+}

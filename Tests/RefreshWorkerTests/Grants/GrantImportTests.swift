@@ -1,0 +1,253 @@
+import Clocks
+import Foundation
+import JSON
+import SQLiteStore
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Importing grants", .timeLimit(.minutes(3)))
+struct GrantImportTests {
+    private let bench: ImportBench
+
+    init() throws {
+        bench = try ImportBench()
+    }
+
+    @Test("stores the good lines and reports the bad ones with their numbers")
+    func badLines() async throws {
+        let text = [
+            try line("a"), "rubbish 1//SECRET", try line("b", ["refresh_token": "SE CRET"]), "", try line("c"),
+            "{\"user_id\":\"d\",", try line("e"), try line(String(repeating: "x", count: 1_000_000)),
+            try line(String(repeating: "y", count: 1_100_000)), try line("f"),
+        ].joined(separator: "\n")
+        for pieces in [1 << 16, 1000] {
+            let tally = try await bench.bring(text, replace: true, pieces: pieces)
+            #expect(tally.stored + tally.replaced == 4)
+            #expect(tally.bad == 5)
+            #expect(
+                bench.reports.map { $0.prefix { $0 != ":" } } == ["line 2", "line 3", "line 6", "line 8", "line 9"]
+            )
+            #expect(bench.reports[3] == "line 8: user_id has 1000000 bytes; at most 1024 are allowed")
+            #expect(bench.reports[4] == "line 9: longer than 1048576 bytes; skipped")
+            #expect(!bench.reports.joined().contains("CRET"))
+        }
+        for user in ["a", "c", "e", "f"] {
+            #expect(try await bench.refreshToken(user) == "1//refresh-\(user)")
+        }
+        #expect(try await bench.store.grants(after: nil, in: nil, atMost: 100).count == 4)
+    }
+
+    @Test("keeps what is stored, and reports each grant that it kept")
+    func keeps() async throws {
+        try await bench.bring(try line("a", ["refresh_token": "1//first"]))
+        let before = try await bench.grant("a")
+        let hostile = "a\u{202e}" + String(repeating: "n", count: 500)
+        try await bench.bring(try line(hostile))
+        let text = try line("a", ["refresh_token": "1//second"]) + "\n" + line(hostile) + "\n" + line("b")
+        let tally = try await bench.bring(text)
+        #expect(tally == GrantImport.Tally(stored: 1, replaced: 0, kept: 2, bad: 0))
+        #expect(try await bench.grant("a") == before)
+        #expect(bench.reports.first == "line 1: user 'a' is stored already: kept")
+        #expect(bench.reports.last?.contains("'a\\u{202e}nnn") == true)
+        #expect(bench.reports.allSatisfy { $0.utf8.count < 200 })
+    }
+
+    @Test("stores the first of two lines of one user, and lets --replace take the last")
+    func duplicates() async throws {
+        let lines = try (1...3).map { try line("a", ["refresh_token": "1//r\($0)"]) }.joined(separator: "\n")
+        #expect(try await bench.bring(lines) == GrantImport.Tally(stored: 1, replaced: 0, kept: 2, bad: 0))
+        #expect(try await bench.refreshToken("a") == "1//r1")
+        let other = lines.replacingOccurrences(of: "\"a\"", with: "\"b\"")
+        #expect(
+            try await bench.bring(other, replace: true) == GrantImport.Tally(stored: 1, replaced: 2, kept: 0, bad: 0)
+        )
+        #expect(try await bench.refreshToken("b") == "1//r3")
+        #expect(try await bench.grant("b").generation == 3)
+    }
+
+    @Test("reads a whole file that is one secret, an array, or what the AWS client prints, without a line of its own")
+    func shapes() async throws {
+        let one = "{\n  \"user_id\": \"one\",\n  \"refresh_token\": \"1//one\"\n}\n"
+        let array =
+            "[\n  {\n    \"user_id\": \"two\",\n    \"refresh_token\": \"1//two\"\n  },\n  \(try line("three"))]"
+        let aws = """
+            {
+                "ARN": "arn:aws:secretsmanager:x",
+                "Name": "gmail/user/four",
+                "SecretString": "{\\"access_token\\": \\"ya29.x\\", \\"refresh_token\\": \\"1//four\\"}",
+                "VersionStages": [
+                    "AWSCURRENT"
+                ]
+            }
+
+            """
+        for text in [one, array, aws + aws.replacingOccurrences(of: "four", with: "five")] {
+            #expect(try await bench.bring(text, pieces: 10).bad == 0)
+        }
+        for user in ["one", "two", "four", "five"] {
+            #expect(try await bench.refreshToken(user) == "1//\(user)")
+        }
+        #expect(try await bench.refreshToken("three") == "1//refresh-three")
+    }
+
+    @Test("stores more than a batch, all due within their tokens' lives and apart from each other")
+    func batches() async throws {
+        let count = GrantImport.batchSize * 2 + 50
+        let text = try (0..<count).map { try line("user \($0)") }.joined(separator: "\n")
+        #expect(try await bench.bring(text).stored == count)
+        let grants = try await bench.store.grants(after: nil, in: nil, atMost: count + 1)
+        #expect(grants.count == count)
+        let now = bench.time.now
+        let due = grants.compactMap(\.dueAt)
+        #expect(due.allSatisfy { $0 > now + .seconds(1800) && $0 < now + .seconds(3600) })
+        #expect(Set(due).count > count / 2)
+    }
+
+    @Test("makes a grant whose token has run out due at once")
+    func expired() async throws {
+        try await bench.bring(try line("a", ["expires_at": "2020-01-01T00:00:00.000001", "refresh_token": nil]))
+        let grant = try await bench.grant("a")
+        #expect(grant.state == .active)
+        #expect(grant.dueAt == bench.time.now)
+        #expect(grant.refreshToken == nil)
+    }
+
+    @Test("honours the state that a grant had", arguments: GrantState.allCases)
+    func states(state: GrantState) async throws {
+        let text = try line("a", ["state": state.rawValue, "reason": "some_code", "since": "2026-03-04T05:06:07.089Z"])
+        for replaces in [false, true] {
+            try await bench.bring(text, replace: replaces)
+            let grant = try await bench.grant("a")
+            #expect(grant.state == state)
+            #expect(grant.reason.rawValue == (state == .active ? "none" : "some_code"))
+            #expect(grant.since == Timestamp(iso8601: "2026-03-04T05:06:07.089Z"))
+            #expect((grant.dueAt == nil) == state.endsCalls)
+            // The fence rises with a move to a state that ends calls.
+            #expect(grant.generation == (replaces && state.endsCalls ? 2 : 1))
+            let event = try #require(try await bench.store.events(of: grant.id, atMost: 1).first)
+            #expect(event.kind == .connected)
+            #expect(event.to == state)
+            #expect(event.generation == grant.generation)
+        }
+    }
+
+    @Test("keeps no token of a grant whose end the user asked for")
+    func wiped() async throws {
+        let ended = try line("a", ["state": "disconnected", "reason": "user_request"])
+        try await bench.bring(ended)
+        #expect(try await bench.grant("a").refreshToken == nil)
+        try await bench.bring(try line("b"))
+        try await bench.bring(ended.replacingOccurrences(of: "\"a\"", with: "\"b\""), replace: true)
+        let grant = try await bench.grant("b")
+        #expect(grant.refreshToken == nil)
+        #expect(grant.accessToken == nil)
+        #expect(grant.dueAt == nil)
+    }
+
+    @Test("spreads the first probe of suspended grants")
+    func suspended() async throws {
+        let text = try (0..<40).map { try line("u\($0)", ["state": "suspended"]) }.joined(separator: "\n")
+        try await bench.bring(text)
+        let due = try await bench.store.grants(after: nil, in: .suspended, atMost: 100).compactMap(\.dueAt)
+        let now = bench.time.now
+        #expect(Set(due).count == 40)
+        #expect(due.allSatisfy { $0 >= now && $0 <= now + .seconds(86_400) })
+    }
+
+    @Test("replaces by the rules of a reconnect")
+    func replacements() async throws {
+        try await bench.bring(try line("a"))
+        // The same refresh token: no other version.
+        try await bench.bring(try line("a", ["scope": "openid"]), replace: true)
+        #expect(try await bench.grant("a").generation == 1)
+        #expect(try await bench.grant("a").scope == "openid")
+        // None: the stored one stays, with the same account in other letters.
+        let none = try line("a", ["refresh_token": nil, "google_email": "A@EXAMPLE.com"])
+        try await bench.bring(none, replace: true)
+        #expect(try await bench.refreshToken("a") == "1//refresh-a")
+        // Nobody knows whose: no switch.
+        try await bench.bring(try line("a", ["refresh_token": nil, "google_email": nil]), replace: true)
+        #expect(try await bench.refreshToken("a") == "1//refresh-a")
+        // Another one.
+        try await bench.bring(try line("a", ["refresh_token": "1//new"]), replace: true)
+        #expect(try await bench.refreshToken("a") == "1//new")
+        #expect(try await bench.grant("a").generation == 2)
+        // Another client for the same token.
+        try await bench.bring(try line("a", ["refresh_token": "1//new", "client_id": "other"]), replace: true)
+        #expect(try await bench.grant("a").clientID == "other")
+        #expect(try await bench.grant("a").generation == 3)
+        // Another account without a refresh token: the old account's is not kept.
+        let other = try line("a", ["refresh_token": nil, "google_email": "b@example.com", "access_token": "ya29.b"])
+        try await bench.bring(other, replace: true)
+        let grant = try await bench.grant("a")
+        #expect(grant.refreshToken == nil)
+        #expect(grant.owner.email == "b@example.com")
+        #expect(try bench.vault.openAccessToken(of: grant)?.reveal() == "ya29.b")
+        // The access token is all there is, so the grant is due when that ends.
+        #expect(grant.dueAt == grant.accessToken?.expiresAt)
+    }
+
+    @Test("asks the ids of the account before its e-mails")
+    func accounts() {
+        let known = Grant.Owner(googleUserID: "1", email: "a@x")
+        #expect(!known.isOtherAccount(than: Grant.Owner(googleUserID: "1", email: "b@x")))
+        #expect(known.isOtherAccount(than: Grant.Owner(googleUserID: "2", email: "a@x")))
+        #expect(known.isOtherAccount(than: Grant.Owner(email: "b@x")))
+        #expect(!known.isOtherAccount(than: Grant.Owner(email: "A@X")))
+        #expect(!known.isOtherAccount(than: Grant.Owner()))
+    }
+
+    @Test("prepares again when another process changed the grant meanwhile")
+    func changedMeanwhile() async throws {
+        try await bench.bring(try line("a"))
+        let stored = try await bench.grant("a")
+        let replacement = GrantReplacement(
+            stored: stored,
+            handover: Handover(clientID: stored.clientID),
+            bringsOtherRefreshToken: false,
+            switchesAccount: false,
+            standing: nil,
+            dueTimes: .byToken
+        )
+        #expect(replacement.isBased(on: stored))
+        var rotated = stored
+        _ = rotated.rotate(to: stored.refreshToken, at: bench.time.now)
+        #expect(!replacement.isBased(on: rotated))
+    }
+
+    @Test("reads back what an export wrote, to the last member")
+    func roundTrip() async throws {
+        let lines = [
+            try line("plain", ["expires_at": "2027-01-15T08:10:00.250", "created_at": "2027-01-15T07:10:00.25"]),
+            try line("no refresh", ["refresh_token": nil]),
+            try line("no access", ["access_token": nil, "google_email": nil, "scope": nil]),
+            try line("dead", ["state": "disconnected", "reason": "invalid_grant", "since": 1_700_000_000]),
+            try line("ended", ["state": "disconnected", "reason": "user_request"]),
+            try line("blocked", ["state": "suspended", "reason": "access_denied", "client_id": "9-x"]),
+            try line(
+                "every \"field\" é\u{1f600}",
+                [
+                    "google_user_id": "123", "google_name": "N\u{7}\u{202e}\n", "google_verified_email": false,
+                    "refresh_token_expires_at": "2027-02-01T00:00:00Z", "token_type": "other",
+                ]
+            ),
+        ]
+        #expect(try await bench.bring(lines.joined(separator: "\n")).stored == lines.count)
+        let exported = try await bench.export()
+        #expect(exported.utf8.count { $0 == UInt8(ascii: "\n") } == lines.count)
+
+        let other = try ImportBench()
+        other.clientIDs = []
+        #expect(try await other.bring(exported).stored == lines.count)
+        func sorted(_ text: String) throws -> [JSONValue] {
+            try text.split(separator: "\n").sorted().map { try JSONValue.parse($0.utf8) }
+        }
+        #expect(try sorted(try await other.export()) == sorted(exported))
+        // And over what is there, by --replace.
+        #expect(try await other.bring(exported, replace: true).replaced == lines.count)
+        #expect(try sorted(try await other.export()) == sorted(exported))
+    }
+}

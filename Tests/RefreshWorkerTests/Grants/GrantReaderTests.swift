@@ -1,0 +1,226 @@
+import Clocks
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Reading a grant's JSON")
+struct GrantReaderTests {
+    private let now = Timestamp(secondsSince1970: 1_800_000_000)
+
+    private func read(_ json: String, clientIDs: [String] = ["c1"]) throws -> ImportedGrant {
+        let record = RecordSplitter.Record(line: 1, content: .text(Array(json.utf8)))
+        return try GrantReader(clientIDs: clientIDs).grant(from: record, at: now)
+    }
+
+    private func problem(_ json: String, clientIDs: [String] = ["c1"]) -> String? {
+        do {
+            _ = try read(json, clientIDs: clientIDs)
+            return nil
+        } catch {
+            return (error as? ImportProblem)?.message
+        }
+    }
+
+    static let knownTimes: [(String, Int64)] = [
+        ("1970-01-01T00:00:00", 0),
+        ("2027-01-15T08:00:00.123456", 1_800_000_000_123),
+        ("2027-01-15T08:00:00.1Z", 1_800_000_000_100),
+        ("2027-01-15 08:00", 1_800_000_000_000),
+        ("2027-01-15T10:30:00+02:30", 1_800_000_000_000),
+        ("2027-01-15T00:00:00-0800", 1_800_000_000_000),
+        ("2027-01-15T09:00:00+01", 1_800_000_000_000),
+        ("2024-02-29T00:00:00Z", 1_709_164_800_000),
+        ("2000-03-01T00:00:00Z", 951_868_800_000),
+        ("1969-12-31T23:59:59.999Z", -1),
+        ("0000-01-01T00:00:00Z", -62_167_219_200_000),
+        ("9999-12-31T23:59:59.999999999Z", 253_402_300_799_999),
+    ]
+
+    @Test(
+        "understands times",
+        arguments: Self.knownTimes
+    )
+    func times(text: String, milliseconds: Int64) {
+        #expect(Timestamp(iso8601: text) == Timestamp(milliseconds: milliseconds))
+    }
+
+    @Test(
+        "refuses what is no time",
+        arguments: [
+            "", "now", "2027-01-15", "2027-13-01T00:00:00", "2026-02-29T00:00:00", "2100-02-29T00:00:00Z",
+            "2027-01-15T24:00:00", "2027-01-15T08:60:00", "2027-01-15T08:00:61", "2027-01-15T08:00:00.",
+            "2027-01-15T08:00:00Z ", "2027-01-15T08:00:00 Europe/Berlin", "2027-01-15T08:00:00+2", "+2027-01-15T08:00",
+        ]
+    )
+    func noTimes(text: String) {
+        #expect(Timestamp(iso8601: text) == nil)
+    }
+
+    @Test("reads every field of a stored secret")
+    func everyField() throws {
+        let grant = try read(
+            """
+            {"user_id": 42, "access_token": "ya29.a", "refresh_token": "1//r",
+             "expires_at": "2027-01-15T08:30:00.000000", "expires_in": 3599, "scope": ["openid", "email profile"],
+             "token_type": "Bearer", "created_at": "2027-01-15T07:30:01.5", "google_user_id": "",
+             "google_email": "A@example.com", "google_name": "A B", "google_verified_email": true,
+             "refresh_token_expires_in": 86400, "more": {"x": [1]}}
+            """
+        )
+        #expect(grant.userID == "42")
+        #expect(grant.clientID == "c1")
+        #expect(grant.owner == Grant.Owner(email: "A@example.com", name: "A B", emailIsVerified: true))
+        #expect(grant.scope == "openid email profile")
+        #expect(grant.refreshToken?.reveal() == "1//r")
+        #expect(grant.accessToken?.secret.reveal() == "ya29.a")
+        #expect(grant.accessToken?.expiresAt == now + .seconds(1800))
+        #expect(grant.accessToken?.obtainedAt == now - .milliseconds(1_798_500))
+        #expect(grant.refreshTokenExpiresAt == now - .milliseconds(1_798_500) + .seconds(86400))
+        #expect(grant.standing == nil)
+    }
+
+    static let datings: [(String, Int64, Int64)] = [
+        // (fields, obtained, expires) in seconds from now
+        (#""expires_in": 3600"#, 0, 3600),
+        (#""expires_in": "3599""#, 0, 3599),
+        (#""expires_at": 1800001800"#, -1800, 1800),
+        (#""expires_at": 1800001800, "expires_in": 7200"#, -5400, 1800),
+        // The time of the first sign-in says nothing about this token.
+        (#""expires_at": 1800001800, "created_at": "2026-01-01T00:00:00""#, -1800, 1800),
+        // A clock that is ahead: it was not obtained later than now.
+        (#""expires_at": 1800009000"#, 0, 9000),
+        (#""created_at": 1799999000"#, -1000, 2600),
+        // Nobody knows: not to be handed out, since another can be had.
+        (#""scope": null"#, 0, 0),
+    ]
+
+    @Test(
+        "dates the access token by what is told",
+        arguments: Self.datings
+    )
+    func dates(fields: String, obtained: Int64, expires: Int64) throws {
+        let grant = try read(#"{"user_id":"u","access_token":"a","refresh_token":"r",\#(fields)}"#)
+        #expect(grant.accessToken?.obtainedAt == now + .seconds(obtained))
+        #expect(grant.accessToken?.expiresAt == now + .seconds(expires))
+    }
+
+    @Test("gives a token of unknown age that nothing can renew the usual hour")
+    func unknownAge() throws {
+        #expect(try read(#"{"user_id":"u","access_token":"a"}"#).accessToken?.expiresAt == now + .seconds(3600))
+    }
+
+    static let secretsOfUsers: [(String, String)] = [
+        (#"{"Name":"gmail/user/42","SecretString":"{\"refresh_token\":\"r\"}"}"#, "42"),
+        (#"{"ARN":"x","Name":"gmail/user/a b","SecretString":"{\"access_token\":\"r\"}"}"#, "a b"),
+        (#"{"Name":"gmail/user/42","SecretString":"{\"user_id\":\"7\",\"refresh_token\":\"r\"}"}"#, "7"),
+        (#"{"user_id":"8","Name":"gmail/user/42","SecretString":"{\"refresh_token\":\"r\"}"}"#, "8"),
+    ]
+
+    @Test(
+        "finds the user of a secret",
+        arguments: Self.secretsOfUsers
+    )
+    func users(json: String, user: String) throws {
+        #expect(try read(json).userID == user)
+    }
+
+    static let standings: [(String, GrantState, String)] = [
+        (#""state":"active","reason":"none""#, GrantState.active, "none"),
+        (#""state":"disconnected","reason":"invalid_grant""#, .disconnected, "invalid_grant"),
+        (#""state":"reauth_required""#, .reauthRequired, "unknown"),
+    ]
+
+    @Test(
+        "honours a state",
+        arguments: Self.standings
+    )
+    func states(fields: String, state: GrantState, reason: String) throws {
+        let standing = try read(#"{"user_id":"u","refresh_token":"r","since":"2026-01-01T00:00:00Z",\#(fields)}"#)
+            .standing
+        #expect(standing?.state == state)
+        #expect(standing?.reason.rawValue == reason)
+        #expect(standing?.since == Timestamp(secondsSince1970: 1_767_225_600))
+    }
+
+    static let brokenLines: [(String, String)] = [
+        ("{}", "user_id is missing"),
+        (#"{"user_id":"","refresh_token":"SECRET"}"#, "user_id is missing"),
+        (#"{"user_id":1.5,"refresh_token":"SECRET"}"#, "user_id is neither a text nor a whole number"),
+        (#"{"user_id":["SECRET"]}"#, "user_id is not a text"),
+        (#"{"user_id":"a\u0000b","refresh_token":"SECRET"}"#, "user_id contains control characters"),
+        (#"{"user_id":"1//SECRET","refresh_token":"a"}"#, "user_id looks like a token or a secret (not shown)"),
+        (#"{"user_id":"u"}"#, "refresh_token and access_token are both missing"),
+        (#"{"user_id":"u","refresh_token":"","access_token":null}"#, "both missing"),
+        (#"{"user_id":"u","refresh_token":"SEC RET"}"#, "refresh_token is not a token"),
+        (#"{"user_id":"u","access_token":12}"#, "access_token is not a token"),
+        (#"{"user_id":"u","access_token":"SECRET\n"}"#, "access_token is not a token"),
+        (#"{"user_id":"u","access_token":"a","expires_at":"SECRET"}"#, "expires_at is not a time"),
+        (#"{"user_id":"u","access_token":"a","expires_at":1800000000000}"#, "expires_at is out of range"),
+        (#"{"user_id":"u","access_token":"a","expires_at":true}"#, "expires_at is neither"),
+        (#"{"user_id":"u","access_token":"a","expires_in":-1}"#, "expires_in is out of range"),
+        (#"{"user_id":"u","access_token":"a","expires_in":1e400}"#, "expires_in is not a number"),
+        (#"{"user_id":"u","access_token":"a","scope":"é"}"#, "scope is not a list of scopes"),
+        (#"{"user_id":"u","access_token":"a","scope":[1]}"#, "scope holds something that is not a text"),
+        (
+            #"{"user_id":"u","access_token":"a","google_verified_email":"SECRET"}"#,
+            "google_verified_email is neither"
+        ),
+        (#"{"user_id":"u","access_token":"a","client_id":"GOCSPX-SECRET"}"#, "client_id: looks like a token"),
+        (#"{"user_id":"u","access_token":"a","state":"SECRET"}"#, "state is none of active, retrying"),
+        (#"{"user_id":"u","access_token":"a","state":"retrying","reason":"SECRET"}"#, "reason is not a code"),
+        (#"{"Name":"gmail/user/1","SecretString":"SECRET"}"#, "SecretString is not the text of a JSON object"),
+        (#"{"Name":"gmail/user/","SecretString":"{}"}"#, "user_id is missing"),
+        (#"{"user_id":"u","access_token":"SECRET"#, "not JSON: a string is not closed at byte"),
+        ("{\n\"user_id\": \"u\",\n\"access_token\": SECRET\n}", "not JSON: not a JSON value at line 3, byte 17"),
+    ]
+
+    @Test(
+        "names what is wrong and never shows a value",
+        arguments: Self.brokenLines
+    )
+    func problems(json: String, expected: String) throws {
+        let message = try #require(problem(json))
+        #expect(message.contains(expected))
+        #expect(!message.contains("SECRET"))
+    }
+
+    @Test("needs a client id from somewhere")
+    func clients() throws {
+        let json = #"{"user_id":"u","refresh_token":"r"}"#
+        #expect(problem(json, clientIDs: []) == "client_id is missing, and none is configured")
+        #expect(problem(json, clientIDs: ["a", "b"]) == "client_id is missing, and several are configured")
+        let named = #"{"user_id":"u","refresh_token":"r","client_id":"own"}"#
+        #expect(try read(named, clientIDs: []).clientID == "own")
+    }
+
+    @Test("never fails otherwise on random changes of a line", arguments: [11, 12, 13, 14])
+    func fuzz(seed: UInt64) {
+        let random = SeededRandom(seed: seed)
+        let line = Array(
+            #"{"user_id":"u","access_token":"a","expires_at":"2027-01-15T08:30:00","scope":["x"],"expires_in":1}"#.utf8
+        )
+        var good = 0
+        for _ in 0..<3000 {
+            var changed = line
+            for _ in 0...random.nextBits() % 3 {
+                let position = Int(random.nextBits() % UInt64(changed.count))
+                switch random.nextBits() % 3 {
+                case 0: changed[position] = UInt8(truncatingIfNeeded: random.nextBits())
+                case 1: changed.remove(at: position)
+                default: changed.insert(changed[Int(random.nextBits() % UInt64(changed.count))], at: position)
+                }
+            }
+            let record = RecordSplitter.Record(line: 1, content: .text(changed))
+            do throws(ImportProblem) {
+                let grant = try GrantReader(clientIDs: ["c"]).grant(from: record, at: now)
+                #expect((1...GrantFields.textLimit).contains(grant.userID.utf8.count), "seed \(seed)")
+                good += 1
+            } catch {
+                #expect(!error.message.isEmpty, "seed \(seed)")
+            }
+        }
+        #expect((1..<3000).contains(good), "seed \(seed)")
+    }
+}

@@ -1,0 +1,131 @@
+import Clocks
+import Foundation
+import JSON
+import SQLiteStore
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Showing grants", .timeLimit(.minutes(3)))
+struct GrantShowingTests {
+    private let bench: ImportBench
+
+    init() throws {
+        bench = try ImportBench()
+    }
+
+    @Test("gives a list's line exactly the documented members")
+    func members() async throws {
+        try await bench.bring(try line("a", ["scope": nil, "google_email": nil]))
+        let grant = try await bench.grant("a")
+        let names: Set = [
+            "user_id", "state", "reason", "since", "google_email", "scope", "client_id", "expires_at", "due_at",
+            "last_success_at", "attempts", "generation", "grant",
+        ]
+        let listed = try #require(try JSONValue.parse(GrantDocument.line(of: grant).bytes).object)
+        #expect(Set(listed.keys) == names)
+        for absent in ["reason", "google_email", "scope", "last_success_at"] { #expect(listed[absent] == .null) }
+        #expect(listed["expires_at"] == .string("2027-01-15T09:00:00.000Z"))
+        let shown = try #require(
+            try JSONValue.parse(GrantDocument.wholeLine(of: grant, at: bench.time.now).bytes).object
+        )
+        #expect(Set(shown.keys) == names.union(["refresh_token_expires_at", "warnings"]))
+    }
+
+    @Test("shows no token and no control character anywhere but in an export")
+    func noToken() async throws {
+        let hostile = "u\u{202e}\u{9b}2J"
+        try await bench.bring(try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"]))
+        let grant = try await bench.grant("hostile")
+        let now = bench.time.now
+        let history = try await bench.store.events(of: grant.id, atMost: 10)
+        var table = GrantTable()
+        let texts =
+            [GrantDocument.line(of: grant).text, GrantDocument.wholeLine(of: grant, at: now).text, "\(grant)"]
+            + table.lines(of: [grant], withHeader: true, at: now)
+            + GrantReport.lines(about: grant, history: history, at: now)
+        for text in texts {
+            #expect(!text.contains("ya29."))
+            #expect(!text.contains("1//"))
+        }
+        for text in texts where text != "\(grant)" {
+            #expect(!text.unicodeScalars.contains { $0.disturbsTerminals })
+        }
+        #expect(try await bench.export().contains("1//refresh-hostile"))
+    }
+
+    @Test("aligns the columns, whatever is in them, and stays narrow")
+    func table() async throws {
+        let long = String(repeating: "long", count: 200)
+        try await bench.bring(
+            try line("a") + "\n" + line(long, ["state": "reauth_required", "reason": "no_refresh_token"])
+        )
+        let grants = try await bench.store.grants(after: nil, in: nil, atMost: 10)
+        var table = GrantTable()
+        let lines = table.lines(of: grants, withHeader: true, at: bench.time.now)
+        let column = try #require(lines[0].range(of: "STATE")).lowerBound
+        let offset = lines[0].distance(from: lines[0].startIndex, to: column)
+        for (line, grant) in zip(lines.dropFirst(), grants) {
+            #expect(line.dropFirst(offset).hasPrefix(grant.state.rawValue))
+            #expect(line.count <= 150)
+            #expect(line.last != " ")
+        }
+        let again = table.lines(of: [try await bench.grant("a")], withHeader: false, at: bench.time.now)
+        #expect(again.count == 1)
+        #expect(again[0].dropFirst(offset).hasPrefix("active"))
+    }
+
+    static let spans: [(Int64, String)] = [
+        (0, "now"), (12, "in 12 s"), (-99, "99 s ago"), (41 * 60, "in 41 min"), (-3 * 3600, "3 h ago"),
+        (86_400 * 3, "in 3 d"), (100, "in 1 min"),
+    ]
+
+    @Test(
+        "speaks of time as people do",
+        arguments: Self.spans
+    )
+    func relative(seconds: Int64, text: String) {
+        let now = Timestamp(secondsSince1970: 1_800_000_000)
+        #expect(RelativeTime(now + .seconds(seconds), from: now).description == text)
+    }
+
+    @Test("warns of refresh tokens that end, are missing or lie idle")
+    func warnings() async throws {
+        try await bench.bring(
+            [
+                try line("ends", ["refresh_token_expires_in": 86_400]), try line("none", ["refresh_token": nil]),
+                try line("well"), try line("dead", ["state": "disconnected", "refresh_token": nil]),
+            ].joined(separator: "\n")
+        )
+        let now = bench.time.now
+        #expect(GrantWarning.all(of: try await bench.grant("ends"), at: now) == [.refreshTokenEnds])
+        #expect(GrantWarning.all(of: try await bench.grant("none"), at: now) == [.noRefreshToken])
+        #expect(GrantWarning.all(of: try await bench.grant("well"), at: now) == [])
+        #expect(GrantWarning.all(of: try await bench.grant("dead"), at: now) == [])
+        #expect(GrantWarning.all(of: try await bench.grant("well"), at: now + .seconds(151 * 86_400)) == [.idle])
+    }
+
+    @Test("reports a token that no key opens, and exports the others")
+    func unreadable() async throws {
+        try await bench.bring(try line("a") + "\n" + line("b"))
+        let stranger = try KeyRing(keys: [.random()])
+        let grant = try await bench.grant("b")
+        let foreign = TokenVault(ring: try LiveKeyRing { stranger })
+        let sealed = try foreign.seal(refreshToken: Secret("1//foreign"), for: grant.id)
+        try await bench.store.transact { transaction in
+            var changed = grant
+            changed.reseal(refreshToken: sealed, accessToken: nil)
+            try transaction.update(changed)
+        }
+        let text = try await bench.export()
+        #expect(text.contains("1//refresh-a"))
+        #expect(!text.contains("\"b\""))
+        #expect(bench.reports.count == 1)
+        #expect(bench.reports.first?.hasPrefix("user 'b': a stored token cannot be opened") == true)
+        // Replacing it mends it.
+        try await bench.bring(try line("b"), replace: true)
+        #expect(try await bench.refreshToken("b") == "1//refresh-b")
+    }
+}

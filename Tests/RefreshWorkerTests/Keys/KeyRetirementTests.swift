@@ -1,0 +1,137 @@
+import Foundation
+import SQLiteStore
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Retiring and making keys")
+struct KeyRetirementTests {
+    private static let old = KeyID.named("00000001")
+    private static let new = KeyID.named("00000002")
+    private static let roster = KeyRoster(sealing: new, opening: [old])
+    private static let laggard = WorkerReport(id: "7-ab", keyIDs: [old, new], sealingKeyID: old)
+
+    @Test(
+        "a key stays while anything needs it",
+        arguments: [
+            (KeyID.named("0000000f"), [:], [], .badData, "holds no key 0000000f"),
+            (new, [:], [], .leftForLater, "seals new tokens"),
+            (old, [old: 2], [], .leftForLater, "still seals 2 tokens"),
+            (old, [:], [laggard], .leftForLater, "worker 7-ab"),
+        ] as [(KeyID, [KeyID: Int], [WorkerReport], ExitCode, String)]
+    )
+    func refused(key: KeyID, keysInUse: [KeyID: Int], workers: [WorkerReport], code: ExitCode, words: String) throws {
+        let refusal = try #require(
+            KeyRetirement.refusal(of: key, roster: Self.roster, keysInUse: keysInUse, workers: workers)
+        )
+        #expect(refusal.exitCode == code)
+        #expect(refusal.message.contains(words))
+    }
+
+    @Test("a key that nothing needs goes")
+    func allowed() {
+        let worker = WorkerReport(id: "8-cd", keyIDs: [Self.old, Self.new], sealingKeyID: Self.new)
+        let refusal = KeyRetirement.refusal(
+            of: Self.old,
+            roster: Self.roster,
+            keysInUse: [Self.new: 3],
+            workers: [worker]
+        )
+        #expect(refusal == nil)
+    }
+
+    @Test("the command takes the key out of the file, and refuses while a token is sealed with it")
+    func command() async throws {
+        try await OperatorBench.with { bench in
+            let old = try KeyRingFile.generate(path: bench.keyFile)
+            let oldVault = try bench.openVault()
+            let new = try KeyRingFile.addPending(path: bench.keyFile)
+            try KeyRingFile.promote(new, path: bench.keyFile)
+            let store = try bench.openStore()
+            try await bench.insert(1...1, sealedBy: oldVault, into: store)
+            let workshop = try bench.workshop()
+            let refusal = await failure { try await workshop.retireKey(old.description) }
+            #expect(refusal?.exitCode == .leftForLater)
+            #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new, old])
+
+            var outdated = try #require(try await store.grant(GrantID(rawValue: 1)))
+            let vault = try bench.openVault()
+            let secret = try #require(try vault.openRefreshToken(of: outdated))
+            let access = try #require(try vault.openAccessToken(of: outdated))
+            outdated.reseal(
+                refreshToken: try vault.seal(refreshToken: secret, for: outdated.id),
+                accessToken: try vault.seal(accessToken: access, for: outdated.id)
+            )
+            let resealed = outdated
+            try await store.transact { try $0.update(resealed) }
+            await store.close()
+            #expect(try await workshop.retireKey(old.description) == .success)
+            #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new])
+        }
+    }
+
+    @Test("a word that is no key id is bad data")
+    func noKeyID() async throws {
+        try await OperatorBench.with { bench in
+            let workshop = try bench.workshop()
+            #expect(await failure { try await workshop.retireKey("oldest") }?.exitCode == .badData)
+        }
+    }
+
+    @Test("a ring is made once, and not where there is no folder")
+    func generate() async throws {
+        try await OperatorBench.with { bench in
+            #expect(try await bench.workshop().generateKeys() == .success)
+            let first = try Data(contentsOf: URL(filePath: bench.keyFile))
+            let workshop = try bench.workshop()
+            #expect(await failure { try await workshop.generateKeys() }?.exitCode == .cannotCreate)
+            #expect(try Data(contentsOf: URL(filePath: bench.keyFile)) == first)
+
+            let lost = try bench.workshop([(.keyFile, bench.path("no/keys"))])
+            let refusal = await failure { try await lost.generateKeys() }
+            #expect(refusal?.exitCode == .cannotCreate)
+            #expect(refusal?.message.contains("mkdir -p \(bench.path("no"))") == true)
+            #expect(!bench.exists("no"))
+        }
+    }
+
+    @Test("a list shows what each key seals, and warns of keys that are gone")
+    func listing() {
+        let foreign = KeyID.named("0000000f")
+        let roster = KeyRoster(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
+        let listing = KeyListing(roster: roster, keysInUse: [Self.new: 1, Self.old: 12, foreign: 2])
+        #expect(
+            listing.lines == [
+                "00000002  seals    1 token", "00000001  opens    12 tokens", "00000003  pending  0 tokens",
+            ]
+        )
+        #expect(listing.warnings.count == 1)
+        #expect(listing.warnings.first?.contains("2 tokens sealed with key 0000000f") == true)
+        #expect(KeyListing(roster: roster, keysInUse: nil).lines.first == "00000002  seals")
+    }
+
+    @Test("commands about stored tokens make no database")
+    func noDatabase() async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            let workshop = try bench.workshop()
+            #expect(try await workshop.listKeys() == .success)
+            #expect(await failure { try await workshop.rotateKeys() }?.exitCode == .configuration)
+            #expect(await failure { try await workshop.showStatus(asJSON: true) }?.exitCode == .configuration)
+            #expect(await failure { try await workshop.backUp(to: bench.path("copy")) }?.exitCode == .configuration)
+            #expect(try bench.names == ["keys"])
+        }
+    }
+}
+
+/// How a command failed, as the program would end; `nil` when it did not.
+func failure(of command: () async throws -> ExitCode) async -> CommandFailure? {
+    do {
+        _ = try await command()
+        return nil
+    } catch {
+        return CommandFailure(error)
+    }
+}

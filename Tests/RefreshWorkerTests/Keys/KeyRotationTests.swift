@@ -1,0 +1,248 @@
+import Clocks
+import SQLiteStore
+import Secrets
+import Store
+import Synchronization
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Rotation", .timeLimit(.minutes(3)))
+struct KeyRotationTests {
+    @Test("waits for a worker that lags, then seals everything anew while it goes on writing with what it holds")
+    func laggingWorker() async throws {
+        try await RotationBench.with { bench in
+            let lagging = try bench.openWorker()
+            try await lagging.report()
+            let follows = Mutex(0)
+            let outcome = try await bench.rotate { turn in
+                // It writes with the ring it has, and reads the file again only now and then.
+                try await bench.bench.insert(1000 + turn...1000 + turn, sealedBy: lagging.vault, into: lagging.store)
+                if turn.isMultiple(of: 3) {
+                    try lagging.vault.ring.reload()
+                    follows.withLock { $0 += 1 }
+                }
+                try await lagging.report()
+            }
+            await lagging.store.close()
+            let news = bench.news
+            let new = try #require(outcome?.sealingKeyID)
+            #expect(news.first == .added(new))
+            #expect(news.contains(.waiting(.awaitHolders(of: new, lacking: ["lagging"]))))
+            #expect(news.contains(.waiting(.awaitSealers(with: new, lacking: ["lagging"]))))
+            #expect(follows.withLock { $0 } >= 2)
+            #expect(outcome?.retirable == [bench.old])
+            #expect(outcome?.leftTokens == 0)
+            try await bench.expectEverythingSealed(with: new)
+        }
+    }
+
+    @Test("seals anew also what an old key sealed while it was at it")
+    func lateWrite() async throws {
+        try await RotationBench.with { bench in
+            // A ring of the time before, in the hands of a process that reports nothing.
+            let former = try bench.bench.openVault()
+            let outcome = try await bench.rotate { turn in
+                guard turn == 2 else { return }
+                try await bench.bench.insert(0...0, sealedBy: former, into: bench.store)
+            }
+            let new = try #require(outcome?.sealingKeyID)
+            #expect(outcome?.resealed == 502)
+            try await bench.expectEverythingSealed(with: new)
+        }
+    }
+
+    @Test("stopped anywhere, goes on to the same end without another key")
+    func interruptions() async throws {
+        var stops = 0
+        var isWhole = false
+        while !isWhole {
+            stops += 1
+            let limit = stops
+            isWhole = try await RotationBench.with { bench in
+                let worker = try bench.openWorker()
+                try await worker.report()
+                let follow: @Sendable (Int64) async throws -> Void = { turn in
+                    if turn.isMultiple(of: 2) { try worker.vault.ring.reload() }
+                    try await worker.report()
+                }
+                let first = try await bench.rotate(stoppingAfter: limit, follow)
+                let last = if let first { first } else { try await bench.rotate(follow) }
+                await worker.store.close()
+                let new = try #require(last?.sealingKeyID)
+                #expect(try KeyRingFile.load(path: bench.bench.keyFile).keyIDs == [new, bench.old])
+                #expect(bench.news.count { if case .added = $0 { true } else { false } } == 1)
+                try await bench.expectEverythingSealed(with: new)
+                return first != nil
+            }
+        }
+        // At the start, at each wait and between batches.
+        #expect(stops > 8)
+    }
+
+    @Test("gives up on a worker that never follows, names it, and has put no key to use")
+    func stubbornWorker() async throws {
+        try await RotationBench.with { bench in
+            let worker = try bench.openWorker()
+            try await worker.report()
+            let began = bench.bench.time.sinceBoot
+            let refusal = await failure {
+                _ = try await bench.rotate { _ in try await worker.report() }
+                return .success
+            }
+            await worker.store.close()
+            #expect(refusal?.exitCode == .leftForLater)
+            #expect(refusal?.message.contains("lagging") == true)
+            #expect(refusal?.message.contains("LoadCredential") == true)
+            #expect(bench.bench.time.sinceBoot - began == KeyRotation.patience)
+            let ring = try KeyRingFile.load(path: bench.bench.keyFile)
+            #expect(ring.sealingKeyID == bench.old)
+            #expect(ring.keys.count == 2)
+        }
+    }
+
+    @Test("does not wait for a worker that has died")
+    func deadWorker() async throws {
+        try await RotationBench.with { bench in
+            let worker = try bench.openWorker()
+            try await worker.report()
+            await worker.store.close()
+            let outcome = try await bench.rotate()
+            try await bench.expectEverythingSealed(with: try #require(outcome?.sealingKeyID))
+        }
+    }
+
+    @Test("leaves a damaged token as it is, names its user, and seals the others anew")
+    func damagedToken() async throws {
+        try await RotationBench.with { bench in
+            // Another grant's token: its key opens it only in its own place.
+            let foreign = try bench.bench.openVault().seal(refreshToken: Secret("x"), for: GrantID(rawValue: 9999))
+            let damaged = GrantID(rawValue: 7)
+            try await bench.store.transact { transaction in
+                guard var grant = try transaction.grant(damaged) else { return }
+                grant.reseal(refreshToken: foreign, accessToken: nil)
+                try transaction.update(grant)
+            }
+            let outcome = try await bench.rotate()
+            let new = try #require(outcome?.sealingKeyID)
+            #expect(outcome?.unreadable == ["user 7"])
+            #expect(outcome?.leftTokens == 1)
+            #expect(outcome?.retirable == [])
+            #expect(try await bench.store.keysInUse() == [new: 499, bench.old: 1])
+        }
+    }
+
+    @Test("tells nobody's token or key in what it says")
+    func silence() async throws {
+        try await RotationBench.with { bench in
+            let outcome = try await bench.rotate()
+            let said = "\(bench.news) \(String(describing: outcome))"
+            #expect(!said.contains("refresh 1"))
+            #expect(!said.contains("access 1"))
+        }
+    }
+}
+
+/// A database of sealed grants, and a rotation over it that a test steps through.
+private final class RotationBench: Sendable {
+    /// A second process on the same database and key ring.
+    struct Worker: Sendable {
+        let store: SQLiteStore
+        let vault: TokenVault
+
+        func report() async throws {
+            let ring = vault.ring.current
+            _ = try await store.report(
+                WorkerReport(id: "lagging", keyIDs: ring.keyIDs, sealingKeyID: ring.sealingKeyID)
+            )
+        }
+    }
+
+    let bench: OperatorBench
+    let old: KeyID
+    let store: SQLiteStore
+    private let told = Mutex<[KeyRotation.News]>([])
+
+    static func with<Result>(_ body: (RotationBench) async throws -> Result) async throws -> Result {
+        try await OperatorBench.with { bench in
+            let rotation = try await RotationBench(bench)
+            let result: Result
+            do {
+                result = try await body(rotation)
+            } catch {
+                await rotation.store.close()
+                throw error
+            }
+            await rotation.store.close()
+            return result
+        }
+    }
+
+    private init(_ bench: OperatorBench) async throws {
+        self.bench = bench
+        old = try KeyRingFile.generate(path: bench.keyFile)
+        store = try bench.openStore()
+        // More than two batches.
+        try await bench.insert(1...250, sealedBy: try bench.openVault(), into: store)
+    }
+
+    var news: [KeyRotation.News] { told.withLock { $0 } }
+
+    func openWorker() throws -> Worker {
+        Worker(store: try bench.openStore(), vault: try bench.openVault())
+    }
+
+    /// Runs a rotation; `meanwhile` is what others do in each of its pauses, counted from one.
+    func rotate(
+        stoppingAfter checks: Int = .max,
+        _ meanwhile: @escaping @Sendable (Int64) async throws -> Void = { _ in }
+    ) async throws -> KeyRotation.Outcome? {
+        let vault = try bench.openVault()
+        let checksDone = Mutex(0)
+        let turns = Mutex<Int64>(0)
+        let time = bench.time
+        let rotation = KeyRotation(
+            keyFile: bench.keyFile,
+            store: store,
+            vault: vault,
+            presence: WorkerPresence(
+                store: store,
+                ring: vault.ring,
+                workerName: "rotation",
+                diagnostics: bench.diagnostics
+            ),
+            time: time,
+            pause: { span in
+                time.advance(by: span)
+                let turn = turns.withLock { turns in
+                    turns += 1
+                    return turns
+                }
+                try await meanwhile(turn)
+            },
+            isStopping: {
+                checksDone.withLock { done in
+                    done += 1
+                    return done > checks
+                }
+            },
+            tell: { [self] news in told.withLock { $0.append(news) } }
+        )
+        let outcome = try await rotation.run()
+        try await store.forgetWorker("rotation")
+        return outcome
+    }
+
+    /// Every token is sealed with that key, and opens to what it was.
+    func expectEverythingSealed(with key: KeyID) async throws {
+        let vault = try bench.openVault()
+        #expect(vault.ring.current.sealingKeyID == key)
+        #expect(try await store.keysInUse().keys.map(\.self) == [key])
+        for grant in try await store.grants(after: nil, in: nil, atMost: 10_000) {
+            let refresh = try #require(try vault.openRefreshToken(of: grant))
+            let access = try #require(try vault.openAccessToken(of: grant))
+            #expect(refresh.reveal() == "refresh \(grant.id.rawValue)")
+            #expect(access.reveal() == "access \(grant.id.rawValue)")
+        }
+    }
+}

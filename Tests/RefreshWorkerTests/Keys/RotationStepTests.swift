@@ -1,0 +1,87 @@
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The next step of a rotation")
+struct RotationStepTests {
+    static let old = KeyID.named("00000001")
+    static let new = KeyID.named("00000002")
+    static let foreign = KeyID.named("0000000f")
+
+    /// A worker that holds both keys or only the old one, and seals with one of them.
+    static func worker(_ id: String, holdsNew: Bool, seals: KeyID) -> WorkerReport {
+        WorkerReport(id: id, keyIDs: holdsNew ? [old, new] : [old], sealingKeyID: seals)
+    }
+
+    static let alone = KeyRoster(sealing: old)
+    static let pending = KeyRoster(sealing: old, pending: [new])
+    static let promoted = KeyRoster(sealing: new, opening: [old])
+    static let behind = worker("behind", holdsNew: false, seals: old)
+    static let holding = worker("holding", holdsNew: true, seals: old)
+    static let sealing = worker("sealing", holdsNew: true, seals: new)
+
+    @Test(
+        "follows from the ring, the workers and the stored tokens",
+        arguments: [
+            ("nothing begun", picture(alone, [behind], [old: 4]), .addKey),
+            ("nothing begun, nothing stored", picture(alone), .addKey),
+            ("a token that no key opens begins nothing", picture(alone, inUse: [foreign: 1]), .addKey),
+            (
+                "a worker lacks the pending key", picture(pending, [holding, behind], [old: 4]),
+                .awaitHolders(of: new, lacking: ["behind"])
+            ),
+            ("all hold the pending key", picture(pending, [holding], [old: 4]), .promote(new)),
+            ("nobody lives", picture(pending, inUse: [old: 4]), .promote(new)),
+            (
+                "a worker still seals with the old key", picture(promoted, [sealing, holding], [old: 4]),
+                .awaitSealers(with: new, lacking: ["holding"])
+            ),
+            (
+                "a worker still seals with the old key although nothing is stored", picture(promoted, [holding]),
+                .awaitSealers(with: new, lacking: ["holding"])
+            ),
+            ("old tokens are left", picture(promoted, [sealing], [old: 1, new: 3]), .reseal(with: new)),
+            ("nothing is left", picture(promoted, [sealing], [new: 4], isBegun: true), .finish(with: new)),
+            ("an empty database", picture(promoted, isBegun: true), .finish(with: new)),
+            ("finished before: another rotation", picture(promoted, [sealing], [new: 4]), .addKey),
+            (
+                "what is left cannot be opened",
+                picture(promoted, [sealing], [old: 1, new: 3], isBegun: true, isExhausted: true), .finish(with: new)
+            ),
+            (
+                "tokens of a foreign key are nobody's to seal",
+                picture(promoted, inUse: [foreign: 2, new: 3], isBegun: true), .finish(with: new)
+            ),
+        ] as [(String, RotationPicture, RotationStep)]
+    )
+    func step(situation: String, picture: RotationPicture, expected: RotationStep) {
+        #expect(RotationStep.next(in: picture) == expected, "\(situation)")
+    }
+
+    private static func picture(
+        _ roster: KeyRoster,
+        _ workers: [WorkerReport] = [],
+        _ keysInUse: [KeyID: Int] = [:],
+        inUse: [KeyID: Int] = [:],
+        isBegun: Bool = false,
+        isExhausted: Bool = false
+    ) -> RotationPicture {
+        RotationPicture(
+            roster: roster,
+            workers: workers,
+            keysInUse: keysInUse.merging(inUse) { $1 },
+            isBegun: isBegun,
+            isExhausted: isExhausted
+        )
+    }
+}
+
+extension KeyID {
+    /// The id so written, which a test knows to be good.
+    static func named(_ text: String) -> KeyID {
+        guard let id = KeyID(text) else { preconditionFailure("\(text) is no key id") }
+        return id
+    }
+}

@@ -1,0 +1,200 @@
+import Clocks
+import Foundation
+import JSON
+import RefreshEngine
+import SQLiteStore
+import Scheduler
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Status")
+struct StatusReportTests {
+    private static let key = KeyID.named("00000001")
+    private static let worker = WorkerReport(id: "12-ab", keyIDs: [key], sealingKeyID: key)
+    private static let now = ManualTime().now
+    private static let boot = BootInstant(milliseconds: 50_000)
+
+    /// A report in which all is well.
+    private static var quiet: StatusReport {
+        StatusReport(
+            at: now,
+            census: Census(byState: [.active: 3], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0),
+            clients: [client(ClientHealth(epoch: "e"))],
+            workers: [worker],
+            keysInUse: [key: 6],
+            roster: KeyRoster(sealing: key),
+            database: StatusReport.Database(path: "/d", bytes: 4096, schema: 1)
+        )
+    }
+
+    private static func client(_ health: ClientHealth) -> StatusReport.Client {
+        StatusReport.Client(id: "c", health: health, maximumRate: 200, at: boot)
+    }
+
+    private static func changed(_ change: (inout StatusReport) -> Void) -> StatusReport {
+        var report = quiet
+        change(&report)
+        return report
+    }
+
+    @Test("nothing is of concern when all is well")
+    func well() {
+        #expect(Self.quiet.concerns == [])
+        #expect(Self.quiet.text.contains("verdict    all is well"))
+    }
+
+    @Test(
+        "each thing that is wrong is a concern of its own",
+        arguments: [
+            ("no worker", changed { $0.due(for: .seconds(601), workers: []) }, "no worker is running"),
+            ("late", changed { $0.due(for: .seconds(61), workers: [worker]) }, "waited 1 min 1 s"),
+            (
+                "breaker", changed { $0.clients = [client(failing)] },
+                "nothing is sent for client 'c': invalid_client"
+            ),
+            ("wave", changed { $0.clients = [client(wave)] }, "a wave of invalid_grant for client 'c'"),
+            ("pause", changed { $0.clients = [client(paused)] }, "pause for 20 s"),
+            ("throttled", changed { $0.clients = [client(throttled)] }, "throttled client 'c'"),
+            ("ending", changed { $0.census.refreshTokensEnding = 2 }, "end within three days: 2"),
+            ("idle", changed { $0.census.idle = 4 }, "at six: 4"),
+            ("no ring", changed { $0.roster = nil }, "key ring cannot be read"),
+            ("lost key", changed { $0.keysInUse[KeyID.named("0000000f")] = 2 }, "2 tokens sealed with key 0000000f"),
+            (
+                "half a rotation",
+                changed { $0.roster = KeyRoster(sealing: key, pending: [KeyID.named("00000002")]) },
+                "rotation to key 00000002"
+            ),
+        ] as [(String, StatusReport, String)]
+    )
+    func concern(situation: String, report: StatusReport, words: String) {
+        #expect(report.concerns.count == 1, "\(situation)")
+        #expect(report.concerns.first?.contains(words) == true, "\(situation): \(report.concerns)")
+        #expect(report.text.contains("needs attention"))
+    }
+
+    @Test("what is due for a moment is no concern, with a worker or before cron's next run")
+    func tolerance() {
+        #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.isWell)
+        #expect(Self.changed { $0.due(for: .seconds(600), workers: []) }.isWell)
+    }
+
+    private static var failing: ClientHealth {
+        let state = Breaker.State.open(
+            reason: .clientFault("invalid_client"),
+            since: boot,
+            nextProbe: boot + .seconds(4),
+            probes: 2
+        )
+        return ClientHealth(epoch: "e", breaker: Breaker(state: state))
+    }
+
+    private static var wave: ClientHealth {
+        let entries = (1...30).map { AnswerWindow.Entry(grant: GrantID(rawValue: $0), saysInvalid: true) }
+        return ClientHealth(epoch: "e", window: AnswerWindow(entries: entries))
+    }
+
+    private static var paused: ClientHealth {
+        ClientHealth(epoch: "e", limits: Pacer.Limits(pausedUntil: boot + .seconds(20)))
+    }
+
+    private static var throttled: ClientHealth {
+        ClientHealth(epoch: "e", limits: Pacer.Limits(cut: Pacer.Cut(ceiling: 10, at: boot)))
+    }
+
+    @Test("the JSON is one object whose fields tell what the report holds")
+    func json() throws {
+        let report = Self.changed {
+            $0.clients = [Self.client(Self.failing)]
+            $0.due(for: .seconds(90), workers: [Self.worker])
+        }
+        let object = try #require(JSONValue.object(in: report.json.bytes))
+        #expect(object["verdict"]?.string == "attention")
+        #expect(object["concerns"]?.array?.count == 2)
+        #expect(object["grants"]?["total"]?.integer == 3)
+        #expect(object["grants"]?["active"]?.integer == 3)
+        #expect(object["grants"]?["disconnected"]?.integer == 0)
+        #expect(object["due"]?.integer == 1)
+        #expect(object["oldest_due_at"]?.string == "2027-01-15T07:58:30.000Z")
+        let client = try #require(object["clients"]?.array?.first)
+        #expect(client["client_id"]?.string == "c")
+        #expect(client["breaker"]?.string == "open")
+        #expect(client["breaker_reason"]?.string == "invalid_client")
+        #expect(client["next_probe_ms"]?.integer == 4000)
+        #expect(client["ceiling_per_s"]?.integer == 200)
+        #expect(client["pause_ms"] == .null)
+        let worker = try #require(object["workers"]?.array?.first)
+        #expect(worker["id"]?.string == "12-ab")
+        #expect(worker["keys"]?.array == [.string("00000001")])
+        #expect(object["keys"]?.array?.first?["tokens"]?.integer == 6)
+        #expect(object["keys"]?.array?.first?["in_ring"]?.bool == true)
+        #expect(object["database"]?["schema"]?.integer == 1)
+    }
+
+    @Test("docs/status.md lists exactly the fields that there are")
+    func document() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent()
+        let document = folder.appending(path: "../../../docs/status.md").standardized
+        let text = try String(contentsOf: document, encoding: .utf8)
+        let listed = text.split(separator: "\n").filter { $0.hasPrefix("| `") }
+            .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
+        let object = try #require(JSONValue.object(in: Self.quiet.json.bytes))
+        let nested = [
+            object["clients"]?.array?.first, object["workers"]?.array?.first, object["keys"]?.array?.first,
+            object["database"],
+        ]
+        let tables = [try #require(object.object)] + nested.compactMap { $0?.object }
+        #expect(tables.count == 5)
+        #expect(listed.sorted() == tables.flatMap(\.keys).sorted())
+    }
+
+    @Test("a database is described as it is, while another process has it open")
+    func database() async throws {
+        try await OperatorBench.with { bench in
+            let key = try KeyRingFile.generate(path: bench.keyFile)
+            // Boot time as the command reads it, so that the worker's report is of now.
+            let store = try bench.openStore(time: SystemTime())
+            try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
+            _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
+            let report = try await bench.workshop([(.clientID, "configured")]).statusReport()
+            await store.close()
+            #expect(report.census.grants == 3)
+            #expect(report.clients.map(\.id) == ["configured"])
+            #expect(report.workers.map(\.id) == ["daemon"])
+            #expect(report.keysInUse == [key: 6])
+            #expect(report.roster == KeyRoster(sealing: key))
+            #expect(report.database.schema == 1)
+            #expect(report.database.bytes > 0)
+        }
+    }
+
+    @Test(
+        "spans are told in their two largest units",
+        arguments: [
+            (Duration.zero, "0 s"), (.milliseconds(999), "0 s"), (.seconds(59), "59 s"), (.seconds(61), "1 min 1 s"),
+            (.seconds(3600), "1 h"), (.seconds(12_000), "3 h 20 min"), (.seconds(90_000), "1 d 1 h"),
+        ]
+    )
+    func spans(span: Duration, text: String) {
+        #expect(span.forPeople == text)
+    }
+
+    @Test(
+        "sizes are told in a unit that fits",
+        arguments: [(0, "0 bytes"), (1, "1 byte"), (1023, "1023 bytes"), (1024, "1.0 KiB"), (1_572_864, "1.5 MiB")]
+            as [(Int64, String)]
+    )
+    func sizes(bytes: Int64, text: String) {
+        #expect(ByteCount.text(bytes) == text)
+    }
+}
+
+extension StatusReport {
+    fileprivate mutating func due(for span: Duration, workers: [WorkerReport]) {
+        census.due = 1
+        census.oldestDueAt = at - span
+        self.workers = workers
+    }
+}
