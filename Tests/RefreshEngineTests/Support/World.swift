@@ -54,7 +54,9 @@ struct World {
         vault = TokenVault(ring: try LiveKeyRing { ring })
     }
 
-    /// A worker on the store. Simulations read the due index once a minute, since each reading costs them the most.
+    /// A worker on the store.
+    ///
+    /// Simulations read the due index once a minute, since each reading costs them the most.
     func engine(
         _ name: String = "worker",
         scanInterval: Duration = .seconds(60),
