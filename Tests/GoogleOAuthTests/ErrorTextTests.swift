@@ -18,12 +18,22 @@ struct ErrorTextTests {
     @Test("It has at most 256 bytes, and no half of a character at its end", arguments: ["a", "é", "字", "👩‍👩‍👧"])
     func cap(character: String) throws {
         for offset in 0..<4 {
-            let description = String(repeating: "-", count: offset) + String(repeating: character, count: 300)
+            let word = String(repeating: "-", count: offset) + String(repeating: character, count: 2)
+            let description = Array(repeating: word, count: 150).joined(separator: " ")
             let text = try #require(read(400, #"{"error":"x","error_description":"\#(description)"}"#).text)
             #expect(text.utf8.count <= 256)
             #expect(text.utf8.count > 200)
             #expect(!text.contains("\u{FFFD}"))
         }
+    }
+
+    @Test("A word that is long enough to be some other token is left out")
+    func longWords() throws {
+        let text = try #require(
+            read(400, #"{"error":"x","error_description":"token ya29.\#(String(repeating: "a", count: 60)) is odd"}"#)
+                .text
+        )
+        #expect(text == "x: token (65 bytes) is odd")
     }
 
     @Test("It never holds sixteen characters of the token that was sent")

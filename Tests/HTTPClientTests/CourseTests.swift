@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(1)))
+@Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(3)))
 struct CourseTests {
     @Test("A connection is used again, and the counters tell")
     func reuse() async throws {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("What is too big or broken is refused", .timeLimit(.minutes(1)))
+@Suite("What is too big or broken is refused", .timeLimit(.minutes(3)))
 struct LimitTests {
     private static let limit = HTTPServer.Configuration(maximumBodyBytes: 100)
 

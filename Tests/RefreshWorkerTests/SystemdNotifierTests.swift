@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Telling systemd")
 struct SystemdNotifierTests {
-    @Test("sends each message as one datagram to a path", .timeLimit(.minutes(1)))
+    @Test("sends each message as one datagram to a path", .timeLimit(.minutes(3)))
     func sendsToPath() throws {
         let listener = try DatagramListener(isAbstract: false)
         let notifier = try SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)
@@ -19,7 +19,7 @@ struct SystemdNotifierTests {
         #expect(try listener.receive() == "STOPPING=1")
     }
 
-    @Test("sends to a name of the abstract namespace", .timeLimit(.minutes(1)))
+    @Test("sends to a name of the abstract namespace", .timeLimit(.minutes(3)))
     func sendsToAbstractName() throws {
         let listener = try DatagramListener(isAbstract: true)
         let notifier = try SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)

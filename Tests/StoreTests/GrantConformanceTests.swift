@@ -3,7 +3,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Every store keeps grants", .timeLimit(.minutes(1)))
+@Suite("Every store keeps grants", .timeLimit(.minutes(3)))
 struct GrantConformanceTests {
     @Test("What was stored is read back whole", arguments: StoreKind.allCases)
     func roundTrip(kind: StoreKind) async throws {

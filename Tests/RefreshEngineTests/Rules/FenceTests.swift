@@ -3,6 +3,7 @@ import GoogleOAuth
 import Observability
 import RefreshEngine
 import Scheduler
+import Secrets
 import Store
 import Testing
 
@@ -21,7 +22,7 @@ struct FenceTests {
                 + [
                     try Sample.granted(), try Sample.granted(rotated: Sample.refreshToken("late")),
                     .flawed(code: "flawed_answer", rotated: try Sample.refreshToken("late")), .nothingToSend,
-                    .unreadable, .revocation(failure: nil),
+                    .unreadable(.malformed), .revocation(failure: nil),
                 ]
         }
     }

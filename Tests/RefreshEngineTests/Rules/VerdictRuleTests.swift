@@ -3,6 +3,7 @@ import GoogleOAuth
 import Observability
 import RefreshEngine
 import Scheduler
+import Secrets
 import Store
 import Testing
 
@@ -234,7 +235,7 @@ struct VerdictRuleTests {
         for state in [GrantState.active, .retrying, .suspended] {
             var grant = try Sample.grant(state: state)
             var bench = Bench()
-            let ruling = bench.decide(.unreadable, on: &grant)
+            let ruling = bench.decide(.unreadable(.malformed), on: &grant)
             #expect(ruling.outcome == .unchanged && ruling.alarm?.kind == "unreadable_token")
             #expect(grant.state == state && grant.generation == 3)
             #expect(grant.dueAt == start + .seconds(600))

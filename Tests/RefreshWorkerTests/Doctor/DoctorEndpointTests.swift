@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     "Doctor on endpoints",
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(3)),
     .serialized,
     .enabled(if: OpenSSL.isInstalled, "openssl is not installed, so no certificates can be made")
 )

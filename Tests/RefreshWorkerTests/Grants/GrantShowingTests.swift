@@ -8,7 +8,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Showing grants", .timeLimit(.minutes(1)))
+@Suite("Showing grants", .timeLimit(.minutes(3)))
 struct GrantShowingTests {
     private let bench: ImportBench
 

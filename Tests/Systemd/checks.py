@@ -1,0 +1,442 @@
+"""What must hold of the worker under a booted systemd, in the order in which it is tried."""
+
+import json
+import re
+import resource
+import time
+
+from deployment import CLIENT, CONFIGURATION, METRICS, ONCE, SANDBOX, SERVICE
+from machine import check, wait_for
+
+CHECKS = []
+KEYS = "/etc/refresh-worker/keys"
+RUN = "runuser -u refresh-worker -- refresh-worker"
+
+
+def says(title, needed=False):
+    """Adds a check; one that is needed ends the run when it fails."""
+    def add(function):
+        CHECKS.append((title, function, needed))
+        return function
+    return add
+
+
+# MARK: As the README tells an operator
+
+@says("sysusers and tmpfiles make the user and the folders", needed=True)
+def users_and_folders(it):
+    it.readme("systemd-sysusers && systemd-tmpfiles --create")
+    it.readme("systemctl daemon-reload")
+    found = it.modes("/etc/refresh-worker", "/var/lib/refresh-worker", "/var/log/refresh-worker")
+    check(found == ["refresh-worker 750", "refresh-worker 700", "refresh-worker 750"], f"{found}")
+
+
+@says("the configuration is kept by a second make install", needed=True)
+def configuration(it):
+    it.configure()
+    it.install()
+    check(SANDBOX in it.machine.read(CONFIGURATION), "it was overwritten")
+    it.start_sandbox()
+
+
+@says("keys generate, as the README has it: mode 0600, the service's own", needed=True)
+def keys_generate(it):
+    it.readme(f"{RUN} keys generate")
+    check(it.modes(KEYS) == ["refresh-worker 600"], f"{it.modes(KEYS)}")
+
+
+@says("doctor finds no fault before the first start")
+def doctor(it):
+    it.readme(f"{RUN} doctor --config {CONFIGURATION}")
+
+
+@says("grants import, as the README has it, from a file that is only root's", needed=True)
+def grants_import(it):
+    it.machine.write("/root/grants.jsonl", it.create(20, "user"), mode=0o600)
+    it.readme(f"{RUN} grants import - --config {CONFIGURATION} <grants.jsonl")
+    check(len(it.grants()) == 20, f"{len(it.grants())} grants of 20")
+
+
+@says("the service becomes ready with all of its hardening", needed=True)
+def start(it):
+    it.readme("systemctl enable --now refresh-worker")
+    it.wait_active()
+    # Beside systemd's own lines there is nothing but the worker's first.
+    said = [line for line in it.journal().splitlines() if "Keeps stored Google" not in line]
+    check(len(said) == 1 and said[0].startswith("started "), f"the journal says: {said}")
+
+
+@says("it refreshes every grant")
+def refreshes(it):
+    it.wait_refreshing()
+    check(it.events("refresh", outcome="refreshed"), "the metrics log tells of no refresh")
+
+
+@says("no call of it is refused by the filter of system calls, nor does it map code that it wrote")
+def filter_of_calls(it):
+    # Here a refused call is deadly instead of an error that nobody may notice. Only the nice value of a thread may be
+    # refused, since Dispatch goes on without.
+    it.drop_in(SERVICE, "[Service]", "SystemCallErrorNumber=kill", "SystemCallFilter=setpriority")
+    it.call("systemctl", "restart", SERVICE, expect=None)
+    it.wait_active()
+    it.wait_refreshing()
+    it.call("systemctl", "reload", SERVICE)
+    it.call("systemctl", "stop", SERVICE)
+    check(it.property("Result") == "success", f"it ended with {it.property('Result')}")
+    it.drop_in(SERVICE)
+    it.call("systemctl", "start", SERVICE)
+
+
+@says("the kernel holds it to: no privileges, no core, a filter, 65536 files, closed to its user's debuggers")
+def process(it):
+    status = dict(line.split(":\t", 1) for line in it.machine.read(f"/proc/{it.pid()}/status").splitlines())
+    for name, value in {"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "0" * 16, "CapBnd": "0" * 16}.items():
+        check(status[name].strip() == value, f"{name} is {status[name]}")
+    limits = it.machine.read(f"/proc/{it.pid()}/limits")
+    # A machine in a container gets no more than its host allows.
+    files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    check(re.search(rf"Max open files +{files} +{files} ", limits), limits)
+    check(re.search(r"Max core file size +0 +0", limits), limits)
+    # Root owns the files of a process that may not be dumped.
+    check(it.modes(f"/proc/{it.pid()}/environ")[0].startswith("root "), "it may be dumped")
+    check("rwx" not in it.machine.read(f"/proc/{it.pid()}/maps"), "memory is writable and executable")
+
+
+@says("systemd-analyze finds an exposure of 1.5 or lower")
+def exposure(it):
+    report = it.call("systemd-analyze", "security", "--no-pager", "--threshold=15", SERVICE)
+    return re.search(r"exposure level[^:]*: ([0-9.]+)", report)[1]
+
+
+@says("database, folders and logs are closed to others")
+def modes(it):
+    found = it.shell("stat --format='%n %U %a' /var/lib/refresh-worker /var/lib/refresh-worker/grants.sqlite*"
+                     " /var/log/refresh-worker /var/log/refresh-worker/*").splitlines()
+    for line in found:
+        name, user, mode = line.split()
+        allowed = {"600", "700"} if name.startswith("/var/lib") else {"640", "750"}
+        check(user == "refresh-worker" and mode in allowed, line)
+    return f"{len(found)} of them"
+
+
+@says("systemctl status tells how many grants are connected")
+def status_line(it):
+    told = wait_for(lambda: re.search(r'Status: "20 of 20 grants connected.*"',
+                                      it.call("systemctl", "status", "--no-pager", SERVICE, expect=None)), 20,
+                    lambda: it.property("StatusText"))
+    return told[0]
+
+
+@says("the README's other commands work beside the service")
+def commands(it):
+    it.readme(f"{RUN} backup /var/lib/refresh-worker/backup.sqlite")
+    check(it.modes("/var/lib/refresh-worker/backup.sqlite") == ["refresh-worker 600"], "others may read the backup")
+    user = min(it.grants())
+    for words in (["status"], ["grants", "list"], ["grants", "show", user], ["token", user, "--min-ttl", "3"],
+                  ["keys", "list"], ["doctor"], ["grants", "export", "--plaintext"]):
+        said = it.as_service(*words, "--config", CONFIGURATION)
+        check(said.strip(), f"{' '.join(words)} said nothing")
+
+
+@says("keys rotate, while the service runs")
+def rotation(it):
+    old = it.machine.read(KEYS).split("\n")
+    it.as_service("keys", "rotate", "--config", CONFIGURATION, timeout=300)
+    check(it.machine.read(KEYS).split("\n") != old, "the ring is as before")
+    check(it.modes(KEYS) == ["refresh-worker 600"], f"{it.modes(KEYS)}")
+    it.wait_refreshing()
+
+
+# MARK: Signals
+
+@says("reload: RELOADING, then READY, the new settings hold, the process is the same")
+def reload(it):
+    pid, cursor = it.pid(), it.cursor()
+    it.call("systemctl", "log-level", "debug")
+    it.configure(REFRESH_WORKER_LOG_LEVEL="info")
+    it.call("systemctl", "reload", SERVICE)
+    wait_for(lambda: "reloaded" in it.journal(since=cursor), 20, "the worker says so")
+    it.wait_active()
+    it.call("systemctl", "log-level", "info")
+    heard = it.call("journalctl", "--no-pager", "--output=cat", f"--after-cursor={cursor}", "_PID=1")
+    told = [word for word in re.findall(r"Got notification message.*\((.*)\)", heard)]
+    order = " ".join(told)
+    check(re.search(r"RELOADING=1.*MONOTONIC_USEC=\d+.*READY=1", order), f"systemd heard: {order[-400:]}")
+    check(it.pid() == pid, "it is another process")
+    it.wait_refreshing()
+
+
+@says("a reload with a mistake in the configuration changes nothing")
+def bad_reload(it):
+    cursor = it.cursor()
+    it.configure(REFRESH_WORKER_MAX_RATES="1")
+    it.call("systemctl", "reload", SERVICE)
+    wait_for(lambda: "not reloaded" in it.journal(since=cursor), 20, "the worker says so")
+    it.configure()
+    it.call("systemctl", "reload", SERVICE)
+    it.wait_refreshing()
+
+
+@says("logrotate: the old file is put aside, the worker goes on in a new one, no line is lost")
+def logrotate(it):
+    cursor = it.cursor()
+    before = it.call("stat", "--format=%i", METRICS)
+    it.call("logrotate", "--force", "/etc/logrotate.d/refresh-worker")
+    wait_for(lambda: "reloaded" in it.journal(since=cursor), 20, "the worker was told")
+    wait_for(lambda: it.machine.run("test", "-s", METRICS).returncode == 0, 20, "there is a new file")
+    check(it.call("stat", "--format=%i", METRICS) != before, "it is the same file")
+    check(it.call("stat", "--format=%i", METRICS + ".1") == before, "the old file is gone")
+    check(it.modes(METRICS) == ["refresh-worker 640"], f"{it.modes(METRICS)}")
+    for line in (it.machine.read(METRICS + ".1") + it.machine.read(METRICS)).splitlines():
+        json.loads(line)
+    check(wait_for(lambda: it.events("summary"), 20, "summaries go on")[-1]["dropped_lines"] == 0, "lines were dropped")
+    it.wait_refreshing()
+
+
+@says("stop: exit 0 within the deadline")
+def stop(it):
+    began = time.monotonic()
+    it.call("systemctl", "stop", SERVICE)
+    took = time.monotonic() - began
+    check(took < 40, f"it took {took:.0f} s")
+    check(it.property("Result") == "success" and it.property("ExecMainStatus") == "0", it.property("ExecMainStatus"))
+    check(it.events("stopped"), "the metrics log does not tell")
+    return f"{took:.1f} s"
+
+
+@says("stop while Google hangs: exit 0 within the deadline")
+def stop_hanging(it):
+    it.control("settings", outage="hang")
+    it.call("systemctl", "start", SERVICE)
+    wait_for(lambda: it.events("summary") and it.events("summary")[-1]["in_flight"] > 0, 40, "requests are in flight")
+    began = time.monotonic()
+    it.call("systemctl", "stop", SERVICE)
+    took = time.monotonic() - began
+    check(took < 40 and it.property("Result") == "success", f"{it.property('Result')} after {took:.0f} s")
+    it.control("settings", outage="none")
+    it.call("systemctl", "start", SERVICE)
+    it.wait_refreshing(90)
+    return f"{took:.1f} s"
+
+
+@says("watchdog: a worker that stands still is killed with SIGABRT and started again")
+def watchdog(it):
+    it.drop_in(SERVICE, "[Service]", "WatchdogSec=4s", "RestartSec=1s")
+    it.call("systemctl", "restart", SERVICE)
+    it.wait_active()
+    wait_for(lambda: it.property("WatchdogTimestampMonotonic") != "0", 10, "it is fed")
+    # For longer than the watchdog waits: what is fed lives.
+    pid, cursor = it.pid(), it.cursor()
+    it.wait_refreshing()
+    check(it.pid() == pid and it.property("NRestarts") == "0", "a working worker was restarted")
+    it.shell(f"kill -STOP {pid}")
+    wait_for(lambda: it.property("NRestarts") == "1" and it.property("SubState") == "running", 40,
+             lambda: it.journal(since=cursor)[-600:])
+    said = it.journal(since=cursor)
+    check("Watchdog timeout" in said and re.search(r"status=6/ABRT", said), said[-600:])
+    check("dumped core" not in said and "code=dumped" not in said, "it left a core")
+    it.wait_refreshing()
+    it.drop_in(SERVICE)
+    it.call("systemctl", "restart", SERVICE)
+
+
+@says("kill -9: it is started again")
+def killed(it):
+    before = it.pid()
+    it.shell(f"kill -KILL {before}")
+    wait_for(lambda: it.pid() not in ("0", before) and it.property("SubState") == "running", 30, "it is back")
+    it.wait_refreshing(90)
+
+
+@says("a broken configuration: exit 78, said in the journal, and no second try")
+def broken_configuration(it):
+    cursor = it.cursor()
+    it.configure(REFRESH_WORKER_MAX_RATES="1")
+    it.call("systemctl", "restart", SERVICE, expect=1)
+    # Longer than RestartSec.
+    time.sleep(6)
+    found = [it.property(name) for name in ("ActiveState", "ExecMainStatus", "NRestarts")]
+    check(found == ["failed", "78", "0"], f"{found}")
+    said = it.journal(since=cursor)
+    check("REFRESH_WORKER_MAX_RATES" in said and "REFRESH_WORKER_MAX_RATE?" in said, said[-500:])
+    it.configure()
+    it.call("systemctl", "start", SERVICE)
+
+
+# MARK: Credentials
+
+@says("the client id as a credential, from /etc/credstore: it is read, and a senseless one is refused by name")
+def client_credential(it):
+    cursor = it.cursor()
+    it.configure(GOOGLE_CLIENT_ID=None)
+    it.machine.write("/etc/credstore/refresh-worker.client-id", "two words\n", mode=0o600)
+    it.call("systemctl", "restart", SERVICE, expect=1)
+    said = it.journal(since=cursor)
+    check(it.property("ExecMainStatus") == "78" and "credential client-id, line 1" in said, said[-500:])
+    it.machine.write("/etc/credstore/refresh-worker.client-id", CLIENT + "\n", mode=0o600)
+    it.call("systemctl", "start", SERVICE)
+    it.wait_active()
+    it.wait_refreshing()
+
+
+@says("without that credential the service starts too")
+def no_client_credential(it):
+    it.call("rm", "-f", "/etc/credstore/refresh-worker.client-id")
+    it.configure()
+    it.call("systemctl", "restart", SERVICE)
+    it.wait_active()
+    it.wait_refreshing()
+
+
+@says("the key ring as a credential, from a file that is only root's")
+def key_credential(it):
+    it.shell(f"install -m 0600 -o root -g root {KEYS} /root/keys && mv {KEYS} {KEYS}.aside")
+    it.drop_in(SERVICE, "[Service]", "LoadCredential=key-ring:/root/keys")
+    it.call("systemctl", "restart", SERVICE)
+    it.wait_active()
+    before = len(it.events("refresh", outcome="refreshed"))
+    # From the log: without a key file of their own the commands cannot open the tokens.
+    wait_for(lambda: len(it.events("refresh", outcome="refreshed")) > before + 5, 40, "it refreshes")
+    it.call("mv", f"{KEYS}.aside", KEYS)
+    it.drop_in(SERVICE)
+    it.call("systemctl", "restart", SERVICE)
+
+
+@says("no key ring: exit 78, and the journal says how to make one")
+def no_key(it):
+    cursor = it.cursor()
+    it.call("mv", KEYS, f"{KEYS}.aside")
+    it.call("systemctl", "restart", SERVICE, expect=1)
+    check(it.property("ExecMainStatus") == "78", it.property("ExecMainStatus"))
+    check("keys generate" in it.journal(since=cursor), it.journal(since=cursor)[-500:])
+    it.call("mv", f"{KEYS}.aside", KEYS)
+    it.call("systemctl", "start", SERVICE)
+
+
+# MARK: A full disk
+
+@says("a full disk under the logs does not stop the refreshing, and the log goes on afterwards")
+def full_log(it):
+    it.call("systemctl", "stop", SERVICE)
+    it.shell("mount -t tmpfs -o size=64k,mode=0750,uid=refresh-worker,gid=refresh-worker none /var/log/refresh-worker"
+             " && head -c 1M /dev/zero >/var/log/refresh-worker/ballast || true")
+    cursor = it.cursor()
+    it.call("systemctl", "start", SERVICE)
+    it.wait_active()
+    it.wait_refreshing()
+    it.wait_refreshing()
+    check("metrics" in it.journal(since=cursor), f"the journal does not tell: {it.journal(since=cursor)[-500:]}")
+    it.call("rm", "/var/log/refresh-worker/ballast")
+    wait_for(lambda: it.machine.run("test", "-s", METRICS).returncode == 0, 20, "the log goes on")
+    it.call("systemctl", "stop", SERVICE)
+    it.call("umount", "/var/log/refresh-worker")
+    it.call("systemctl", "start", SERVICE)
+
+
+# MARK: Restoring
+
+@says("a backup is restored as the README says")
+def restore(it):
+    it.call("systemctl", "stop", SERVICE)
+    it.shell("cd /var/lib/refresh-worker && cp backup.sqlite grants.sqlite"
+             " && rm -f grants.sqlite-wal grants.sqlite-shm")
+    it.call("systemctl", "start", SERVICE)
+    it.wait_active()
+    check(len(it.grants()) == 20, f"{len(it.grants())} grants of the backup's 20")
+    it.wait_refreshing()
+
+
+# MARK: The way without a daemon
+
+@says("one pass beside the daemon is harmless")
+def pass_beside(it):
+    it.call("systemctl", "start", ONCE)
+    check(it.property("Result", ONCE) == "success", it.journal(ONCE)[-500:])
+
+
+@says("one pass alone refreshes what is due, with all of its hardening")
+def pass_alone(it):
+    it.call("systemctl", "disable", "--now", SERVICE)
+    code, summary = pass_over_due(it)
+    check(code == 0 and summary["refreshed"] > 0, f"{code} {summary}")
+
+
+@says("a pass that leaves something for later ends with 75, which is no failure")
+def pass_later(it):
+    it.control("settings", outage="http503")
+    code, summary = pass_over_due(it)
+    check(code == 75 and summary["retrying"] > 0, f"{code} {summary}")
+    check(it.property("ActiveState", ONCE) == "inactive", it.property("ActiveState", ONCE))
+    it.control("settings", outage="none")
+
+
+def pass_over_due(it):
+    """Starts a pass once something is due, which must be no failure; answers its exit code and its summary."""
+    # systemd forgets a unit that has ended well, and its exit code with it.
+    it.drop_in(ONCE, "[Service]", 'ExecStopPost=/bin/sh -c "echo ended with $EXIT_STATUS"')
+    wait_for(lambda: it.due(), 60, "something is due")
+    cursor = it.cursor()
+    it.call("systemctl", "start", ONCE)
+    code = int(re.search(r"^ended with ([0-9]+)$", it.journal(ONCE, since=cursor), re.MULTILINE)[1])
+    it.drop_in(ONCE)
+    return code, it.summary(cursor)
+
+
+@says("the timer starts passes")
+def timer(it):
+    it.drop_in("refresh-worker-once.timer", "[Timer]", "OnCalendar=*:*:0/4", "AccuracySec=1s")
+    cursor = it.cursor()
+    it.call("systemctl", "enable", "--now", "refresh-worker-once.timer")
+    wait_for(lambda: it.journal(ONCE, since=cursor).count('"event":"run_once"') >= 2, 60, "two passes")
+    it.call("systemctl", "disable", "--now", "refresh-worker-once.timer")
+    it.drop_in("refresh-worker-once.timer")
+    when = it.call("systemd-analyze", "calendar", "--iterations=2", "*:0/2")
+    check("Next elapse" in when, when)
+
+
+@says("the crontab's line works")
+def crontab(it):
+    lines = it.machine.read("/usr/local/share/doc/refresh-worker/crontab").splitlines()
+    [line] = [line for line in lines if line.startswith("*/")]
+    user, command = line.split(None, 6)[5:]
+    check(user == "refresh-worker", f"as {user}")
+    wait_for(lambda: it.due(), 60, "something is due")
+    done = it.machine.run("runuser", "-u", user, "--", "env", "-i", "PATH=/usr/bin:/bin", "/bin/sh", "-c", command)
+    check(done.returncode in (0, 75) and not done.stdout, f"{done.returncode} {done.stdout} {done.stderr}")
+
+
+# MARK: Afterwards
+
+@says("after the machine was switched off and on, the enabled service is back")
+def reboot(it):
+    it.call("systemctl", "enable", "--now", SERVICE)
+    it.wait_active()
+    it.machine.power_off()
+    it.machine.boot()
+    it.wait_active()
+    # The sandbox forgot everything, as Google never does: the users sign in again.
+    it.start_sandbox()
+    it.as_service("grants", "import", "-", "--replace", "--config", CONFIGURATION, stdin=it.create(20, "user"))
+    it.wait_refreshing(90)
+
+
+@says("no token and no key is in the journal or the metrics log")
+def no_secret(it):
+    text = it.call("journalctl", "--no-pager", "--output=cat") + it.shell("cat /var/log/refresh-worker/*.jsonl*")
+    check(len(text) > 10_000, "there is nothing to search")
+    secrets = [grant[name] for grant in it.created for name in ("access_token", "refresh_token")]
+    secrets += [word for word in it.machine.read(KEYS).split() if len(word) > 40]
+    check(len(secrets) > 40, "there is nothing to search for")
+    check(not any(secret in text for secret in secrets), "one is")
+    check("ya29." not in text and "1//" not in text, "something that looks like one is")
+
+
+@says("uninstall leaves configuration, keys, grants and logs")
+def uninstall(it):
+    it.call("systemctl", "disable", "--now", SERVICE)
+    it.host("make", "uninstall", f"DESTDIR={it.machine.root}")
+    it.call("systemctl", "daemon-reload")
+    check(it.property("LoadState") == "not-found", "the unit is still there")
+    it.call("ls", KEYS, CONFIGURATION, "/var/lib/refresh-worker/grants.sqlite", METRICS)
+    left = it.shell("find /usr/local /etc -name '*refresh-worker*' ! -path '/etc/refresh-worker*' -not -type d")
+    check(not left.strip(), f"left are {left}")

@@ -1,0 +1,142 @@
+"""A Debian machine of its own with a booted systemd: a root folder made by debootstrap, started by systemd-nspawn.
+
+Never the file tree of this machine: a booting systemd empties /tmp. The machine has a network of its own with nothing
+but loopback, so that what runs in it reaches nobody.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+# What the installed worker, the sandbox and the checks need.
+PACKAGES = [
+    "systemd", "systemd-sysv", "dbus", "libcurl4", "libsqlite3-0", "libssl3", "libmicrohttpd12", "logrotate", "curl",
+]
+ENVIRONMENT = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "SYSTEMD_COLORS": "0",
+    "SYSTEMD_PAGER": "", "HOME": "/root",
+}
+
+
+class Failed(AssertionError):
+    """What a check wanted did not hold."""
+
+
+def check(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+def wait_for(condition, seconds, message, pause=0.1):
+    """Polls until the condition holds, and answers what it answered."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise Failed(f"not within {seconds} s: {message() if callable(message) else message}")
+        time.sleep(pause)
+
+
+class Machine:
+    def __init__(self):
+        # Not /tmp, which may be a small file system in memory.
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="refresh-worker-systemd-", dir="/var/tmp"))
+        self.root = self.folder / "root"
+        self.process = None
+
+    def build(self, suite="bookworm"):
+        subprocess.run(
+            ["debootstrap", "--variant=minbase", "--include=" + ",".join(PACKAGES), suite, str(self.root)],
+            stdout=open(self.folder / "debootstrap.log", "wb"), stderr=subprocess.STDOUT, check=True, timeout=400,
+        )
+
+    def boot(self):
+        self.process = subprocess.Popen(
+            [
+                "systemd-nspawn", "--quiet", "--directory", str(self.root), "--boot", "--register=no", "--keep-unit",
+                "--private-network", "--console=pipe", f"--machine=refresh-worker-{os.getpid()}",
+            ],
+            stdin=subprocess.DEVNULL, stdout=open(self.folder / "console.log", "ab"), stderr=subprocess.STDOUT,
+            # A Ctrl-C is for the script, which then switches the machine off.
+            start_new_session=True,
+        )
+        wait_for(self.init, 30, "the machine's systemd is there")
+        # "degraded" is a container without some device; the checks look at the units that matter.
+        wait_for(
+            lambda: self.call("systemctl", "is-system-running", expect=None).strip() in ("running", "degraded"),
+            90, "the machine has started",
+        )
+
+    def init(self):
+        """The number of the machine's first process, as this machine counts; it is the one child of systemd-nspawn."""
+        check(self.process.poll() is None, f"systemd-nspawn ended: see {self.folder}/console.log")
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return next((child for child in children if self.comm(child) == "systemd"), None)
+
+    @staticmethod
+    def comm(process):
+        try:
+            return pathlib.Path(f"/proc/{process}/comm").read_text().strip()
+        except OSError:
+            return ""
+
+    def run(self, *words, stdin=None, timeout=100):
+        """Runs a command in the machine, as root and as if from a root shell, and answers how it ended."""
+        enter = ["nsenter", "-t", self.init(), "-m", "-p", "-u", "-i", "-n", "-C", "-r", "-w", "--"]
+        return subprocess.run(
+            [*enter, *words], input=stdin, capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT,
+        )
+
+    def call(self, *words, expect=0, **more):
+        """Runs a command that must end with a code, any where that is `None`, and answers its standard output."""
+        done = self.run(*words, **more)
+        said = (done.stdout + done.stderr)[-700:]
+        check(expect is None or done.returncode == expect, f"{' '.join(words)}: ended with {done.returncode}: {said}")
+        return done.stdout
+
+    def shell(self, script, **more):
+        return self.call("/bin/sh", "-c", script, **more)
+
+    def write(self, path, text, mode=0o644):
+        """Writes a file of the machine's, through the machine so that what is mounted there counts."""
+        self.call("/bin/sh", "-c", 'mkdir -p "$(dirname "$1")" && cat >"$1" && chmod "$2" "$1"', "sh", path,
+                  f"{mode:o}", stdin=text)
+
+    def read(self, path):
+        return self.call("cat", path)
+
+    def power_off(self):
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            try:
+                self.run("systemctl", "poweroff", timeout=20)
+                self.process.wait(60)
+            except (subprocess.TimeoutExpired, Failed):
+                # Its death takes the whole machine with it.
+                self.process.kill()
+                self.process.wait(20)
+        self.process = None
+
+    def remove(self):
+        self.power_off()
+        # A mount that was left would show the folders of somebody else.
+        mounts = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
+        check(not any(mount.startswith(str(self.folder)) for mount in mounts), f"{self.folder} is still mounted on")
+        shutil.rmtree(self.folder)
+
+
+def missing_tools():
+    needed = {"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "nsenter": "util-linux"}
+    return [package for tool, package in needed.items() if shutil.which(tool) is None]
+
+
+def install_tools(packages):
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for command in (["update"], ["install", "--yes", "--no-install-recommends", *packages]):
+        subprocess.run(["apt-get", *command], env=environment, stdout=subprocess.DEVNULL, check=True, timeout=300)
