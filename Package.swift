@@ -100,8 +100,8 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "Clocks", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker", "SQLiteStore",
-                "Scheduler", "Secrets", "Store",
+                "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker",
+                "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: common
         ),

@@ -9,7 +9,7 @@ if .event == "refresh" then
   if .outcome == "refreshed" then
     "\(clock) \(who) " + ("refreshed" | paint(32)) + " in \(.latency_ms) ms" + (if .rotated then ", a new refresh token" else "" end)
   else
-    "\(clock) \(who) " + (.outcome | gsub("_"; " ") | paint(33)) + ": \(.answer // .verdict), try \(.attempt)"
+    "\(clock) \(who) " + (.outcome | gsub("_"; " ") | paint(33)) + " on try \(.attempt): \(.answer // .verdict)"
   end
 elif .event == "state" then
   (if .to == "active" then 32 else 31 end) as $code

@@ -3,7 +3,7 @@ package import Secrets
 
 /// Where the questions go: Google's discovery values unless configured otherwise
 /// (https://accounts.google.com/.well-known/openid-configuration).
-package struct Endpoints: Sendable {
+package struct Endpoints: Hashable, Sendable {
     package var token: Endpoint
     package var userinfo: Endpoint
     package var tokeninfo: Endpoint

@@ -1,4 +1,3 @@
-private import Clocks
 package import HTTPClient
 private import JSON
 package import Secrets

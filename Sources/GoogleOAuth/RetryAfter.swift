@@ -1,5 +1,3 @@
-private import Clocks
-
 /// The `Retry-After` header (RFC 9110 section 10.2.3) in its form of seconds.
 enum RetryAfter {
     /// No server is obeyed for longer than this at a time.

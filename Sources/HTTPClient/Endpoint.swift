@@ -52,7 +52,9 @@ package struct Endpoint: Hashable, Sendable {
         } else {
             host = authority.prefix { $0 != ":" }
             afterHost = authority[host.endIndex...]
-            guard host.utf8.allSatisfy(isHostByte), host.first != ".", host.first != "-" else { throw .badHost }
+            guard host.utf8.allSatisfy(isHostByte), host.first != ".", host.first != "-",
+                !host.contains("..")
+            else { throw .badHost }
         }
         guard !host.isEmpty, host.utf8.count <= 253 else { throw .badHost }
         guard !afterHost.isEmpty else { return (host.lowercased(), nil) }

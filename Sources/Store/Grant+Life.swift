@@ -203,9 +203,10 @@ extension Grant {
         self.lease = lease
     }
 
-    /// Puts an imported grant into the state that it had where it came from.
-    package mutating func adopt(state: GrantState, reason: GrantReason, since: Timestamp, at now: Timestamp) {
+    /// Puts an imported grant into the state that it had where it came from, since when it had it there.
+    package mutating func adopt(state: GrantState, reason: GrantReason, since: Timestamp) {
         enter(state, reason: reason, at: since)
+        self.since = since
         if state.endsCalls { dueAt = nil }
     }
 

@@ -47,8 +47,6 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let clientMismatchUnconfirmed = GrantReason(rawValue: "client_mismatch_unconfirmed")
     /// The user, or an operator for the user, ended it.
     package static let userRequest = GrantReason(rawValue: "user_request")
-    /// The stored token cannot be opened with any key of the ring.
-    package static let sealedWithUnknownKey = GrantReason(rawValue: "unreadable_token")
     /// Nothing to explain.
     package static let none = GrantReason(rawValue: "none")
 }

@@ -9,7 +9,7 @@ enum MetricsSamples {
     static let full = RefreshEvent(
         grant: "00000000000000ab",
         outcome: .retrying,
-        verdict: "transient",
+        verdict: "server_error",
         reason: "server_error",
         attempt: 2,
         lateness: .milliseconds(1_200),

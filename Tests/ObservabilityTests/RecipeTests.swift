@@ -27,7 +27,7 @@ struct RecipeTests {
         let nextMinute = String((start + .seconds(60)).iso8601.prefix(16))
         func stamp(_ seconds: Int) -> String { (start + .seconds(seconds)).iso8601 }
         let expected: [String: [String]] = [
-            "Failures by reason in the last hour": [
+            "Failures by verdict in the last hour": [
                 #"["retrying server_error",2]"#, #"["disconnected invalid_grant",1]"#,
             ],
             "95th percentile of the latency, minute by minute": ["\(minute)\t95", "\(nextMinute)\t80"],
@@ -82,7 +82,7 @@ struct RecipeTests {
         record(65, MetricsSamples.full)
         record(66, MetricsSamples.full)
         var dead = MetricsSamples.full
-        (dead.outcome, dead.reason) = (.disconnected, "invalid_grant")
+        (dead.outcome, dead.verdict, dead.reason) = (.disconnected, "invalid_grant", "invalid_grant")
         record(67, dead)
         record(
             70,

@@ -19,8 +19,9 @@ struct ConfigurationProblemTests {
             (.caFile, String(repeating: "x", count: 4097), "longer than 4096 bytes"),
             (.clientID, "two words", "no client id"), (.clientID, ",", "names no client id"),
             (.clientID, String(repeating: "x", count: 257), "up to 256"),
-            (.tokenEndpoint, "http://example.com/token", "must be https"),
-            (.revocationEndpoint, "ftp://example.com", "must begin with https://"),
+            (.tokenEndpoint, "http://example.com/token", "is not https"),
+            (.revocationEndpoint, "ftp://example.com", "is not https"),
+            (.userinfoEndpoint, "example.com", "does not begin with https://"),
         ] as [(Setting.Name, String, String)]
     )
     func badValue(name: Setting.Name, value: String, message: String) throws {

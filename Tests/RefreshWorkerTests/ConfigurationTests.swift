@@ -1,3 +1,5 @@
+import GoogleOAuth
+import HTTPClient
 import Observability
 import Testing
 
@@ -13,10 +15,10 @@ struct ConfigurationTests {
         #expect(configuration.keyFile == "/etc/refresh-worker/keys")
         #expect(configuration.clientIDs.isEmpty)
         #expect(configuration.clientSecretFile == nil)
-        #expect(configuration.endpoints.token == "https://oauth2.googleapis.com/token")
-        #expect(configuration.endpoints.userinfo == "https://openidconnect.googleapis.com/v1/userinfo")
-        #expect(configuration.endpoints.tokeninfo == "https://oauth2.googleapis.com/tokeninfo")
-        #expect(configuration.endpoints.revocation == "https://oauth2.googleapis.com/revoke")
+        #expect(configuration.endpoints.token.url == "https://oauth2.googleapis.com/token")
+        #expect(configuration.endpoints.userinfo.url == "https://openidconnect.googleapis.com/v1/userinfo")
+        #expect(configuration.endpoints.tokeninfo.url == "https://oauth2.googleapis.com/tokeninfo")
+        #expect(configuration.endpoints.revocation.url == "https://oauth2.googleapis.com/revoke")
         #expect(configuration.certificateAuthorityFile == nil)
         #expect(configuration.metricsLog == .standardOutput)
         #expect(configuration.logLevel == .notice)

@@ -11,12 +11,24 @@ package struct RefreshEvent: MetricsEvent {
             .string,
             """
             what became of the grant: `refreshed`, `retrying`, `held` (awaits a second opinion), `suspended`, \
-            `reauth_required`, `disconnected`, `unchanged` (the fault is the client's, the grant stays as it is), `void` (a late \
-            answer to a refresh token that is no longer the stored one), `lost_lease` (the claim ran out before the request was sent)
+            `reauth_required`, `disconnected`, `unchanged` (the fault is not the grant's, which stays as it is), `void` (a late \
+            answer to a refresh token that is no longer the stored one), `lost_lease` (the claim had run out when the answer \
+            came: another worker tries the grant)
             """
         ),
-        .always("verdict", .string, "what the answer was taken for, as in `granted`, `invalid_grant`, `transient`"),
-        .always("reason", .string, "the code behind the verdict; empty where there is none"),
+        .always(
+            "verdict",
+            .string,
+            """
+            what was found out, as a code: `granted`, the code of Google's error, as in `invalid_grant`, or the kind of fault, \
+            as in `http_503` or `timeout`
+            """
+        ),
+        .always(
+            "reason",
+            .string,
+            "the reason that the grant has for its state after the try, as in `grants show`; empty where there is none"
+        ),
         .always("attempt", .integer, "1 for the first try since the last success, and so on"),
         .always("lateness_ms", .integer, "milliseconds from the instant the grant was due to this try; never below 0"),
         .always("rotated", .boolean, "whether the answer brought another refresh token"),
@@ -33,9 +45,9 @@ package struct RefreshEvent: MetricsEvent {
     /// The grant's id, 16 hexadecimal digits.
     package var grant: String
     package var outcome: RefreshOutcome
-    /// What the answer was taken for.
+    /// What was found out, as a code.
     package var verdict: String
-    /// The code behind the verdict, or an empty text.
+    /// The reason that the grant has for its state after the try, or an empty text.
     package var reason: String
     /// 1 for the first try since the last success.
     package var attempt: Int

@@ -13,7 +13,14 @@ package struct SummaryEvent: MetricsEvent {
             .always("due", .integer, "grants that are due or soon will be, as far as the worker looks ahead"),
             .always("overdue", .integer, "grants whose due instant has passed"),
             .always("oldest_overdue_ms", .integer, "for how long the longest overdue grant has been; 0 when none is"),
-            .always("expiring", .integer, "grants whose refresh token draws near its own end"),
+            .always(
+                "expiring",
+                .integer,
+                """
+                connected grants whose refresh token ends of itself within three days, or that were not refreshed for five \
+                months
+                """
+            ),
             .always("dropped_lines", .integer, "lines of this log lost since the worker started; it only grows"),
             .always("http_new_connections", .integer, "connections opened in the interval"),
             .always("http_reused", .integer, "requests in the interval that went over a connection already open"),

@@ -1,6 +1,5 @@
 import Clocks
 import GoogleOAuth
-import HTTPClient
 import Secrets
 import Store
 

@@ -1,4 +1,3 @@
-import GoogleOAuth
 package import Secrets
 
 /// What an engine is told from outside.

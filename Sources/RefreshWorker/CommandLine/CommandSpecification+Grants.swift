@@ -43,7 +43,7 @@ extension CommandSpecification {
                 purpose: "whose consent is gone"
             ),
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .configuration],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
         make: { .listGrants(state: $0.options["state"], isJSON: $0.has("json")) }
     )
 
@@ -55,7 +55,9 @@ extension CommandSpecification {
         options: [json],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker grants show alice", purpose: "what happened to alice's grant")],
-        exitCodes: [.success, .usage, .unknownUser, .internalFailure, .inputOutput, .configuration],
+        exitCodes: [
+            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration,
+        ],
         make: { .showGrant(user: $0.operand, isJSON: $0.has("json")) }
     )
 
@@ -90,7 +92,10 @@ extension CommandSpecification {
             ),
             Example(line: "pass show google/alice | refresh-worker grants add alice", purpose: "from a password store"),
         ],
-        exitCodes: [.success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .configuration],
+        exitCodes: [
+            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
+            .configuration,
+        ],
         make: {
             .addGrant(user: $0.operand, tokenFile: $0.options["token-file"], clientID: $0.options["client-id"])
         }
@@ -98,14 +103,19 @@ extension CommandSpecification {
 
     private static let importing = CommandSpecification(
         words: ["grants", "import"],
-        summary: "bring grants in from a file of JSON lines",
+        summary: "bring grants in from a file of JSON",
         discussion: [
             """
             Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
             expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
-            google_verified_email, and optionally client_id and state. Bad lines are reported with their number and \
-            skipped; the good ones are stored. An existing grant is kept, and reported, unless --replace is given.
+            google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. \
+            Objects that are spread over several lines are read too, so is one array around them all, and so is \
+            what aws secretsmanager get-secret-value prints of a secret gmail/user/USER.
+            """,
             """
+            Bad lines are reported with their number and skipped; the good ones are stored. An existing grant is \
+            kept, and reported, unless --replace is given. An import that was interrupted can be started again.
+            """,
         ],
         operands: [.file("the file to read; - is standard input")],
         options: [
@@ -118,8 +128,17 @@ extension CommandSpecification {
                 line: "ssh old-host export-grants | refresh-worker grants import -",
                 purpose: "from another machine, without a copy on disk"
             ),
+            Example(
+                line: """
+                    aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
+                    """,
+                purpose: "from AWS Secrets Manager"
+            ),
         ],
-        exitCodes: [.success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .configuration],
+        exitCodes: [
+            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
+            .configuration,
+        ],
         make: { .importGrants(file: $0.operand, replacesExisting: $0.has("replace")) }
     )
 
@@ -129,7 +148,8 @@ extension CommandSpecification {
         discussion: [
             """
             Writes to standard output what grants import reads, with each grant's state. The tokens are in plain \
-            text, so it refuses without --plaintext. To move a whole database sealed, use refresh-worker backup.
+            text, so it refuses without --plaintext. To move a whole database sealed, use refresh-worker backup. A grant \
+            whose tokens no key of the ring opens is reported and left out, and the exit code is then 78.
             """
         ],
         options: [
@@ -146,7 +166,7 @@ extension CommandSpecification {
                 purpose: "encrypted on its way to the disk"
             )
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .configuration],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
         make: { .exportGrants(isPlaintext: $0.has("plaintext")) }
     )
 

@@ -33,10 +33,10 @@ extension CommandSpecification {
     private static let list = CommandSpecification(
         words: ["keys", "list"],
         summary: "list the keys by id, and how much each seals",
-        discussion: ["Prints the id of each key and how many rows it seals. Never the key itself."],
+        discussion: ["Prints the id of each key and how many stored tokens it seals. Never the key itself."],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker keys list", purpose: "is the old key still in use?")],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .configuration],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
         make: { _ in .listKeys }
     )
 
@@ -57,20 +57,25 @@ extension CommandSpecification {
                 purpose: "once a year, or after somebody left who knew the key"
             )
         ],
-        exitCodes: [
-            .success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration,
-        ],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
         make: { _ in .rotateKeys }
     )
 
     private static let retire = CommandSpecification(
         words: ["keys", "retire"],
         summary: "take an old key out of the key ring",
-        discussion: ["Refused while any row is sealed with the key. Copies of the database may still need it."],
+        discussion: [
+            """
+            Refused with exit code 75 while a stored token is sealed with the key or a live worker seals with it, and \
+            with 65 when the ring does not hold it. Backups of the database from before may still need it.
+            """
+        ],
         operands: [.keyID("the key's id, as keys list prints it")],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker keys retire 7f3a91c2", purpose: "after keys rotate has finished")],
-        exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration],
+        exitCodes: [
+            .success, .usage, .badData, .internalFailure, .inputOutput, .leftForLater, .configuration,
+        ],
         make: { .retireKey(id: $0.operand) }
     )
 }

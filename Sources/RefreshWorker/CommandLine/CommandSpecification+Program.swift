@@ -7,8 +7,8 @@ extension CommandSpecification {
             """
             Without a command it is the worker: it runs in the foreground, refreshes each stored grant before its \
             access token expires, notices when Google says that a grant is dead, and writes what it does to the \
-            metrics log. SIGTERM stops it gently, a second SIGTERM at once; SIGHUP reads the configuration again \
-            and reopens the logs.
+            metrics log (docs/metrics-log.md). SIGTERM stops it gently, a second SIGTERM at once; SIGHUP reads the \
+            configuration again and reopens the logs.
             """,
             """
             First steps: make a key ring (refresh-worker keys generate), bring grants in (refresh-worker grants \
@@ -77,16 +77,17 @@ extension CommandSpecification {
             """
             Reads the database, so it answers whether or not the worker runs: grants by state, due and overdue, the \
             breaker and the pace of each client id, which workers are alive and which keys they hold, and refresh \
-            tokens that are about to expire.
+            tokens that are about to expire. docs/status.md describes each field of the JSON. The exit code is 0 \
+            whenever it could look, however bad things are: scripts go by the field verdict.
             """
         ],
         options: [OptionSpecification(name: "json", kind: .toggle, summary: "one JSON object instead of text")],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(line: "refresh-worker status", purpose: "a look at everything"),
-            Example(line: "refresh-worker status --json | jq .", purpose: "the same for a program"),
+            Example(line: "refresh-worker status --json | jq -r .verdict", purpose: "ok or attention, for a monitor"),
         ],
-        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .configuration],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
         make: { .showStatus(isJSON: $0.has("json")) }
     )
 
@@ -124,7 +125,9 @@ extension CommandSpecification {
         examples: [
             Example(line: "refresh-worker backup /var/backups/grants.sqlite", purpose: "a copy for tonight")
         ],
-        exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .configuration],
+        exitCodes: [
+            .success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration,
+        ],
         make: { .backUp(file: $0.operand) }
     )
 

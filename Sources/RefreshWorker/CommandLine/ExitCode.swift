@@ -19,14 +19,14 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         switch self {
         case .success: "done"
         case .usage: "the command line is wrong; nothing was done"
-        case .badData: "the input holds bad data; each bad line was reported"
+        case .badData: "what was given is not what it should be; what is wrong with it was reported"
         case .inputUnreadable: "an input file cannot be read"
         case .unknownUser: "no grant of such a user is stored"
         case .googleUnreachable: "Google could not be reached, or answered with a fault"
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"
         case .inputOutput: "reading or writing failed, for example because the disk is full"
-        case .leftForLater: "something is left for a later run"
+        case .leftForLater: "something is left for a later run, or the database is busy: try again"
         case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
         case .configuration: "the configuration is wrong: a setting, the key ring or the database file"
         }

@@ -33,10 +33,15 @@ struct CommandFailure: Error, Equatable, Sendable {
         case .unknownUser:
             self.init(.unknownUser, "no grant of this user is stored")
         case .refused(let state, let reason, let since):
-            self.init(
-                .userMustAct,
-                "the grant is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds): the user must sign in again"
-            )
+            let standing = "the grant is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
+            let demand =
+                switch state {
+                case .suspended: "\(standing): an administrator blocks it, and must lift the block"
+                case .reauthRequired, .disconnected: "\(standing): the user must sign in again"
+                case .active, .retrying:
+                    "the access token has expired and there is no refresh token: the user must sign in again"
+                }
+            self.init(.userMustAct, demand)
         case .unavailable(let reason):
             self.init(.googleUnreachable, "no fresh token can be had now (\(reason)); try again later")
         case .unreadable(let error):

@@ -7,7 +7,7 @@ import Store
 /// `grants disconnect USER`: ends a grant here at once, and at Google where that ends nobody else's.
 extension Workshop {
     func disconnect(_ user: String) async throws -> ExitCode {
-        let store = try openStore()
+        let store = try await openExistingStore()
         let now = time.now
         let outcome = try await store.transact { transaction -> (isShared: Bool, event: GrantEvent?)? in
             guard var grant = try transaction.grant(ofUser: user) else { return nil }

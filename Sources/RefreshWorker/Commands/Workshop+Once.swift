@@ -43,14 +43,18 @@ extension Workshop {
         await presence.leave()
         await store.close()
         http.shutDown()
+        let event = RunOnceEvent(summary, took: time.sinceBoot - started)
+        if case .file = configuration.metricsLog { metrics.log.record(event) }
         _ = await metrics.writer.flush()
-        try await report(summary, took: time.sinceBoot - started)
+        // The last line of standard output, wherever the metrics log goes.
+        Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
         return summary.leavesWork ? .leftForLater : .success
     }
+}
 
-    /// Prints the summary as the last line of standard output, wherever the metrics log goes.
-    private func report(_ summary: PassSummary, took duration: Duration) async throws {
-        let event = RunOnceEvent(
+extension RunOnceEvent {
+    fileprivate init(_ summary: PassSummary, took duration: Duration) {
+        self.init(
             due: summary.due,
             refreshed: summary.refreshed,
             retrying: summary.retrying,
@@ -61,6 +65,5 @@ extension Workshop {
             skipped: summary.skipped,
             duration: duration
         )
-        Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
     }
 }

@@ -75,29 +75,28 @@ struct Workshop: Sendable {
         return try HTTPClient(configuration: settings, time: time)
     }
 
-    func endpoints() throws(EndpointError) -> Endpoints {
-        Endpoints(
-            token: try Endpoint(configuration.endpoints.token),
-            userinfo: try Endpoint(configuration.endpoints.userinfo),
-            tokeninfo: try Endpoint(configuration.endpoints.tokeninfo),
-            revocation: try Endpoint(configuration.endpoints.revocation)
-        )
-    }
-
     func openEngine(
         store: any GrantStore,
         vault: TokenVault,
         http: HTTPClient,
         log: EngineLog
     ) throws -> RefreshEngine {
-        RefreshEngine(
+        let clientSecret: Secret?
+        do throws(SecretReadError) {
+            clientSecret = try configuration.clientSecretFile.map { path throws(SecretReadError) in
+                try Secret.read(file: path)
+            }
+        } catch {
+            throw CommandFailure(.configuration, "--client-secret-file: \(error)")
+        }
+        return RefreshEngine(
             store: store,
-            endpoint: GoogleAccounts(http: http, endpoints: try endpoints()),
+            endpoint: GoogleAccounts(http: http, endpoints: configuration.endpoints),
             vault: vault,
             configuration: EngineConfiguration(
                 workerName: workerName,
                 maxRate: configuration.maximumRate,
-                clientSecret: try configuration.clientSecretFile.map { try Secret.read(file: $0) }
+                clientSecret: clientSecret
             ),
             time: time,
             random: random,

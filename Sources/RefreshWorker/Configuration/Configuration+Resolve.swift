@@ -1,3 +1,5 @@
+import GoogleOAuth
+
 extension Configuration {
     /// Makes the configuration from flags, environment and file, or reports everything that is wrong with them.
     ///

@@ -1,3 +1,4 @@
+import GoogleOAuth
 import Observability
 
 /// What the worker was told: every setting, checked and typed, from flags, environment, file and defaults.
@@ -6,14 +7,6 @@ struct Configuration: Equatable, Sendable {
     enum MetricsLog: Equatable, Sendable {
         case standardOutput
         case file(String)
-    }
-
-    /// The four routes of the OAuth server, each checked by ``checkEndpoint(_:)``.
-    struct Endpoints: Equatable, Sendable {
-        let token: String
-        let userinfo: String
-        let tokeninfo: String
-        let revocation: String
     }
 
     /// The file that was read, if one was named.

@@ -1,3 +1,4 @@
+import HTTPClient
 import Observability
 
 /// Turns the text of a setting into its value, or says in words what is wrong with it.
@@ -40,11 +41,12 @@ enum SettingValue {
         text == "-" ? .standardOutput : .file(text)
     }
 
-    static func endpoint(_ text: String) throws(Refusal) -> String {
-        if let fault = checkEndpoint(text) {
-            throw Refusal(message: "\(DisplayedText(text)) \(fault)")
+    static func endpoint(_ text: String) throws(Refusal) -> Endpoint {
+        do throws(EndpointError) {
+            return try Endpoint(text)
+        } catch {
+            throw Refusal(message: "\(DisplayedText(text)): \(error)")
         }
-        return text
     }
 
     static func logLevel(_ text: String) throws(Refusal) -> LogLevel {

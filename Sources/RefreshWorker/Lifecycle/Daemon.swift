@@ -72,10 +72,10 @@ private struct Crew: Sendable {
         let started = workshop.time.sinceBoot
         let loops = Task { await runLoops() }
         tell(.ready, .status("refreshing"))
-        await answer(signals)
+        let reason = await answer(signals)
 
         tell(.stopping, .status("finishing what is in flight"))
-        metrics.record(StoppingEvent(reason: "signal", inFlight: await engine.inFlight))
+        metrics.record(StoppingEvent(reason: reason?.name ?? "", inFlight: await engine.inFlight))
         let lost = await engine.stop(within: workshop.configuration.stopDeadline)
         loops.cancel()
         await loops.value
@@ -93,15 +93,16 @@ private struct Crew: Sendable {
         return .success
     }
 
-    /// Reloads on SIGHUP; returns on the first signal to stop.
-    private func answer(_ signals: SignalStream) async {
+    /// Reloads on SIGHUP; returns the first signal to stop.
+    private func answer(_ signals: SignalStream) async -> SignalPolicy.Signal? {
         var configuration = workshop.configuration
         for await signal in signals.signals {
-            guard signal == .hangUp else { return }
+            guard signal == .hangUp else { return signal }
             tell(.reloading(monotonicMicroseconds: MonotonicClock.microseconds))
             configuration = await reload(configuration)
             tell(.ready)
         }
+        return nil
     }
 
     private func reload(_ current: Configuration) async -> Configuration {

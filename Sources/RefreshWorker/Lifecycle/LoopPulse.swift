@@ -39,9 +39,4 @@ final class LoopPulse: Sendable {
             turns.filter { $0.value < instant }.keys.sorted { $0.rawValue < $1.rawValue }
         }
     }
-
-    /// Whether every watched loop has turned at or after an instant.
-    func allTurned(since instant: BootInstant) -> Bool {
-        stalled(since: instant).isEmpty
-    }
 }

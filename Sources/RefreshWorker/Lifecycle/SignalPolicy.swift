@@ -9,6 +9,15 @@ struct SignalPolicy: Sendable {
         /// SIGHUP: read the configuration again and reopen the logs.
         case hangUp
 
+        /// As people and logs call it.
+        var name: String {
+            switch self {
+            case .terminate: "SIGTERM"
+            case .interrupt: "SIGINT"
+            case .hangUp: "SIGHUP"
+            }
+        }
+
         /// What a shell reports for a process that ended by this signal: 128 and its number.
         var exitStatus: Int32 {
             switch self {

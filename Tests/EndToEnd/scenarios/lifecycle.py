@@ -1,6 +1,7 @@
 """Signals, reload, log rotation, and one flight shared by the daemon and `token`."""
 
 import concurrent.futures
+import json
 import os
 import signal
 import time
@@ -75,7 +76,7 @@ def scenario(place):
     worker = place.start("--stop-deadline", "600").wait_started()
     sandbox.call("/control/wait?holding=1")
     worker.signal(signal.SIGTERM)
-    wait_for(lambda: worker.events("stopping"), 20, "the first signal is heard")
+    wait_for(lambda: worker.events("stopping", reason="SIGTERM"), 20, "the first signal is heard")
     asked = time.monotonic()
     worker.signal(signal.SIGTERM)
     check(worker.process.wait(timeout=30) == 143, "the second ends it at once")
@@ -85,4 +86,8 @@ def scenario(place):
     # Cron alone does the work as well, and says so in one line.
     result = place.run("--run-once", expect=None)
     check(result.stdout.splitlines()[-1].startswith('{"event":"run_once","due":'), "the summary is the last line")
+    log = place.folder / "once.jsonl"
+    place.run("--run-once", "--metrics-log", log, expect=None)
+    last = json.loads(log.read_text().splitlines()[-1])
+    check(last["event"] == "run_once", "a metrics log in a file ends with the summary too")
     return f"{requests()} requests"

@@ -76,6 +76,7 @@ struct DiagnosisTests {
         arguments: [
             "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 CET",
             "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
+            "Tue, 29 Feb 2023 08:49:37 GMT",
         ]
     )
     func noDate(header: String) {
@@ -89,7 +90,7 @@ struct DiagnosisTests {
             ("https://oauth2.googleapis.com.example.org/token", false), ("http://127.0.0.1:8080/token", false),
         ]
     )
-    func google(endpoint: String, isGoogles: Bool) {
-        #expect(Doctor.isGoogles(endpoint) == isGoogles)
+    func google(endpoint: String, isGoogles: Bool) throws {
+        #expect(Doctor.isGoogles(try Endpoint(endpoint)) == isGoogles)
     }
 }

@@ -11,7 +11,7 @@ extension Doctor {
     private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
 
     func clockDiagnoses() async throws -> [Diagnosis] {
-        let written = try await BlockingCalls.run { try lastWrite() }
+        let written = try await BlockingQueue.files.run { try lastWrite() }
         return [Self.judgeClock(now: workshop.time.now, lastWrite: written), bootDiagnosis]
     }
 

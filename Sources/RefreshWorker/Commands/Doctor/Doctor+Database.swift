@@ -13,13 +13,13 @@ extension Doctor {
     private var path: String { workshop.configuration.database }
 
     func databaseDiagnoses() async throws -> [Diagnosis] {
-        let file = try await BlockingCalls.run { fileDiagnosis() }
+        let file = try await BlockingQueue.files.run { fileDiagnosis() }
         guard file.mayBeOpened else {
             return [file.diagnosis, spaceDiagnosis()]
         }
         let store: SQLiteStore
         do {
-            store = try await BlockingCalls.run { try workshop.openStore() }
+            store = try await BlockingQueue.files.run { try workshop.openStore() }
         } catch {
             return [file.diagnosis, spaceDiagnosis(), .fault("database content", "\(error)")]
         }

@@ -1,4 +1,5 @@
 import Clocks
+import GoogleOAuth
 import HTTPClient
 
 /// The checks over the network: every endpoint answers, and its clock agrees with ours.
@@ -6,7 +7,7 @@ extension Doctor {
     /// Long enough for a slow network, short enough for somebody who waits.
     private static let deadline: Duration = .seconds(10)
 
-    private var endpoints: [(name: String, url: String)] {
+    private var endpoints: [(name: String, endpoint: Endpoint)] {
         let configured = workshop.configuration.endpoints
         return [
             ("token endpoint", configured.token), ("userinfo endpoint", configured.userinfo),
@@ -23,8 +24,8 @@ extension Doctor {
             return [.fault("network", "the HTTP client cannot start: \(error)")]
         }
         let found = await withTaskGroup(of: (Int, [Diagnosis]).self) { group in
-            for (index, endpoint) in endpoints.enumerated() {
-                group.addTask { (index, await examine(endpoint.name, endpoint.url, isFirst: index == 0, over: http)) }
+            for (index, item) in endpoints.enumerated() {
+                group.addTask { (index, await examine(item.name, item.endpoint, isFirst: index == 0, over: http)) }
             }
             var found: [Int: [Diagnosis]] = [:]
             for await (index, diagnoses) in group { found[index] = diagnoses }
@@ -34,15 +35,14 @@ extension Doctor {
         return endpoints.indices.flatMap { found[$0] ?? [] }
     }
 
-    private func examine(_ name: String, _ url: String, isFirst: Bool, over http: HTTPClient) async -> [Diagnosis] {
-        let endpoint: Endpoint
-        do throws(EndpointError) {
-            endpoint = try Endpoint(url)
-        } catch {
-            return [.fault(name, "\(error): give it as https://HOST/PATH")]
-        }
+    private func examine(
+        _ name: String,
+        _ endpoint: Endpoint,
+        isFirst: Bool,
+        over http: HTTPClient
+    ) async -> [Diagnosis] {
         do throws(HTTPFailure) {
-            let request = HTTPRequest(method: .post, url: url, body: HTTPBody([]))
+            let request = HTTPRequest(method: .post, url: endpoint.url, body: HTTPBody([]))
             let response = try await http.send(request, deadline: Self.deadline)
             let answer = Diagnosis.ok(name, "\(endpoint) answers (status \(response.status))", isAboutEndpoint: true)
             guard isFirst, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }

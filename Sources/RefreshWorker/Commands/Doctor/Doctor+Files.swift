@@ -1,3 +1,5 @@
+import GoogleOAuth
+import HTTPClient
 import Secrets
 import Store
 
@@ -130,8 +132,8 @@ extension Doctor {
         }
     }
 
-    static func isGoogles(_ endpoint: String) -> Bool {
-        let host = endpoint.lowercased().dropFirst("https://".count).prefix { $0 != "/" && $0 != ":" && $0 != "?" }
+    static func isGoogles(_ endpoint: Endpoint) -> Bool {
+        let host = endpoint.host
         return host == "googleapis.com" || host.hasSuffix(".googleapis.com") || host == "accounts.google.com"
     }
 

@@ -1,5 +1,4 @@
 import Clocks
-import SQLiteStore
 
 /// Looks at everything that the worker stands on, and changes none of it.
 struct Doctor: Sendable {
@@ -12,7 +11,7 @@ struct Doctor: Sendable {
             diagnoses.forEach(tell)
             all += diagnoses
         }
-        take(try await BlockingCalls.run { fileDiagnoses() })
+        take(try await BlockingQueue.files.run { fileDiagnoses() })
         take(try await databaseDiagnoses())
         take(try await clockDiagnoses())
         take(await endpointDiagnoses())

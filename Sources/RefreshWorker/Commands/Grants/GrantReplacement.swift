@@ -60,10 +60,7 @@ extension ImportedGrant.Standing {
 extension Grant {
     /// Takes the state that the grant had elsewhere, and lets the event of its arrival tell of that state.
     mutating func take(_ standing: ImportedGrant.Standing, history events: inout [GrantEvent], at now: Timestamp) {
-        let since = standing.since ?? now
-        // `adopt` dates only a change, and the grant may be in the state already: so it is moved away first.
-        adopt(state: standing.state == .retrying ? .active : .retrying, reason: .none, since: since, at: now)
-        adopt(state: standing.state, reason: standing.reason, since: since, at: now)
+        adopt(state: standing.state, reason: standing.reason, since: standing.since ?? now)
         for position in events.indices {
             events[position].to = state
             events[position].reason = reason

@@ -18,7 +18,7 @@ extension Workshop {
             )
         }
         let vault = try openVault()
-        let store = try openStore()
+        let store = try await openExistingStore()
         let output = BlockingQueue(label: "refresh-worker.output")
         var unreadable = 0
         for try await page in GrantPages(store: store, state: nil, size: Self.pageSize) {

@@ -9,7 +9,7 @@ extension Workshop {
     static let pageSize = 500
 
     func listGrants(inState name: String?, isJSON: Bool) async throws -> ExitCode {
-        let store = try openStore()
+        let store = try await openExistingStore()
         let output = BlockingQueue(label: "refresh-worker.output")
         let state = name.flatMap { GrantState(rawValue: $0) }
         var table = GrantTable()
@@ -28,7 +28,7 @@ extension Workshop {
     }
 
     func showGrant(of user: String, isJSON: Bool) async throws -> ExitCode {
-        let store = try openStore()
+        let store = try await openExistingStore()
         guard let grant = try await store.grant(ofUser: user) else {
             await store.close()
             throw CommandFailure(.unknownUser, "no grant of this user is stored")

@@ -69,9 +69,10 @@ struct KeyRotation: Sendable {
                 try await wait(step, &course, orElse: CommandFailure(workers: lacking, doNot: "seal with", key))
                 continue
             case .addKey:
-                tell(.added(try await BlockingCalls.run { [keyFile] in try KeyRingFile.addPending(path: keyFile) }))
+                let key = try await BlockingQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile) }
+                tell(.added(key))
             case .promote(let key):
-                try await BlockingCalls.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
+                try await BlockingQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
                 tell(.promoted(key))
             case .reseal:
                 try await reseal(picture, &course)
@@ -84,7 +85,7 @@ struct KeyRotation: Sendable {
 
     private func look(_ course: Course) async throws -> RotationPicture {
         // By itself first: a ring that can no longer be read must end the rotation, not be taken for what it was.
-        try await BlockingCalls.run { [ring = vault.ring] in try ring.reload() }
+        try await BlockingQueue.files.run { [ring = vault.ring] in try ring.reload() }
         try await presence.report()
         return RotationPicture(
             roster: KeyRoster(vault.ring.current),

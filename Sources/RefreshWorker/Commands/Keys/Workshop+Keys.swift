@@ -9,7 +9,7 @@ extension Workshop {
         let path = configuration.keyFile
         let id: KeyID
         do {
-            id = try await BlockingCalls.run { try KeyRingFile.generate(path: path) }
+            id = try await BlockingQueue.files.run { try KeyRingFile.generate(path: path) }
         } catch let error as KeyRingFileError {
             throw CommandFailure(notGenerated: error)
         }
@@ -57,7 +57,7 @@ extension Workshop {
         }
         if let refusal { throw refusal }
         let path = configuration.keyFile
-        try await BlockingCalls.run { try KeyRingFile.remove(id, path: path) }
+        try await BlockingQueue.files.run { try KeyRingFile.remove(id, path: path) }
         Output.standard.line(
             """
             took key \(id) out of \(path)

@@ -21,7 +21,8 @@ extension Workshop {
     func statusReport() async throws -> StatusReport {
         var report = try await withExistingStore { store in try await gather(from: store) }
         // Once the connections are closed, the file may be opened, and the log has been written back into it.
-        let header = try await BlockingCalls.run { [configuration] in DatabaseHeader.read(configuration.database) }
+        let path = configuration.database
+        let header = try await BlockingQueue.files.run { DatabaseHeader.read(path) }
         report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }
         return report
     }

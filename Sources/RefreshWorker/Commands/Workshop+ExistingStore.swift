@@ -12,7 +12,7 @@ extension Workshop {
                 """
             )
         }
-        return try await BlockingCalls.run { try openStore() }
+        return try await BlockingQueue.files.run { try openStore() }
     }
 
     /// Does something with the database and closes it, whatever comes of it.

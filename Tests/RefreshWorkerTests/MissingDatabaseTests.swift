@@ -1,0 +1,39 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Without a database, a command that only reads it or ends something in it", .timeLimit(.minutes(1)))
+struct MissingDatabaseTests {
+    @Test(
+        "says so, and makes none",
+        arguments: [
+            .listGrants(state: nil, isJSON: true), .showGrant(user: "alice", isJSON: true),
+            .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice"),
+            .vendToken(user: "alice", minimumLifetime: .zero), .showStatus(isJSON: true),
+        ] as [Command]
+    )
+    func refused(command: Command) async throws {
+        try await OperatorBench.with { bench in
+            let workshop = try bench.workshop()
+            _ = try await workshop.run(.generateKeys)
+            let failure = await #expect(throws: CommandFailure.self) { _ = try await workshop.run(command) }
+            #expect(failure?.exitCode == .configuration)
+            #expect(failure?.message.contains(bench.database) == true)
+            #expect(try bench.names == ["keys"])
+        }
+    }
+
+    @Test("a client secret that cannot be read is a wrong configuration")
+    func missingSecret() async throws {
+        try await OperatorBench.with { bench in
+            let workshop = try bench.workshop([(.clientSecretFile, bench.path("none"))])
+            _ = try await workshop.run(.generateKeys)
+            try await bench.openStore().close()
+            let failure = await #expect(throws: CommandFailure.self) {
+                _ = try await workshop.run(.vendToken(user: "alice", minimumLifetime: .zero))
+            }
+            #expect(failure?.exitCode == .configuration)
+            #expect(failure?.message.hasPrefix("--client-secret-file: ") == true)
+        }
+    }
+}
