@@ -27,6 +27,10 @@ package actor RefreshEngine {
     /// Grants that are being claimed or are on their way, with whoever waits for each.
     var flights: [GrantID: FlightSlot] = [:]
     var nextScan: BootInstant
+    /// How far the last scan came, when the due index was too long for one.
+    var scanCursor: DueEntry?
+    /// How often the clients were served, which says whose turn it is to be first.
+    var turns: UInt64 = 0
     var isStopping = false
     /// Makes the loop turn soon.
     var wake: @Sendable () -> Void = {}
