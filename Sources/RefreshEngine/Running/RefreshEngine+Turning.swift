@@ -61,6 +61,8 @@ extension RefreshEngine {
         }
         await drain()
         patience.cancel()
+        // The flights land a little before the count of what they lost is known.
+        _ = await patience.result
         return abandoned
     }
 

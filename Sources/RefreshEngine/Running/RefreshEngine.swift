@@ -107,6 +107,8 @@ package actor RefreshEngine {
         let standsUntil = time.sinceBoot + span
         do {
             let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
+            // The store may have kept this claim waiting until after the stop: an answer to it might find nobody to store it.
+            if isStopping { return await giveBack(claimed, of: ids) }
             for grant in claimed {
                 guard let claim = grant.lease?.claim else { continue }
                 let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
@@ -153,6 +155,18 @@ package actor RefreshEngine {
             log.storeTrouble(error, waiting: 1)
         }
         land(flight.grant.id, as: .abandoned)
+    }
+
+    /// Gives back what was claimed of `ids` before anything was sent.
+    private func giveBack(_ claimed: [Grant], of ids: [GrantID]) async {
+        do {
+            let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
+            try await store.release(Dictionary(claims) { first, _ in first })
+        } catch {
+            // The leases run out by themselves.
+            log.storeTrouble(error, waiting: claimed.count)
+        }
+        for id in ids { land(id, as: .abandoned) }
     }
 
     /// Ends a flight: wakes who waited for it and makes room for the next.

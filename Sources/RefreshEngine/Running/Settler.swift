@@ -36,6 +36,10 @@ package actor Settler {
     private let onTrouble: @Sendable (_ error: any Error, _ waiting: Int) -> Void
 
     private var waiting: [Item] = []
+    /// What the store refused for a reason that does not pass; it comes again when the others have been stored.
+    private var aside: [Item] = []
+    /// How many findings have been taken from `waiting` and are not stored yet.
+    private var inHand = 0
     private var isWriting = false
     private var hasGivenUp = false
 
@@ -62,10 +66,14 @@ package actor Settler {
         guard !hasGivenUp else { return nil }
         return await withCheckedContinuation { reply in
             waiting.append(Item(finding: finding, reply: reply))
-            guard !isWriting else { return }
-            isWriting = true
-            Task { await writeAll() }
+            writeSoon()
         }
+    }
+
+    private func writeSoon() {
+        guard !isWriting else { return }
+        isWriting = true
+        Task { await writeAll() }
     }
 
     /// Stops trying: the stop deadline has passed and the store still refuses.
@@ -73,9 +81,10 @@ package actor Settler {
     /// Answers how many findings are lost.
     package func giveUp() -> Int {
         hasGivenUp = true
-        let lost = waiting.count
-        for item in waiting { item.reply.resume(returning: nil) }
+        let lost = waiting.count + aside.count + inHand
+        for item in waiting + aside { item.reply.resume(returning: nil) }
         waiting = []
+        aside = []
         return lost
     }
 
@@ -83,6 +92,7 @@ package actor Settler {
         while !waiting.isEmpty {
             let batch = Array(waiting.prefix(Self.batchSize))
             waiting.removeFirst(batch.count)
+            inHand += batch.count
             await write(batch)
         }
         isWriting = false
@@ -93,20 +103,41 @@ package actor Settler {
         while !hasGivenUp {
             do {
                 let settled = try await attempt(batch.map(\.finding))
-                for (item, outcome) in zip(batch, settled) { item.reply.resume(returning: outcome) }
+                for (item, outcome) in zip(batch, settled) { end(item, with: outcome) }
                 return
             } catch {
                 failures += 1
                 onTrouble(error, batch.count + waiting.count)
                 // One finding that the store cannot take must not keep the others from being stored.
-                if batch.count > 1, !((error as? StoreError)?.mayPass ?? false) {
-                    for item in batch { await write([item]) }
+                if !((error as? StoreError)?.mayPass ?? false) {
+                    if batch.count > 1 {
+                        for item in batch { await write([item]) }
+                    } else {
+                        for item in batch { setAside(item) }
+                    }
                     return
                 }
                 await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
             }
         }
-        for item in batch { item.reply.resume(returning: nil) }
+        for item in batch { end(item, with: nil) }
+    }
+
+    private func end(_ item: Item, with outcome: Settled?) {
+        inHand -= 1
+        item.reply.resume(returning: outcome)
+    }
+
+    /// Lets the findings behind this one go first.
+    private func setAside(_ item: Item) {
+        inHand -= 1
+        aside.append(item)
+        Task {
+            await pause(backOff.longest)
+            waiting += aside
+            aside = []
+            writeSoon()
+        }
     }
 
     private func attempt(_ findings: [Finding]) async throws -> [Settled] {
