@@ -45,6 +45,15 @@ final class Connection {
     /// Whether SQLite fell back to reading alone because the file cannot be written.
     var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") == 1 }
 
+    /// Whether the file that is open lies no longer under its name: it was deleted, renamed or replaced.
+    ///
+    /// What is written to it still counts for those who have it open, and for nobody who comes later.
+    var hasMoved: Bool {
+        var answer: Int32 = 0
+        let result = unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &answer)
+        return result == SQLITE_OK && answer != 0
+    }
+
     var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
     /// Rows changed by the last statement.

@@ -40,7 +40,16 @@ extension SQLiteStore {
         for span: Duration
     ) async throws -> [Grant] {
         try await writer.run { [self] connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            // Who claims is about to ask for tokens: they must be stored where the next process finds them. What was asked
+            // for before may still be written, since a file that was renamed can be put back.
+            guard !connection.hasMoved else {
+                throw StoreError(
+                    .cannotOpen,
+                    "The database \(path) was deleted, renamed or replaced while it is in use, so nothing is refreshed. Put it "
+                        + "back, or restart every worker to use the file that is there now."
+                )
+            }
+            return try connection.write { () throws(StoreError) in
                 let time = leaseTimeNow
                 var claimed: [Grant] = []
                 for id in ids {

@@ -176,6 +176,12 @@ extension Grant {
         self.dueAt = dueAt
     }
 
+    /// Whether the grant was ended by what Google said of the version of the refresh token that is asked about, and nothing
+    /// happened to it since.
+    package func wasEndedByAnswer(to generation: Int64) -> Bool {
+        state == .disconnected && reason == .invalidGrant && self.generation == generation + 1 && refreshToken != nil
+    }
+
     /// Takes back a disconnection that one answer of a wave brought about: the grant is asked again.
     package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         guard state == .disconnected, reason == .invalidGrant, refreshToken != nil else { return [] }

@@ -125,6 +125,21 @@ struct SQLiteSafetyTests {
         }
     }
 
+    @Test("Nothing is claimed from a file that is no longer under its name, until it is put back")
+    func movedFile() async throws {
+        try await withStore { store, folder in
+            let grant = try Sample.grant(1)
+            try await store.add([grant])
+            try folder.rename("grants.db", to: "elsewhere.db")
+            let refused = await #expect(throws: StoreError.self) {
+                try await store.claim([grant.id], dueBy: nil, owner: "worker", for: .seconds(30))
+            }
+            #expect(refused?.code == .cannotOpen)
+            try folder.rename("elsewhere.db", to: "grants.db")
+            #expect(try await store.claim([grant.id], dueBy: nil, owner: "worker", for: .seconds(30)).count == 1)
+        }
+    }
+
     @Test("The connections keep to the settings that durability and wiping rest on")
     func settings() async throws {
         try await withStore { store, _ in

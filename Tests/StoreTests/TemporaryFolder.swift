@@ -43,5 +43,9 @@ struct TemporaryFolder: Sendable {
         try FileManager.default.moveItem(atPath: path(other), toPath: path(name))
     }
 
+    func rename(_ name: String, to other: String) throws {
+        try FileManager.default.moveItem(atPath: path(name), toPath: path(other))
+    }
+
     private func remove() throws { try FileManager.default.removeItem(atPath: root) }
 }

@@ -42,7 +42,15 @@ package struct RefreshRules: Sendable {
         let holdsLease = grant.lease?.claim == finding.attempt.claim
         if holdsLease { grant.setLease(nil) }
         guard grant.generation == finding.attempt.generation else {
-            ruling.outcome = .void
+            // A worker that stood still beyond its lease comes late with a good answer, and another was told meanwhile that
+            // the token is spent: it was, by this very answer, which brings its successor.
+            if case .granted(let tokens) = finding.answer, tokens.rotated != nil,
+                grant.wasEndedByAnswer(to: finding.attempt.generation)
+            {
+                accept(tokens, grant: &grant, health: &health, at: moment, ruling: &ruling)
+            } else {
+                ruling.outcome = .void
+            }
             return ruling
         }
         switch finding.answer {

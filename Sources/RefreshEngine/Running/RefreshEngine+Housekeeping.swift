@@ -69,6 +69,7 @@ extension RefreshEngine {
     private func forgetWindow() {
         heap = .init()
         clients = [:]
+        scanCursor = nil
         nextScan = time.sinceBoot
     }
 }

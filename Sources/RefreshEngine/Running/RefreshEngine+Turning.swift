@@ -61,6 +61,8 @@ extension RefreshEngine {
         }
         await drain()
         patience.cancel()
+        // The flights land a little before the count of what they lost is known.
+        _ = await patience.result
         return abandoned
     }
 
@@ -74,12 +76,13 @@ extension RefreshEngine {
                 gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: lease.epoch)) }
             }
             let horizon = time.now + configuration.scanAhead
-            var cursor: DueEntry?
             for _ in 0..<Self.mostPages {
-                let page = try await store.due(by: horizon, after: cursor, atMost: Self.pageSize)
+                let page = try await store.due(by: horizon, after: scanCursor, atMost: Self.pageSize)
                 for entry in page { expect(entry) }
-                cursor = page.last
-                if page.count < Self.pageSize { break }
+                // What this scan does not reach the next one does: a client that cannot be served, with ever so many
+                // grants overdue, must not hide those of the others behind it.
+                scanCursor = page.count < Self.pageSize ? nil : page.last
+                if scanCursor == nil { break }
             }
         } catch {
             log.storeTrouble(error, waiting: flights.count)
@@ -109,7 +112,12 @@ extension RefreshEngine {
     /// Launches what the clients' breakers and paces let through; answers how long until more may go.
     private func dispatch() async -> Duration? {
         var shortestWait: Duration?
-        for client in gates.keys.sorted() {
+        let names = gates.keys.sorted()
+        guard !names.isEmpty else { return nil }
+        // Another client goes first each time, or one with a long queue would take every place that becomes free.
+        turns &+= 1
+        let first = Int(turns % UInt64(names.count))
+        for client in names[first...] + names[..<first] {
             guard let wait = await dispatch(client) else { continue }
             shortestWait = min(shortestWait ?? wait, wait)
         }

@@ -27,6 +27,10 @@ package actor RefreshEngine {
     /// Grants that are being claimed or are on their way, with whoever waits for each.
     var flights: [GrantID: FlightSlot] = [:]
     var nextScan: BootInstant
+    /// How far the last scan came, when the due index was too long for one.
+    var scanCursor: DueEntry?
+    /// How often the clients were served, which says whose turn it is to be first.
+    var turns: UInt64 = 0
     var isStopping = false
     /// Makes the loop turn soon.
     var wake: @Sendable () -> Void = {}
@@ -103,6 +107,8 @@ package actor RefreshEngine {
         let standsUntil = time.sinceBoot + span
         do {
             let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
+            // The store may have kept this claim waiting until after the stop: an answer to it might find nobody to store it.
+            if isStopping { return await giveBack(claimed, of: ids) }
             for grant in claimed {
                 guard let claim = grant.lease?.claim else { continue }
                 let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
@@ -150,6 +156,18 @@ package actor RefreshEngine {
             log.storeTrouble(error, waiting: 1)
         }
         land(flight.grant.id, as: .abandoned)
+    }
+
+    /// Gives back what was claimed of `ids` before anything was sent.
+    private func giveBack(_ claimed: [Grant], of ids: [GrantID]) async {
+        do {
+            let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
+            try await store.release(Dictionary(claims) { first, _ in first })
+        } catch {
+            // The leases run out by themselves.
+            log.storeTrouble(error, waiting: claimed.count)
+        }
+        for id in ids { land(id, as: .abandoned) }
     }
 
     /// Ends a flight: wakes who waited for it and makes room for the next.

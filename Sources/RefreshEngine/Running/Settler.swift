@@ -36,6 +36,8 @@ package actor Settler {
     private let onTrouble: @Sendable (_ error: any Error, _ waiting: Int) -> Void
 
     private var waiting: [Item] = []
+    /// What the store refused for a reason that does not pass; it comes again when the others have been stored.
+    private var aside: [Item] = []
     private var isWriting = false
     private var hasGivenUp = false
 
@@ -62,10 +64,14 @@ package actor Settler {
         guard !hasGivenUp else { return nil }
         return await withCheckedContinuation { reply in
             waiting.append(Item(finding: finding, reply: reply))
-            guard !isWriting else { return }
-            isWriting = true
-            Task { await writeAll() }
+            writeSoon()
         }
+    }
+
+    private func writeSoon() {
+        guard !isWriting else { return }
+        isWriting = true
+        Task { await writeAll() }
     }
 
     /// Stops trying: the stop deadline has passed and the store still refuses.
@@ -73,8 +79,9 @@ package actor Settler {
     /// Whoever waits is answered with `nil`.
     package func giveUp() {
         hasGivenUp = true
-        for item in waiting { item.reply.resume(returning: nil) }
+        for item in waiting + aside { item.reply.resume(returning: nil) }
         waiting = []
+        aside = []
     }
 
     private func writeAll() async {
@@ -97,14 +104,29 @@ package actor Settler {
                 failures += 1
                 onTrouble(error, batch.count + waiting.count)
                 // One finding that the store cannot take must not keep the others from being stored.
-                if batch.count > 1, !((error as? StoreError)?.mayPass ?? false) {
-                    for item in batch { await write([item]) }
+                if !((error as? StoreError)?.mayPass ?? false) {
+                    if batch.count > 1 {
+                        for item in batch { await write([item]) }
+                    } else {
+                        for item in batch { setAside(item) }
+                    }
                     return
                 }
                 await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
             }
         }
         for item in batch { item.reply.resume(returning: nil) }
+    }
+
+    /// Lets the findings behind this one go first.
+    private func setAside(_ item: Item) {
+        aside.append(item)
+        Task {
+            await pause(backOff.longest)
+            waiting += aside
+            aside = []
+            writeSoon()
+        }
     }
 
     private func attempt(_ findings: [Finding]) async throws -> [Settled] {

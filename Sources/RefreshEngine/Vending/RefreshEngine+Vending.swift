@@ -49,7 +49,9 @@ extension RefreshEngine {
             case .refresh:
                 break
             }
-            guard await mayRefresh(grant) else { return try serveOldToken(of: grant, reason: "breaker_open") }
+            if let reason = try await objection(toRefreshing: grant, until: end) {
+                return try serveOldToken(of: grant, reason: reason)
+            }
             switch await launch([grant.id], dueBy: nil).first?.end {
             case .settled(let settled) where settled.ruling.outcome == .refreshed:
                 isAfterRefresh = true
@@ -101,13 +103,25 @@ extension RefreshEngine {
         return try open(grant, warning: reason)
     }
 
-    /// Whether the client's breaker lets a caller's refresh through.
-    private func mayRefresh(_ grant: Grant) async -> Bool {
-        gate(of: grant.clientID) { _ in }
-        switch gates[grant.clientID]?.health.breaker.permits(at: time.sinceBoot) {
-        case .wait: return false
-        case .probeDue: return await beginProbe(grant.clientID)
-        case .all, nil: return true
+    /// Why a caller's refresh may not go out now; `nil` when it may.
+    ///
+    /// What other workers learnt of the client counts too: a command is a process of its own and has seen no answer yet.
+    private func objection(toRefreshing grant: Grant, until end: BootInstant) async throws -> String? {
+        let client = grant.clientID
+        let epoch = try await store.leaseTime().epoch
+        let stored = try await store.clientHealth()[client]
+        gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: epoch)) }
+        while true {
+            let instant = time.sinceBoot
+            switch gates[client]?.health.breaker.permits(at: instant) {
+            case .wait: return "breaker_open"
+            case .probeDue: return await beginProbe(client) ? nil : "breaker_open"
+            case .all, nil: break
+            }
+            if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return nil }
+            let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
+            guard instant + wait < end else { return "throttled" }
+            try await Task.sleep(for: wait)
         }
     }
 

@@ -1,0 +1,36 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Store
+import Synchronization
+import Testing
+
+/// Callers who ask for tokens keep to what any worker learnt of the client: each command is a process of its own.
+@Suite(.timeLimit(.minutes(1)))
+struct CallerPaceTests {
+    @Test(
+        "a later process asks nothing while the client's breaker is open, or the server asked to be left alone",
+        arguments: [
+            ("breaker_open", RefreshAnswer(verdict: .clientFault(code: "invalid_client"))),
+            ("throttled", RefreshAnswer(verdict: .throttled(code: "http_429"), retryAfter: .seconds(300))),
+        ]
+    )
+    func laterProcess(reason: String, answer: RefreshAnswer) async throws {
+        let asked = Mutex(0)
+        let bench = try EngineBench { _ in
+            asked.withLock { $0 += 1 }
+            return answer
+        }
+        try await bench.add(1...1, of: "client", overdueSince: .zero)
+        for _ in 0..<5 {
+            let engine = bench.anotherEngine()
+            await #expect(throws: VendFailure.self) {
+                try await engine.freshToken(of: "user 1", minimumLife: .zero)
+            }
+        }
+        #expect(asked.withLock { $0 } == 1)
+        await #expect(throws: VendFailure.unavailable(reason: reason)) {
+            try await bench.engine.freshToken(of: "user 1", minimumLife: .zero)
+        }
+    }
+}

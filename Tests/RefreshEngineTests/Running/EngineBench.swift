@@ -1,0 +1,124 @@
+import Clocks
+import JSON
+import Observability
+import Secrets
+import Store
+
+@testable import GoogleOAuth
+@testable import RefreshEngine
+
+/// Engines over one store in memory, and a token endpoint that a closure plays.
+struct EngineBench {
+    let time = ManualTime()
+    let store: InMemoryStore
+    let vault: TokenVault
+    let engine: RefreshEngine
+    private let endpoint: PlayedEndpoint
+
+    init(
+        mostInFlight: Int = 64,
+        answering answer: @escaping @Sendable (OAuthClient) async -> RefreshAnswer
+    ) throws {
+        store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        vault = TokenVault(ring: try LiveKeyRing { ring })
+        endpoint = PlayedEndpoint(answer: answer)
+        engine = Self.engine(over: store, vault, endpoint, time, mostInFlight: mostInFlight)
+    }
+
+    /// The engine of another process.
+    func anotherEngine() -> RefreshEngine {
+        Self.engine(over: store, vault, endpoint, time, mostInFlight: 64)
+    }
+
+    private static func engine(
+        over store: any GrantStore,
+        _ vault: TokenVault,
+        _ endpoint: PlayedEndpoint,
+        _ time: ManualTime,
+        mostInFlight: Int
+    ) -> RefreshEngine {
+        RefreshEngine(
+            store: store,
+            endpoint: endpoint,
+            vault: vault,
+            configuration: EngineConfiguration(workerName: "bench", mostInFlight: mostInFlight),
+            time: time,
+            random: SeededRandom(seed: 1),
+            log: EngineLog(
+                metrics: MetricsLog(sink: NoLines(), worker: "bench", time: time),
+                diagnostics: DiagnosticLog(level: .error, time: time, descriptor: -1),
+                counters: IntervalCounters(time: time),
+                time: time
+            )
+        )
+    }
+
+    /// Brings in grants of one client, overdue since `span`.
+    func add(_ numbers: ClosedRange<Int64>, of client: String, overdueSince span: Duration) async throws {
+        let grants = try numbers.map { number in
+            let id = GrantID(rawValue: number)
+            return Grant.connected(
+                id: id,
+                userID: "user \(number)",
+                handover: Handover(
+                    clientID: client,
+                    refreshToken: Grant.RefreshToken(sealed: try vault.seal(refreshToken: Secret("refresh"), for: id))
+                ),
+                dueAt: time.now + (.zero - span),
+                at: time.now
+            ).grant
+        }
+        try await store.transact { transaction in
+            for grant in grants { try transaction.insert(grant) }
+        }
+    }
+
+    func grant(_ number: Int64) async throws -> Grant? {
+        try await store.grant(GrantID(rawValue: number))
+    }
+
+    /// Turns the engine, and waits until all that it sent has landed.
+    func turn() async {
+        _ = await engine.turn()
+        while await engine.inFlight > 0 { await Task.yield() }
+    }
+}
+
+private struct PlayedEndpoint: TokenEndpoint {
+    let answer: @Sendable (OAuthClient) async -> RefreshAnswer
+
+    func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer {
+        await answer(client)
+    }
+
+    func revoke(_ token: Secret) async -> LookupFailure? { nil }
+}
+
+private struct NoLines: LineSink {
+    var droppedLines: Int { 0 }
+
+    func write(_ line: JSONLine) {}
+}
+
+extension RefreshAnswer {
+    /// A good answer.
+    static var good: RefreshAnswer {
+        RefreshAnswer(
+            verdict: .granted(
+                TokenAnswer(
+                    accessToken: Secret("access"),
+                    lifetime: .seconds(3600),
+                    type: "Bearer",
+                    scope: nil,
+                    rotated: nil,
+                    refreshTokenLifetime: nil
+                )
+            )
+        )
+    }
+}

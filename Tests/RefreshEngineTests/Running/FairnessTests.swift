@@ -1,0 +1,39 @@
+import Clocks
+import GoogleOAuth
+import RefreshEngine
+import Store
+import Synchronization
+import Testing
+
+/// One client's trouble is not another's.
+@Suite(.timeLimit(.minutes(1)))
+struct FairnessTests {
+    @Test("a refused client's overdue grants, more than a scan reads, do not hide those of others")
+    func hiddenBehindABrokenClient() async throws {
+        let bench = try EngineBench { client in
+            client.id == "broken" ? RefreshAnswer(verdict: .clientFault(code: "deleted_client")) : .good
+        }
+        try await bench.add(1...20_500, of: "broken", overdueSince: .seconds(600))
+        try await bench.add(30_001...30_003, of: "well", overdueSince: .seconds(1))
+        for _ in 0..<3 {
+            await bench.turn()
+            bench.time.advance(by: .seconds(2))
+        }
+        for number in Int64(30_001)...30_003 {
+            #expect(try await bench.grant(number)?.lastSuccessAt != nil, "grant \(number) was never refreshed")
+        }
+    }
+
+    @Test("a client with a long queue does not take every place in flight")
+    func onePlaceForTwo() async throws {
+        let sent = Mutex<[String]>([])
+        let bench = try EngineBench(mostInFlight: 1) { client in
+            sent.withLock { $0.append(client.id) }
+            return .good
+        }
+        try await bench.add(1...20, of: "a", overdueSince: .seconds(600))
+        try await bench.add(21...22, of: "b", overdueSince: .seconds(600))
+        for _ in 0..<4 { await bench.turn() }
+        #expect(sent.withLock { $0 }.contains("b"), "the other client was never served: \(sent.withLock { $0 })")
+    }
+}
