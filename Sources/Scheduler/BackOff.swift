@@ -71,6 +71,16 @@ package struct BackOff: Hashable, Sendable {
         return max(cap - cap / 6 * unit, Self.shortest)
     }
 
+    /// How many failures, the next included, the doubling would have led to within a span.
+    ///
+    /// While the access token lives, tries come faster than the doubling says; those must not count as so many failures, or
+    /// a token that dies in a short outage would be left alone for ten minutes after it.
+    package func failures(within span: Duration) -> Int {
+        var failures = 1
+        while failures < 31, first * (1 << (failures - 1)) <= span { failures += 1 }
+        return failures
+    }
+
     /// The first cap, doubled for each further failure up to the longest.
     private func cap(failures: Int) -> Duration {
         // Thirty doublings of a second are 34 years, beyond any cap, and cannot overflow.

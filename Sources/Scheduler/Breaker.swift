@@ -57,11 +57,17 @@ package struct Breaker: Hashable, Sendable {
     /// So many different grants must have met them: a few odd grants must not stop the others.
     package static let grantsToOpen = 10
 
+    /// So many endpoint failures in a row are no chance: when they end, what failed meanwhile is worth another try.
+    package static let failuresThatMatter = 5
+
     /// The wait for the first probe, doubled by each that fails.
     package static let firstProbeDelay: Duration = .seconds(1)
 
-    /// The longest wait for a probe, jitter included: recovery is seen within it.
-    package static let longestProbeDelay: Duration = .seconds(30)
+    /// The longest wait for a probe, jitter included.
+    ///
+    /// Short, because a probe may meet a failure of its own just when the endpoint works again: three of them fit into
+    /// the half minute within which all grants should be fresh then. It is one request, whatever the number of grants.
+    package static let longestProbeDelay: Duration = .seconds(8)
 
     package internal(set) var state: State
 
@@ -81,6 +87,14 @@ package struct Breaker: Hashable, Sendable {
         switch state {
         case .closed: nil
         case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason
+        }
+    }
+
+    /// Whether the endpoint has failed for so long that grants lie in back-off because of it and not by chance.
+    package var endpointIsFailing: Bool {
+        switch state {
+        case .closed(let failures, _): failures >= Self.failuresThatMatter
+        case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason == .endpointFailing
         }
     }
 

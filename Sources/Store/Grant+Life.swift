@@ -243,6 +243,13 @@ extension Grant {
     }
 }
 
+extension Grant {
+    /// Whether a try before its time does no harm.
+    var mayBeHastened: Bool {
+        state == .retrying && !GrantReason.awaitingSecondOpinion.contains(reason)
+    }
+}
+
 extension Grant.AccessToken {
     /// The one that lives longer; but a stored one from the future was stored by a clock that was ahead, so that its
     /// expiry means nothing.

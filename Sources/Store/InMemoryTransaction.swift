@@ -1,3 +1,5 @@
+import Clocks
+
 /// What a body of ``InMemoryStore/transact(_:)`` works with: a copy of all that is stored.
 final class InMemoryTransaction: StoreTransaction {
     private(set) var state: InMemoryStore.State
@@ -38,6 +40,13 @@ final class InMemoryTransaction: StoreTransaction {
             throw StoreError(.conflict, "There is no grant \(event.grant) to record an event of.")
         }
         state.events[event.grant, default: []].append(event)
+    }
+
+    func hastenRetries(ofClient clientID: String, dueBy: Timestamp) {
+        for (id, grant) in state.grants where grant.clientID == clientID && grant.mayBeHastened {
+            guard let dueAt = grant.dueAt, dueAt > dueBy else { continue }
+            state.grants[id]?.reschedule(to: dueBy)
+        }
     }
 
     func clientHealth(_ clientID: String) -> [UInt8]? { state.health[clientID] }

@@ -80,4 +80,12 @@ struct BackOffTests {
         #expect(delay(after: day, unit: 0, life: .seconds(900)) == .seconds(300))
         #expect(delay(after: day, unit: 0, life: .milliseconds(5)) == .seconds(1))
     }
+
+    @Test(
+        "No more failures count than the doubling would have led to",
+        arguments: [(0, 1), (9, 1), (10, 2), (19, 2), (20, 3), (40, 4), (320, 7), (1_000_000_000_000, 31)]
+    )
+    func failuresWithin(seconds: Int, failures: Int) {
+        #expect(BackOff().failures(within: .seconds(seconds)) == failures)
+    }
 }

@@ -173,4 +173,29 @@ struct ScanConformanceTests {
             #expect(try await store.exchangeClockReading(first) == second)
         }
     }
+
+    @Test("Hastening brings forward what a client's grants retry, but no second opinion", arguments: StoreKind.allCases)
+    func hasten(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let later = start + .seconds(500)
+            // Grants of even number are of client 0.
+            try await store.add(try Sample.grants(1...8))
+            for number in [2, 3, 4] as [Int64] {
+                try await store.change(GrantID(rawValue: number)) {
+                    $0.retry(reason: GrantReason(rawValue: "http_503"), dueAt: later, at: start)
+                }
+            }
+            try await store.change(GrantID(rawValue: 6)) {
+                $0.retry(reason: .invalidGrantUnconfirmed, dueAt: later, at: start)
+            }
+            try await store.transact { try $0.hastenRetries(ofClient: "client 0", dueBy: start + .seconds(50)) }
+            var dueTimes: [Int64: Duration] = [:]
+            for number in 1...8 as ClosedRange<Int64> {
+                let dueAt = try #require(try await store.grant(GrantID(rawValue: number))?.dueAt)
+                dueTimes[number] = dueAt - start
+            }
+            let seconds = dueTimes.mapValues { Int($0.inSeconds) }
+            #expect(seconds == [1: 1, 2: 50, 3: 500, 4: 50, 5: 5, 6: 500, 7: 7, 8: 8])
+        }
+    }
 }

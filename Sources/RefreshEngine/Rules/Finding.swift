@@ -82,6 +82,8 @@ package struct Ruling: Sendable {
     package var breakerChange: Breaker.Change?
     package var limitsChanged = false
     package var alarm: Alarm?
+    /// Whether an outage of the endpoint ends with this answer, so that what failed meanwhile is tried again at once.
+    package var endsOutage = false
     /// Whether grants that this client's wave disconnected are to be called back.
     package var recallsWave = false
 }

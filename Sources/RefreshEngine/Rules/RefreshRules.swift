@@ -89,6 +89,8 @@ package struct RefreshRules: Sendable {
         at moment: Moment,
         ruling: inout Ruling
     ) {
+        let wasFailing = health.breaker.endpointIsFailing
+        defer { ruling.endsOutage = wasFailing && !health.breaker.endpointIsFailing }
         switch finding.answer {
         case .granted:
             ruling.breakerChange = health.breaker.succeeded()
@@ -316,22 +318,23 @@ package struct RefreshRules: Sendable {
         ruling: inout Ruling
     ) {
         let life = grant.accessToken.map { $0.expiresAt - moment.now }
-        let failures = grant.attempts + 1
+        let failingFor = grant.failingSince.map { moment.now - $0 } ?? .zero
+        let failures = min(grant.attempts + 1, backOff.failures(within: failingFor))
         let delay =
             isUnderstood
             ? backOff.delay(failures: failures, remainingLife: life, unit: moment.unit)
             : backOff.delayForUnknown(
                 failures: failures,
-                failingFor: grant.failingSince.map { moment.now - $0 } ?? .zero,
+                failingFor: failingFor,
                 remainingLife: life,
                 unit: moment.unit
             )
-        let dueAt = moment.now + max(delay, notBefore ?? .zero)
         ruling.outcome = .retrying
         if grant.state == .suspended {
             // A probe that failed says nothing new: the grant stays suspended, and shows as disconnected.
-            grant.postpone(until: dueAt, at: moment.now)
+            grant.postpone(until: moment.now + max(BackOff.slowPace, notBefore ?? .zero), at: moment.now)
         } else {
+            let dueAt = moment.now + max(delay, notBefore ?? .zero)
             ruling.events += grant.retry(reason: reason, dueAt: dueAt, at: moment.now)
         }
     }

@@ -143,7 +143,7 @@ package actor RefreshEngine {
         gate(of: client) { $0.learn(settled.health) }
         logPaceAndBreaker(settled, client: client)
         if let grant = settled.grant { expect(grant) }
-        if !settled.recalled.isEmpty { nextScan = time.sinceBoot }
+        if !settled.recalled.isEmpty || settled.ruling.endsOutage { nextScan = time.sinceBoot }
         land(flight.grant.id, as: .settled(settled))
     }
 

@@ -49,6 +49,24 @@ struct ClientRuleTests {
         #expect(changes == (grants == 10 ? [.opened(.endpointFailing)] : []))
     }
 
+    @Test(
+        "An answer after a few failures in a row ends an outage; after one or two it does not",
+        arguments: [2, 5, 20]
+    )
+    func outageEnds(failures: Int) throws {
+        var bench = Bench()
+        for number in 0..<failures {
+            var grant = try Sample.grant(Int64(number))
+            #expect(!bench.refuse(.endpointFault(code: "http_503"), on: &grant).endsOutage)
+        }
+        bench.pass(.seconds(2))
+        if bench.health.breaker.isOpen {
+            #expect(bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20)) == true)
+        }
+        var grant = try Sample.grant(100)
+        #expect(bench.decide(try Sample.granted(at: bench.now), on: &grant).endsOutage == (failures >= 5))
+    }
+
     @Test("Any answer that speaks of the grant ends the row of failures")
     func rowEnds() throws {
         let answers: [Finding.Answer] = [
