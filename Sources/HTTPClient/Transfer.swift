@@ -283,10 +283,10 @@ extension Transfer {
     }
 
     private func setDeadlines(remaining: Duration) throws(HTTPFailure) {
-        // Zero would mean no deadline to libcurl.
+        // The total is the loop's to keep: libcurl would end a transfer before it looks whether its answer is there.
+        // Zero would mean its own deadline to libcurl.
         let total = remaining.wholeMilliseconds.clamped(to: 1...Int64(Int32.max))
         let connect = configuration.connectDeadline.wholeMilliseconds.clamped(to: 1...total)
-        try set(CURLOPT_TIMEOUT_MS, Int(total))
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(connect))
     }
 

@@ -39,7 +39,6 @@ final class TransferLoop {
     /// Runs until the inbox is closed; every request has its answer or failure by then.
     func run() {
         while obeyOrders() {
-            endExpired()
             startWaiting()
             turnLibcurl()
         }
@@ -114,6 +113,9 @@ final class TransferLoop {
         do throws(HTTPFailure) {
             try multi.perform()
             endFinished()
+            // After libcurl has read: a process that stood still beyond a deadline may have the answer, and the only copy of
+            // a new refresh token, waiting in its socket.
+            endExpired()
             counters.rounds += 1
             publishCounters()
             let pause = queue.pause(at: time.sinceBoot, limit: Self.longestPause)

@@ -42,7 +42,10 @@ struct Courier: Sendable {
         let client = OAuthClient(id: attempt.clientID, secret: clientSecret)
         let sentAt = time.sinceBoot
         let answer = await endpoint.refresh(token, client: client) { mayStillSend(flight) }
-        let receivedAt = time.now
+        let latency = time.sinceBoot - sentAt
+        // An answer that is later than any deadline lay in its socket while the process stood still, who knows for how long:
+        // its life is counted from the asking.
+        let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
         return Report(
             finding: Finding(
                 attempt: attempt,
@@ -50,7 +53,7 @@ struct Courier: Sendable {
             ),
             status: answer.status,
             text: answer.text,
-            latency: time.sinceBoot - sentAt
+            latency: latency
         )
     }
 

@@ -1,0 +1,32 @@
+"""A worker stands still beyond its lease with answers in its sockets; cron asks again with the tokens that these have spent."""
+
+import signal
+
+from harness import check, wait_for
+
+GRANTS = 4
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
+    place.generate_keys()
+    grants = [sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
+    for grant in grants:
+        sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
+    place.bring_in(grants)
+    worker = place.start().wait_started()
+    sandbox.call(f"/control/wait?holding={GRANTS}")
+    worker.signal(signal.SIGSTOP)
+    for grant in grants:
+        sandbox.call("/control/release", {"refresh_token": grant["refresh_token"]})
+    # Nothing else can be done before the leases have run out.
+    wait_for(lambda: '"disconnected":4' in place.run("--run-once", expect=None).stdout, 60, "cron asks too", pause=2)
+    worker.signal(signal.SIGCONT)
+    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"the late answers count: {place.states()}")
+    for grant in grants:
+        # Strict rotation: only the rotated token still works.
+        place.run("token", grant["email"], "--min-ttl", "7200")
+    check(sandbox.stats()["by_answer"]["invalid_grant"] == GRANTS, "the rotated tokens were used")
+    worker.stop()
+    return f"{GRANTS} grants live on"
