@@ -61,8 +61,6 @@ extension RefreshEngine {
         }
         await drain()
         patience.cancel()
-        // The flights land a little before the count of what they lost is known.
-        _ = await patience.result
         return abandoned
     }
 

@@ -19,7 +19,7 @@ struct SettlerTests {
         )
     }
 
-    @Test("a finding that the store refuses for good does not keep a later one from being stored, and counts as lost")
+    @Test("a finding that the store refuses for good does not keep a later one from being stored, and is answered")
     func refusedFinding() async throws {
         let (troubles, trouble) = AsyncStream.makeStream(of: Void.self)
         let settler = Settler(
@@ -32,11 +32,11 @@ struct SettlerTests {
         async let refused = settler.settle(finding(1))
         for await _ in troubles { break }
         #expect(await settler.settle(finding(2)) != nil)
-        #expect(await settler.giveUp() == 1)
+        await settler.giveUp()
         #expect(await refused == nil)
     }
 
-    @Test("what is being written when the worker gives up counts as lost")
+    @Test("what is being written when the worker gives up is answered as lost")
     func findingInHand() async throws {
         let (troubles, trouble) = AsyncStream.makeStream(of: Void.self)
         let settler = Settler(
@@ -48,7 +48,7 @@ struct SettlerTests {
         )
         async let lost = settler.settle(finding(1))
         for await _ in troubles { break }
-        #expect(await settler.giveUp() == 1)
+        await settler.giveUp()
         #expect(await lost == nil)
     }
 }
