@@ -4,6 +4,7 @@ private import Glibc
 @main
 enum Program {
     static func main() async {
+        StandardDescriptors.fill()
         do {
             let code = try await run(try ProcessArguments.read())
             exit(code.rawValue)
