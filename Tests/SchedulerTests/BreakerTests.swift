@@ -120,7 +120,7 @@ struct BreakerTests {
                 return
             }
             let wait = (until - now).inSeconds
-            let jittered = min(Double(expected) * (0.8 + 0.4 * unit), 30)
+            let jittered = min(Double(expected) * (0.8 + 0.4 * unit), 8)
             #expect(abs(wait - jittered) < 0.002)
             now = until
             #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
@@ -137,7 +137,7 @@ struct BreakerTests {
             #expect(breaker.beginProbe(at: now, deadline: Self.deadline) == true)
             #expect(breaker.endpointFailed(grant: 1, at: now, unit: 0.5) == nil)
         }
-        #expect(breaker.permits(at: now) == .wait(until: now + .seconds(30)))
+        #expect(breaker.permits(at: now) == .wait(until: now + .seconds(8)))
     }
 
     @Test("A probe that finds another fault of the client says so; silence leaves the reason as it is")

@@ -41,6 +41,8 @@ enum FlightEnd: Sendable {
     case elsewhere
     /// The lease was given back, or the store failed, before anything was known.
     case abandoned
+    /// A caller's flight that did not begin: the client's breaker or pace forbids it.
+    case objected(String)
 }
 
 /// The end of a flight, awaited by any number of callers, before or after it has come.

@@ -21,7 +21,7 @@ package struct PassSummary: Sendable, Hashable {
         due += 1
         switch end {
         case .elsewhere: skipped += 1
-        case .abandoned: retrying += 1
+        case .abandoned, .objected: retrying += 1
         case .settled(let settled):
             switch settled.ruling.outcome {
             case .refreshed: refreshed += 1

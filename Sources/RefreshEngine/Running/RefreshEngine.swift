@@ -102,7 +102,7 @@ package actor RefreshEngine {
         return landings
     }
 
-    private func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?) async {
+    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?) async {
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {

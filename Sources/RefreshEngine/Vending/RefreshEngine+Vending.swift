@@ -49,10 +49,7 @@ extension RefreshEngine {
             case .refresh:
                 break
             }
-            if let reason = try await objection(toRefreshing: grant, until: end) {
-                return try serveOldToken(of: grant, reason: reason)
-            }
-            switch await launch([grant.id], dueBy: nil).first?.end {
+            switch await launchForCaller(grant, until: end).end {
             case .settled(let settled) where settled.ruling.outcome == .refreshed:
                 isAfterRefresh = true
             case .settled(let settled):
@@ -68,7 +65,9 @@ extension RefreshEngine {
                 guard current.attempts <= grant.attempts else {
                     return try serveOldToken(of: current, reason: current.reason.rawValue)
                 }
-            case .abandoned, nil:
+            case .objected(let reason):
+                return try serveOldToken(of: grant, reason: reason)
+            case .abandoned:
                 return try serveOldToken(of: grant, reason: "not_sent")
             }
         }
@@ -101,6 +100,26 @@ extension RefreshEngine {
             throw VendFailure.unavailable(reason: reason)
         }
         return try open(grant, warning: reason)
+    }
+
+    /// Sends one grant for a caller. All who ask meanwhile share the flight, its wait for the client's pace included.
+    private func launchForCaller(_ grant: Grant, until end: BootInstant) -> Landing {
+        if let slot = flights[grant.id] { return slot.landing }
+        let slot = FlightSlot()
+        flights[grant.id] = slot
+        Task {
+            do {
+                if let reason = try await objection(toRefreshing: grant, until: end) {
+                    land(grant.id, as: .objected(reason))
+                } else {
+                    await claimAndSend([grant.id], dueBy: nil)
+                }
+            } catch {
+                log.storeTrouble(error, waiting: 1)
+                land(grant.id, as: .abandoned)
+            }
+        }
+        return slot.landing
     }
 
     /// Why a caller's refresh may not go out now; `nil` when it may.

@@ -176,7 +176,9 @@ struct VerdictRuleTests {
         #expect(grant.attempts == 9 && grant.failingSince == start)
 
         let token = try Sample.accessToken(obtainedAt: start - .seconds(3600), lifetime: .seconds(3690))
-        var living = try Sample.grant(accessToken: token, attempts: 8)
+        bench = Bench()
+        bench.unit = 0
+        var living = try Sample.grant(accessToken: token, attempts: 8, failingSince: start - .seconds(3600))
         _ = bench.refuse(.endpointFault(code: "http_500"), on: &living)
         #expect(try #require(living.dueAt) - bench.now == .seconds(30))
     }

@@ -58,7 +58,7 @@ struct TroubleTests {
         #expect(world.lines.of("alarm").map { $0["kind"] } == ["client_fault"])
         #expect(world.lines.of("breaker").filter { $0["change"] == "opened" }.count == 1)
         let callsMeanwhile = world.google.calls - callsBefore
-        #expect((15...60).contains(callsMeanwhile), "\(callsMeanwhile) calls: probes, and what was on its way")
+        #expect((60...110).contains(callsMeanwhile), "\(callsMeanwhile) calls: probes, and what was on its way")
 
         world.google.answer { _ in .grant }
         await world.run(engine, for: .seconds(40))
