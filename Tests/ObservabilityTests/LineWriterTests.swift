@@ -36,7 +36,7 @@ struct LineWriterTests {
                 }
             }
         }
-        for writer in writers { #expect(await writer.flush()) }
+        for writer in writers { #expect(await writer.flush(within: .seconds(120))) }
         let found = try numbers(try folder.text("log"))
         #expect(found.count == 3_200)
         for task in 0..<16 {
@@ -70,14 +70,14 @@ struct LineWriterTests {
     func rotation(createsNew: Bool) async throws {
         let writer = try writer()
         writer.write(numbered(1))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         try folder.rename("log", to: "log.1")
         if createsNew { try folder.write("", to: "log") }
         writer.write(numbered(2))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         time.advance(by: .seconds(1))
         writer.write(numbered(3))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         #expect(try numbers(try folder.text("log.1")) == [1, 2])
         #expect(try numbers(try folder.text("log")) == [3])
     }
@@ -87,11 +87,11 @@ struct LineWriterTests {
         let writer = try writer()
         writer.write(numbered(1))
         writer.reopen()
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         try folder.rename("log", to: "log.1")
         writer.reopen()
         writer.write(numbered(2))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         #expect(try numbers(try folder.text("log.1")) == [1])
         #expect(try numbers(try folder.text("log")) == [2])
     }
@@ -104,7 +104,7 @@ struct LineWriterTests {
         for number in 0..<3 {
             time.advance(by: .seconds(2))
             writer.write(numbered(number))
-            #expect(await writer.flush())
+            #expect(await writer.flush(within: .seconds(120)))
         }
         #expect(try numbers(try folder.text("e/log")) == [0, 1, 2])
         let told = diagnostics.lines()
@@ -116,11 +116,11 @@ struct LineWriterTests {
     func copyAndTruncate() async throws {
         let writer = try writer()
         writer.write(numbered(1, padding: 500))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         #expect(truncate(folder.path("log"), 0) == 0)
         time.advance(by: .seconds(5))
         writer.write(numbered(2))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         #expect(try folder.text("log") == "{\"number\":2}\n")
     }
 
@@ -133,7 +133,7 @@ struct LineWriterTests {
         let writer = try writer()
         writer.write(numbered(2))
         writer.write(numbered(3))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         #expect(try folder.text("log") == expected + "{\"number\":2}\n{\"number\":3}\n")
     }
 
@@ -141,7 +141,7 @@ struct LineWriterTests {
     func fullDisk() async throws {
         let writer = try LineWriter(to: .file("/dev/full"), time: time, diagnostics: diagnostics.log)
         for number in 0..<5 { writer.write(numbered(number)) }
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         #expect(writer.droppedLines == 5)
         let told = diagnostics.lines()
         #expect(told.count == 1)
@@ -163,7 +163,7 @@ struct LineWriterTests {
             try #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
             for number in 0..<4 { writer.write(numbered(number, padding: 300)) }
             writer.write(numbered(4))
-            #expect(await writer.flush())
+            #expect(await writer.flush(within: .seconds(120)))
             #expect(try numbers(try folder.text("log")) == [0, 1, 2, 4])
             #expect(writer.droppedLines == 1)
             let told = probe.lines()
@@ -178,10 +178,10 @@ struct LineWriterTests {
         let pipe = TestPipe()
         let writer = try LineWriter(to: .descriptor(pipe.writer), time: time, diagnostics: diagnostics.log)
         writer.write(numbered(1))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         close(pipe.reader)
         for number in 0..<3 { writer.write(numbered(number)) }
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         #expect(writer.droppedLines == 3)
         #expect(diagnostics.lines().count == 1)
         close(pipe.writer)
@@ -204,7 +204,7 @@ struct LineWriterTests {
         #expect(dropped >= 70)
 
         async let text = pipe.readToEnd()
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         close(pipe.writer)
         let found = try numbers(await text)
         #expect(found.count == 100 - dropped)
@@ -224,7 +224,7 @@ struct LineWriterTests {
         let writer = try LineWriter(to: .descriptor(pipe.writer), time: time, diagnostics: diagnostics.log)
         async let text = pipe.readToEnd()
         writer.write(numbered(1, padding: 100_000))
-        #expect(await writer.flush())
+        #expect(await writer.flush(within: .seconds(120)))
         close(pipe.writer)
         #expect(try numbers(await text) == [1])
         close(pipe.reader)
