@@ -102,7 +102,9 @@ extension RefreshEngine {
         return try open(grant, warning: reason)
     }
 
-    /// Sends one grant for a caller. All who ask meanwhile share the flight, its wait for the client's pace included.
+    /// Sends one grant for a caller.
+    ///
+    /// All who ask meanwhile share the flight, its wait for the client's pace included.
     private func launchForCaller(_ grant: Grant, until end: BootInstant) -> Landing {
         if let slot = flights[grant.id] { return slot.landing }
         let slot = FlightSlot()
