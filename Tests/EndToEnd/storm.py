@@ -56,7 +56,7 @@ def storm(place, cron_every=None):
     verify(place, worker, gone, expired, down_at, up_at)
     stats = sandbox.stats()
     runs = f", {cron.runs} cron runs" if cron else ""
-    return f"{stats['by_route']['POST /token']} calls, {len(gone)} revoked{runs}"
+    return f"{stats['by_route']['token']} calls, {len(gone)} revoked{runs}"
 
 
 def verify(place, worker, gone, expired, down_at, up_at):
