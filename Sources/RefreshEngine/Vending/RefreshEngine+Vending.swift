@@ -133,6 +133,7 @@ extension RefreshEngine {
         let stored = try await store.clientHealth()[client]
         gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: epoch)) }
         while true {
+            guard !isStopping else { return "stopping" }
             let instant = time.sinceBoot
             switch gates[client]?.health.breaker.permits(at: instant) {
             case .wait: return "breaker_open"
