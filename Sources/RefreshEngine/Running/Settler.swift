@@ -140,7 +140,12 @@ package actor Settler {
                 return try Self.apply(finding, at: moment, by: rules, in: transaction, book: &book)
             }
             try book.save()
-            return settled
+            // Flights resume in any order: each gets its client's health as the whole batch left it.
+            return try settled.map { settled in
+                var settled = settled
+                settled.health = try book.health(of: settled.finding.attempt.clientID)
+                return settled
+            }
         }
     }
 
