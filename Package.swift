@@ -19,6 +19,7 @@ let package = Package(
     products: [
         .executable(name: "refresh-worker", targets: ["RefreshWorker"]),
         .executable(name: "google-sandbox", targets: ["GoogleSandbox"]),
+        .library(name: "AccountClient", targets: ["AccountClient"]),
     ],
     targets: [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
@@ -30,7 +31,7 @@ let package = Package(
         .target(name: "Clocks", swiftSettings: atTheEdge),
         .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
-        .target(name: "Secrets", dependencies: ["CCrypto"], swiftSettings: atTheEdge),
+        .target(name: "Secrets", dependencies: ["CCrypto", "Clocks", "JSON"], swiftSettings: atTheEdge),
         .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks"], swiftSettings: atTheEdge),
         .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
@@ -46,24 +47,33 @@ let package = Package(
             dependencies: ["Clocks", "GoogleOAuth", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
             swiftSettings: common
         ),
+        .target(
+            name: "AccountAPI",
+            dependencies: [
+                "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets", "Store",
+            ],
+            swiftSettings: common
+        ),
+        .target(name: "AccountClient", swiftSettings: common),
+        .executableTarget(name: "AccountExample", dependencies: ["AccountClient"], swiftSettings: common),
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine",
-                "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
         .executableTarget(
             name: "GoogleSandbox",
-            dependencies: ["Clocks", "HTTPServer", "JSON"],
+            dependencies: ["Clocks", "HTTPServer", "JSON", "Secrets"],
             swiftSettings: atTheEdge
         ),
 
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
-        .testTarget(name: "SecretsTests", dependencies: ["Secrets"], swiftSettings: common),
+        .testTarget(name: "SecretsTests", dependencies: ["Clocks", "JSON", "Secrets"], swiftSettings: common),
         .testTarget(
             name: "HTTPClientTests",
             dependencies: ["Clocks", "HTTPClient", "TestSupport"],
@@ -98,9 +108,18 @@ let package = Package(
             swiftSettings: common
         ),
         .testTarget(
+            name: "AccountAPITests",
+            dependencies: [
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets",
+                "Store",
+            ],
+            swiftSettings: common
+        ),
+        .testTarget(name: "AccountClientTests", dependencies: ["AccountClient"], swiftSettings: common),
+        .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker",
                 "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: common

@@ -1,0 +1,4 @@
+@main
+enum AccountExample {
+    static func main() {}
+}
