@@ -48,6 +48,11 @@ let package = Package(
             swiftSettings: common
         ),
         .target(
+            name: "Notices",
+            dependencies: ["Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
+            swiftSettings: common
+        ),
+        .target(
             name: "AccountAPI",
             dependencies: [
                 "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets", "Store",
@@ -59,8 +64,8 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
-                "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
+                "Observability", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
@@ -113,6 +118,11 @@ let package = Package(
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets",
                 "Store",
             ],
+            swiftSettings: common
+        ),
+        .testTarget(
+            name: "NoticesTests",
+            dependencies: ["Clocks", "HTTPClient", "JSON", "Notices", "Observability", "Secrets", "Store"],
             swiftSettings: common
         ),
         .testTarget(name: "AccountClientTests", dependencies: ["AccountClient"], swiftSettings: common),

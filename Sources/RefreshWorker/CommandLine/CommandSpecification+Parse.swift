@@ -120,6 +120,8 @@ extension OptionSpecification {
                 try SettingValue.checkText(value)
             case .clientID:
                 _ = try SettingValue.clientID(value)
+            case .user:
+                return OperandSpecification.user("").problem(with: value)
             }
             return nil
         } catch {

@@ -44,6 +44,7 @@ struct OptionSpecification: Sendable {
         case seconds(ClosedRange<Int>)
         case file
         case clientID
+        case user
     }
 
     let name: String
@@ -58,6 +59,7 @@ struct OptionSpecification: Sendable {
         case .seconds: "SECONDS"
         case .file: "FILE"
         case .clientID: "ID"
+        case .user: "USER"
         }
     }
 }
