@@ -122,7 +122,9 @@ let package = Package(
         ),
         .testTarget(
             name: "NoticesTests",
-            dependencies: ["Clocks", "HTTPClient", "JSON", "Notices", "Observability", "Secrets", "Store"],
+            dependencies: [
+                "Clocks", "HTTPClient", "JSON", "Notices", "Observability", "Secrets", "Store", "TestSupport",
+            ],
             swiftSettings: common
         ),
         .testTarget(name: "AccountClientTests", dependencies: ["AccountClient"], swiftSettings: common),

@@ -8,7 +8,7 @@ package import Store
 ///
 /// The outbox in the store is the queue, so that nothing is lost when the worker dies; a notice whose acceptance could not
 /// be stored is posted again, under the same id. Of one grant only the oldest open notice is ever due, which keeps them in
-/// order.
+/// order. A batch is done well within the claim, which is renewed for each.
 package struct NoticeCourier: Sendable {
     /// What one request may take; the claim outlasts it.
     private static let deadline: Duration = .seconds(10)
@@ -48,17 +48,15 @@ package struct NoticeCourier: Sendable {
         self.random = random
     }
 
-    /// Delivers until nothing is due; answers how many notices were posted.
+    /// Delivers until nothing is due, if no other process is at it; answers how many notices were posted.
     @discardableResult
     package func deliverDue() async throws -> Int {
         var posted = 0
         while !Task.isCancelled {
-            let notices = try await store.claimNotices(
-                owner: workerName,
-                dueBy: time.now,
-                atMost: Self.batchSize,
-                for: Self.claimSpan
-            )
+            guard try await store.nextNoticeAt().map({ $0 <= time.now }) ?? false,
+                try await store.claimNotices(owner: workerName, for: Self.claimSpan)
+            else { break }
+            let notices = try await store.dueNotices(at: time.now, atMost: Self.batchSize)
             guard !notices.isEmpty else { break }
             try await withThrowingDiscardingTaskGroup { group in
                 for notice in notices { group.addTask { try await deliver(notice) } }
@@ -66,6 +64,11 @@ package struct NoticeCourier: Sendable {
             posted += notices.count
         }
         return posted
+    }
+
+    /// Lets another process deliver.
+    package func stop() async throws {
+        try await store.releaseNotices(owner: workerName)
     }
 
     private func deliver(_ notice: Notice) async throws {
@@ -79,10 +82,10 @@ package struct NoticeCourier: Sendable {
             unit: random.nextUnit()
         )
         switch outcome {
-        case .accepted: try await store.noticeAccepted(notice.seq, at: now)
-        case .postponed(let until): try await store.noticePostponed(notice.seq, until: until)
+        case .accepted: try await store.noticeAccepted(notice.sequence, at: now)
+        case .postponed(let until): try await store.noticePostponed(notice.sequence, until: until)
         case .givenUp:
-            try await store.noticeGivenUp(notice.seq, at: now)
+            try await store.noticeGivenUp(notice.sequence, at: now)
             diagnostics.error(
                 "a notice was not accepted within a day and is given up; refresh-worker notices replay posts it again",
                 ["notice": notice.id, "grant": notice.grant.description]

@@ -58,7 +58,12 @@ struct Workshop: Sendable {
 
     /// Opens the database; it blocks, which harms nobody this early.
     func openStore() throws(StoreError) -> SQLiteStore {
-        try SQLiteStore(path: configuration.database, timeSource: time, random: random)
+        try SQLiteStore(
+            path: configuration.database,
+            timeSource: time,
+            random: random,
+            keepsNotices: configuration.noticeURL != nil
+        )
     }
 
     func openVault() throws -> TokenVault {

@@ -53,8 +53,10 @@ extension SettingValue {
     /// Addresses and networks with commas between.
     static func networks(_ text: String) throws(Refusal) -> [String] {
         let networks = text.split(separator: ",").map { String($0.trimmingBlanks()) }.filter { !$0.isEmpty }
-        for network in networks where TrustedProxies([network]) == nil {
-            throw Refusal(message: "\(DisplayedText(network)) is neither an address nor a network such as 10.0.0.0/8")
+        do throws(HTTPServerError) {
+            _ = try TrustedProxies(networks)
+        } catch {
+            throw Refusal(message: "\(DisplayedText(error.message))")
         }
         return networks
     }

@@ -1,0 +1,83 @@
+import AccountAPI
+import Clocks
+import GoogleOAuth
+import HTTPServer
+import RefreshEngine
+import Store
+
+/// What each listener serves, made from the daemon's parts.
+extension Listeners {
+    /// Beside the app's routes Google's security events, and the two probes that a load balancer asks.
+    static func publicRouter(_ parts: Parts, phase: ServingPhase) throws -> Router {
+        let workshop = parts.workshop
+        let configuration = workshop.configuration
+        let services = AccountServices(
+            store: parts.store,
+            engine: parts.engine,
+            google: parts.google,
+            vault: parts.vault,
+            signer: try workshop.openSigner(),
+            clientIDs: configuration.clientIDs,
+            budget: AddressBudget(perMinute: configuration.googleCallsPerMinute, time: workshop.time),
+            time: workshop.time,
+            random: workshop.random,
+            log: parts.log,
+            diagnostics: workshop.diagnostics
+        )
+        let events = SecurityEventRoutes(
+            reader: parts.securityEvents,
+            store: parts.store,
+            engine: parts.engine,
+            metrics: parts.metrics,
+            counters: parts.counters.running,
+            diagnostics: workshop.diagnostics,
+            log: parts.log,
+            time: workshop.time
+        )
+        return PublicRoutes(services).router(with: events.routes + probes(parts, phase: phase).publicRoutes)
+    }
+
+    static func probes(_ parts: Parts, phase: ServingPhase) -> Probes {
+        let workshop = parts.workshop
+        let pulse = parts.pulse
+        return Probes(
+            store: parts.store,
+            engine: parts.engine,
+            counters: parts.counters.running,
+            metrics: parts.metrics,
+            phase: phase,
+            time: workshop.time,
+            stalledLoops: {
+                pulse.stalled(since: workshop.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
+            },
+            statusReport: { try await workshop.statusReport(from: parts.store).json }
+        )
+    }
+
+    static func open(_ configuration: HTTPServer.Configuration, _ router: Router, _ parts: Parts) throws -> HTTPServer {
+        let diagnostics = parts.workshop.diagnostics
+        let counters = parts.counters.running
+        do throws(HTTPServerError) {
+            return try HTTPServer(
+                configuration: configuration,
+                time: parts.workshop.time,
+                random: parts.workshop.random,
+                log: { summary in
+                    counters.recordRequest(route: summary.route, status: summary.status)
+                    diagnostics.debug(
+                        "request",
+                        [
+                            "id": summary.id, "method": summary.method, "route": summary.route,
+                            "status": "\(summary.status)", "milliseconds": "\(summary.duration.wholeMilliseconds)",
+                            "bytes": "\(summary.bytes)", "address": summary.address,
+                        ]
+                    )
+                },
+                quick: { router.quickAnswer($0) },
+                handler: { await router.answer($0) }
+            )
+        } catch {
+            throw CommandFailure(.cannotCreate, "\(error): see that nothing else listens there, or name another place")
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import AccountAPI
+import GoogleOAuth
+import HTTPServer
+import Observability
+import RefreshEngine
+import Store
+
+/// The daemon's listeners and what they serve: the app's routes on one, tokens and probes on the other.
+struct Listeners: Sendable {
+    /// What all routes are made of.
+    struct Parts: Sendable {
+        let workshop: Workshop
+        let store: any AccountStore
+        let engine: RefreshEngine
+        let vault: TokenVault
+        let google: GoogleAccounts
+        let metrics: MetricsLog
+        let counters: IntervalCounters
+        let log: EngineLog
+        let pulse: LoopPulse
+    }
+
+    /// Ten thousand idle strangers must not keep others out.
+    private static let mostConnections = 20_000
+    private static let mostConnectionsOfAddress = 256
+    /// How long a loop may take to come round before the process counts as ill.
+    private static let longestTurn: Duration = .seconds(60)
+
+    let phase = ServingPhase()
+    private let services: ServiceDirectory?
+    private let publicServer: HTTPServer?
+    private let internalServer: HTTPServer?
+
+    /// Reads what they need and begins to listen; until ``ServingPhase`` says so, `/readyz` answers that it is not ready.
+    init(_ parts: Parts) throws {
+        let workshop = parts.workshop
+        let configuration = workshop.configuration
+        let inherited = try SocketActivation.descriptors(
+            environment: workshop.inputs.environment,
+            processID: ProcessIdentity.number
+        )
+        let services = try configuration.internalListener.map { _ in ServiceDirectory(try workshop.readServices()) }
+        let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
+        if publicRouter != nil { _ = try OpenFileLimit.raise() }
+        internalServer = try configuration.internalListener.map { place in
+            let probes = Self.probes(parts, phase: phase)
+            let desk = TokenDesk(
+                vendor: Vendor(store: parts.store, vault: parts.vault, engine: parts.engine, time: workshop.time),
+                services: services ?? ServiceDirectory(try workshop.readServices()),
+                metrics: parts.metrics,
+                counters: parts.counters.running,
+                diagnostics: workshop.diagnostics,
+                time: workshop.time
+            )
+            var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
+            server.threads = 2
+            return try Self.open(server, InternalRoutes(desk: desk, probes: probes).router, parts)
+        }
+        publicServer = try configuration.publicListener.map { place in
+            var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
+            server.maximumConnections = Self.mostConnections
+            server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
+            server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
+            guard let publicRouter else { preconditionFailure("a public listener has a router") }
+            return try Self.open(server, publicRouter, parts)
+        }
+        self.services = services
+    }
+
+    /// Takes the services anew from their file.
+    func reload(_ workshop: Workshop) throws {
+        guard let services else { return }
+        services.replace(try workshop.readServices())
+    }
+
+    /// Says that requests should go elsewhere, and lets those of the app that have begun have their answers.
+    func drain(within grace: Duration) async {
+        phase.enter(.draining)
+        await publicServer?.stop(within: grace)
+    }
+
+    /// Ends the internal listener, the last to go: it tells of the draining until then.
+    func stop(within grace: Duration) async {
+        await internalServer?.stop(within: grace)
+    }
+}
