@@ -1,10 +1,10 @@
 /// How often spans of each length occurred, in the buckets of a Prometheus histogram.
 package struct DurationBuckets: Sendable {
-    /// The upper bounds: from a stored token's milliseconds to the longest that a caller waits for a refresh.
+    /// The upper bounds: from the clock's grain to the longest that a caller waits for a refresh.
     package static let bounds: [Duration] = [
-        .microseconds(100), .microseconds(250), .microseconds(500), .milliseconds(1), .microseconds(2_500), .milliseconds(5),
-        .milliseconds(10), .milliseconds(25), .milliseconds(50), .milliseconds(100), .milliseconds(250), .milliseconds(500),
-        .seconds(1), .milliseconds(2_500), .seconds(5), .seconds(10), .seconds(30),
+        .milliseconds(1), .milliseconds(2), .milliseconds(5), .milliseconds(10), .milliseconds(25), .milliseconds(50),
+        .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1), .milliseconds(2_500), .seconds(5),
+        .seconds(10), .seconds(30),
     ]
 
     /// How many lie above the bound before and at or below each bound.

@@ -3,7 +3,7 @@ private import Synchronization
 
 /// Counts what the worker does from its start on: these numbers only grow, as Prometheus wants them.
 package final class RunningCounters: Sendable {
-    /// The class of an HTTP status, as `2xx`.
+    /// Requests of one route whose answers had a status of one class, as `2xx`.
     package struct Requests: Hashable, Comparable, Sendable {
         /// The pattern of the route, never the path: a path may name a user, and there are too many of them.
         package var route: String
