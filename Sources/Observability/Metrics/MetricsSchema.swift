@@ -11,6 +11,6 @@ package enum MetricsSchema {
     package static let events: [any MetricsEvent.Type] = [
         RefreshEvent.self, StateEvent.self, BreakerEvent.self, PacerEvent.self, AlarmEvent.self, SummaryEvent.self,
         RunOnceEvent.self, StartedEvent.self, StoppingEvent.self, StoppedEvent.self, ClockStepEvent.self,
-        NoticeEvent.self,
+        NoticeEvent.self, VendEvent.self,
     ]
 }

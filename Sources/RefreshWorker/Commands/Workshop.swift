@@ -141,5 +141,5 @@ struct Workshop: Sendable {
 private struct SilentSink: LineSink {
     let droppedLines = 0
 
-    func write(_ line: JSONLine) {}
+    func write(_ line: JSONLine) -> Bool { false }
 }
