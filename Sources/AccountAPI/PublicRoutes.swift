@@ -21,11 +21,10 @@ package struct PublicRoutes: Sendable {
                     ? ComprehensionError.unknownPath.response().secured
                     : PayPulseError.unknownPath.response().secured
             },
-            wrongMethod: { request, allowed in
-                let headers: [ServerRequest.Field] = [("Allow", allowed.joined(separator: ", "))]
-                return Self.belongsToComprehensionEngine(request)
-                    ? ComprehensionError.wrongMethod.response(headers: headers).secured
-                    : PayPulseError.wrongMethod.response(headers: headers).secured
+            wrongMethod: { request, _ in
+                Self.belongsToComprehensionEngine(request)
+                    ? ComprehensionError.wrongMethod.response().secured
+                    : PayPulseError.wrongMethod.response().secured
             }
         )
     }

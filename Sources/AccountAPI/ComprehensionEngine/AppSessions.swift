@@ -1,4 +1,5 @@
 internal import Clocks
+internal import Observability
 internal import Secrets
 internal import Store
 

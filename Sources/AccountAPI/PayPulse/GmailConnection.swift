@@ -1,4 +1,5 @@
 internal import Clocks
+internal import GoogleOAuth
 internal import RefreshEngine
 internal import Secrets
 internal import Store
@@ -69,7 +70,7 @@ struct GmailConnection: Sendable {
         } catch VendFailure.unknownUser {
             return .notAsked
         }
-        do {
+        do throws(LookupFailure) {
             let owner = try await services.google.userInfo(accessToken: token.accessToken)
             return .owner(Grant.Owner(googleUserID: owner.googleUserID, email: owner.email))
         } catch .refused {

@@ -1,6 +1,8 @@
 internal import Clocks
 internal import HTTPServer
+internal import JSON
 internal import Observability
+internal import RefreshEngine
 internal import Store
 
 /// The PayPulse routes: storing what an app brings, the profile, and the two ways to end.

@@ -158,8 +158,12 @@ final class FakeGoogle: GoogleLookups, TokenEndpoint {
         }
     }
 
-    /// A fresh access token, of the account that the refresh token's access token `ACCOUNT` is of where a test said so.
-    func issue(for refreshToken: String) -> RefreshVerdict {
+    /// Says whose the access tokens are that a refresh token brings.
+    func knowOwner(ofRefreshToken token: String, _ saying: Saying) {
+        state.withLock { $0.userInfo["owner of \(token)"] = saying }
+    }
+
+    private func issue(for refreshToken: String) -> RefreshVerdict {
         let number = state.withLock { state in
             state.issued += 1
             let token = "fresh-\(state.issued)"
@@ -167,7 +171,7 @@ final class FakeGoogle: GoogleLookups, TokenEndpoint {
             return state.issued
         }
         return .granted(
-            GrantedTokens(accessToken: Secret("fresh-\(number)"), type: "Bearer", lifetime: .seconds(3600), scope: nil)
+            TokenAnswer(accessToken: Secret("fresh-\(number)"), lifetime: .seconds(3600), type: "Bearer")
         )
     }
 
