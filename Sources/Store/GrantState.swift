@@ -53,6 +53,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let tokensRevoked = GrantReason(rawValue: "tokens_revoked")
     /// A security event said that the account is disabled.
     package static let accountDisabled = GrantReason(rawValue: "account_disabled")
+    /// The user was deleted.
+    package static let userDeleted = GrantReason(rawValue: "user_deleted")
     /// The reasons of grants that wait for a second opinion, which must not come early.
     package static let awaitingSecondOpinion: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
     /// Nothing to explain.
