@@ -310,9 +310,13 @@ extension Transfer {
             // A name and colon alone would tell libcurl to leave the header out.
             try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
         }
-        // Without this libcurl may ask for leave before it sends a body, which costs a round trip.
-        try unsafe appendHeader("Expect:")
-        if let signature = request.signature { try sign(by: signature) }
+        if let signature = request.signature {
+            try sign(by: signature)
+        } else {
+            // Without this libcurl may ask for leave before it sends a body, which costs a round trip. libcurl 7.88 signs
+            // the line although it does not send it, so that no server could agree with the signature.
+            try unsafe appendHeader("Expect:")
+        }
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
     }
 

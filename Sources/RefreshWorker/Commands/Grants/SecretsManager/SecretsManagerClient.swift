@@ -132,11 +132,12 @@ struct SecretsManagerClient: Sendable {
         } catch {
             throw SecretsManagerFault(error, operation: operation)
         }
-        let members = JSONValue.object(in: answer.body.reveal())?.object
+        let text = answer.body.reveal()
+        let members = JSONValue.object(in: text)?.object
         guard answer.status == 200 else {
             throw SecretsManagerFault(
                 status: answer.status,
-                code: Self.code(in: members, header: answer.header("x-amzn-ErrorType")),
+                code: Self.code(in: members, header: answer.header("x-amzn-ErrorType"), text: text),
                 message: members?["message"]?.string ?? members?["Message"]?.string,
                 operation: operation
             )
@@ -147,11 +148,20 @@ struct SecretsManagerClient: Sendable {
 
     /// The fault's name without the namespace before it and the address after it
     /// (https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html#operation-error-serialization).
-    private static func code(in members: [String: JSONValue]?, header: String?) -> String? {
-        guard let text = members?["__type"]?.string ?? header else { return nil }
-        let name = text.prefix { $0 != ":" }.split(separator: "#").last ?? ""
+    private static func code(in members: [String: JSONValue]?, header: String?, text: [UInt8]) -> String? {
+        guard let code = members?["__type"]?.string ?? header ?? codeOfXML(text) else { return nil }
+        let name = code.prefix { $0 != ":" }.split(separator: "#").last ?? ""
         let isName = (1...64).contains(name.utf8.count) && name.allSatisfy { $0.isASCII && $0.isLetter }
         return isName ? String(name) : nil
+    }
+
+    /// The code in an error of Amazon's older protocols, in which some refuse a signature whatever was asked.
+    private static func codeOfXML(_ text: [UInt8]) -> String? {
+        let text = String(decoding: text.prefix(4096), as: UTF8.self)
+        guard let start = text.firstRange(of: "<Code>"), let end = text[start.upperBound...].firstRange(of: "</Code>") else {
+            return nil
+        }
+        return String(text[start.upperBound..<end.lowerBound])
     }
 
     private func foreign(_ operation: Operation, _ what: String) -> SecretsManagerFault {

@@ -69,7 +69,8 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
         case "InvalidRequestException" where message.contains("marked for deletion") || message.contains("deleted"):
             return .markedDeleted
         case "AccessDeniedException", "AccessDenied", "NotAuthorized": return .denied
-        case "UnrecognizedClientException", "InvalidClientTokenId", "IncompleteSignature", "MissingAuthenticationToken":
+        case "UnrecognizedClientException", "InvalidClientTokenId", "IncompleteSignature", "MissingAuthenticationToken",
+            "MissingAuthenticationTokenException":
             return .unknownKey
         case "ExpiredTokenException", "ExpiredToken": return .expiredSession
         case "RequestExpired", "RequestTimeTooSkewed": return .clock
