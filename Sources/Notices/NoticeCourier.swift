@@ -22,6 +22,7 @@ package struct NoticeCourier: Sendable {
     let key: MessageKey
     let workerName: String
     let metrics: MetricsLog
+    let counters: RunningCounters
     let diagnostics: DiagnosticLog
     let time: any TimeSource
     let random: any RandomSource
@@ -33,6 +34,7 @@ package struct NoticeCourier: Sendable {
         key: MessageKey,
         workerName: String,
         metrics: MetricsLog,
+        counters: RunningCounters,
         diagnostics: DiagnosticLog,
         time: any TimeSource,
         random: any RandomSource
@@ -43,6 +45,7 @@ package struct NoticeCourier: Sendable {
         self.key = key
         self.workerName = workerName
         self.metrics = metrics
+        self.counters = counters
         self.diagnostics = diagnostics
         self.time = time
         self.random = random
@@ -91,6 +94,7 @@ package struct NoticeCourier: Sendable {
                 ["notice": notice.id, "grant": notice.grant.description]
             )
         }
+        counters.recordNotice(outcome: outcome.name)
         metrics.record(
             NoticeEvent(
                 notice: notice.id,

@@ -112,6 +112,7 @@ private final class World: Sendable {
             key: MessageKey(Secret("0123456789abcdef0123456789abcdef")),
             workerName: "worker",
             metrics: MetricsLog(sink: sink, worker: "worker", time: time),
+            counters: RunningCounters(time: time),
             diagnostics: DiagnosticLog(level: .error, time: time),
             time: time,
             random: SeededRandom(seed: 2)
@@ -172,7 +173,8 @@ private final class LineMemory: LineSink {
 
     var lines: [String] { state.withLock { $0 } }
 
-    func write(_ line: JSONLine) {
+    func write(_ line: JSONLine) -> Bool {
         state.withLock { $0.append(line.text) }
+        return true
     }
 }

@@ -14,7 +14,7 @@ extension Listeners {
         let services = AccountServices(
             store: parts.store,
             engine: parts.engine,
-            google: parts.google,
+            google: GoogleAccounts(http: parts.http, endpoints: configuration.endpoints),
             vault: parts.vault,
             signer: try workshop.openSigner(),
             clientIDs: configuration.clientIDs,
@@ -24,17 +24,7 @@ extension Listeners {
             log: parts.log,
             diagnostics: workshop.diagnostics
         )
-        let events = SecurityEventRoutes(
-            reader: parts.securityEvents,
-            store: parts.store,
-            engine: parts.engine,
-            metrics: parts.metrics,
-            counters: parts.counters.running,
-            diagnostics: workshop.diagnostics,
-            log: parts.log,
-            time: workshop.time
-        )
-        return PublicRoutes(services).router(with: events.routes + probes(parts, phase: phase).publicRoutes)
+        return PublicRoutes(services).router(with: [])
     }
 
     static func probes(_ parts: Parts, phase: ServingPhase) -> Probes {

@@ -1,5 +1,5 @@
 import AccountAPI
-import GoogleOAuth
+import HTTPClient
 import HTTPServer
 import Observability
 import RefreshEngine
@@ -13,7 +13,7 @@ struct Listeners: Sendable {
         let store: any AccountStore
         let engine: RefreshEngine
         let vault: TokenVault
-        let google: GoogleAccounts
+        let http: HTTPClient
         let metrics: MetricsLog
         let counters: IntervalCounters
         let log: EngineLog

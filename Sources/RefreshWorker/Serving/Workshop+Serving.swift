@@ -1,6 +1,8 @@
 import AccountAPI
+import HTTPClient
 import HTTPServer
 import Notices
+import Observability
 import RefreshEngine
 import Secrets
 import Store
@@ -54,6 +56,28 @@ extension Workshop {
             )
         }
         return MessageKey(secret)
+    }
+
+    /// What delivers notices, where `--notice-url` says to whom.
+    func openNotices(
+        store: any AccountStore,
+        http: HTTPClient,
+        metrics: MetricsLog,
+        counters: IntervalCounters
+    ) throws -> NoticeCourier? {
+        guard let endpoint = configuration.noticeURL else { return nil }
+        return NoticeCourier(
+            store: store,
+            http: http,
+            endpoint: endpoint,
+            key: try openNoticeKey(),
+            workerName: workerName,
+            metrics: metrics,
+            counters: counters.running,
+            diagnostics: diagnostics,
+            time: time,
+            random: random
+        )
     }
 
     /// Where a listener listens.
