@@ -62,6 +62,20 @@ struct ProbesTests {
         #expect(client["client_id"]?.string == "client" && client["breaker"]?.string == "open")
     }
 
+    @Test("Without its database it is not ready, and the metrics say that it is down")
+    func database() async throws {
+        let world = try VendWorld()
+        world.phase.enter(.serving)
+        await world.store.close()
+        let answer = VendAnswer(await probes(world).readiness())
+        #expect(answer.status == 503)
+        #expect(answer.body["checks"]?["database"]?.string == "closed")
+        let metrics = await probes(world).prometheus()
+        #expect(metrics.status == 200)
+        #expect(String(decoding: metrics.body, as: UTF8.self).contains("refresh_worker_store_up 0\n"))
+        #expect(await world.ask().error == "503 store_unavailable")
+    }
+
     @Test("The status is what the report says, or 503 when there is none")
     func status() async throws {
         let world = try VendWorld()

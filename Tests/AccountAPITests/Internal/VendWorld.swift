@@ -135,7 +135,7 @@ struct VendWorld {
         let id = GrantID.random(from: random)
         var handover = Handover(clientID: "client", scope: scope)
         if let refreshToken {
-            handover.refreshToken = Grant.RefreshToken(sealed: try vault.seal(refreshToken: Secret(refreshToken), for: id))
+            handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
         }
         if let accessToken {
             handover.accessToken = Grant.AccessToken(
