@@ -30,6 +30,14 @@ enum MetricsSamples {
             attempt: 1,
             lateness: .milliseconds(-5)
         ),
+        VendEvent(
+            service: "mailer",
+            outcome: "served",
+            scopes: "https://mail.google.com/ openid",
+            forced: true,
+            grant: "00000000000000ab"
+        ),
+        VendEvent(service: "mailer", outcome: "forbidden", scopes: "", forced: false, grant: nil),
         StateEvent(
             grant: "00000000000000ab",
             from: "active",

@@ -87,6 +87,7 @@ final class MemorySink: LineSink {
     var lines: [JSONLine] { kept.withLock { $0 } }
     var droppedLines: Int { 0 }
 
+    @discardableResult
     func write(_ line: JSONLine) -> Bool {
         kept.withLock { $0.append(line) }
         return true

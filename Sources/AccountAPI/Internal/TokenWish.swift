@@ -1,6 +1,7 @@
+import GoogleOAuth
 import HTTPServer
-import Observability
 import JSON
+import Observability
 import Secrets
 
 /// What a service asks for in a request for a token.
@@ -45,9 +46,9 @@ struct TokenWish: Sendable {
 
     /// Reads from a body which token it was that Google did not take.
     static func rejectedToken(in body: [UInt8]) throws(VendRefusal) -> Secret {
-        guard let token = JSONValue.object(in: body)?["access_token"]?.string, !token.isEmpty else {
+        guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
             throw .invalidRequest("the body must be a JSON object with access_token, the token that Google did not take")
         }
-        return Secret(token)
+        return token
     }
 }

@@ -116,8 +116,3 @@ enum VendRefusal: Error, Hashable, Sendable {
         max(1, (span.wholeMilliseconds + 999) / 1000).description
     }
 }
-
-extension GrantReason {
-    /// The user was deleted, and with the user the grant; it is kept until its revocation is done.
-    static let userDeleted = GrantReason(rawValue: "user_deleted")
-}
