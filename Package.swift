@@ -115,7 +115,8 @@ let package = Package(
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine",
+                "Secrets",
                 "Store",
             ],
             swiftSettings: common
@@ -131,7 +132,8 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine",
+                "RefreshWorker",
                 "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common

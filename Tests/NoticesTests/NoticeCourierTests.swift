@@ -69,7 +69,11 @@ struct NoticeCourierTests {
         let world = try World { _ in 204 }
         try await world.disconnect(user: 1)
         try await world.courier.deliverDue()
-        let count = try await world.store.replayNotices(since: world.time.now - .seconds(60), ofUser: nil, at: world.time.now)
+        let count = try await world.store.replayNotices(
+            since: world.time.now - .seconds(60),
+            ofUser: nil,
+            at: world.time.now
+        )
         #expect(count == 1)
         #expect(try await world.courier.deliverDue() == 1)
         let ids = Set(try world.posted.map { $0["id"]?.string })
@@ -144,7 +148,9 @@ private final class World: Sendable {
         }
     }
 
-    private func change(_ user: Int64, _ body: @escaping @Sendable (inout Grant, Timestamp) -> [GrantEvent]) async throws {
+    private func change(_ user: Int64, _ body: @escaping @Sendable (inout Grant, Timestamp) -> [GrantEvent])
+        async throws
+    {
         let now = time.now
         try await store.transact { transaction in
             if try transaction.grant(GrantID(rawValue: user)) == nil {

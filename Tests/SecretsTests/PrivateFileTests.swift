@@ -4,14 +4,20 @@ import Testing
 
 @Suite("A private file")
 struct PrivateFileTests {
-    @Test("is read when only its owner may change it and no stranger may read it", arguments: [0o600, 0o400, 0o640, 0o440])
+    @Test(
+        "is read when only its owner may change it and no stranger may read it",
+        arguments: [0o600, 0o400, 0o640, 0o440]
+    )
     func good(mode: UInt32) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("value", to: "secret", mode: Int(mode))
         #expect(try Secret.read(privateFile: path) == Secret("value"))
     }
 
-    @Test("is refused, with the cure, when others may read or the group may write it", arguments: [0o644, 0o604, 0o660, 0o602])
+    @Test(
+        "is refused, with the cure, when others may read or the group may write it",
+        arguments: [0o644, 0o604, 0o660, 0o602]
+    )
     func open(mode: UInt32) throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("value", to: "secret", mode: Int(mode))

@@ -86,6 +86,12 @@ package struct Probes: Sendable {
         return Self.json(line.bytes, status: isReady ? 200 : 503)
     }
 
+    /// The same for strangers, who are not told why.
+    package func bareReadiness() async -> ServerResponse {
+        let isReady = await readiness().status == 200
+        return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
+    }
+
     /// What `refresh-worker status --json` prints.
     package func status() async -> ServerResponse {
         do {

@@ -20,7 +20,9 @@ package struct ServiceCredential: Sendable {
         var bytes: [UInt8] = []
         for _ in 0..<4 {
             let bits = random.nextBits()
-            for shift in stride(from: 0, to: 64, by: 8) { bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift))) }
+            for shift in stride(from: 0, to: 64, by: 8) {
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
+            }
         }
         let text = Self.mark + Base64URL.encode(bytes)
         secret = Secret(text)

@@ -10,7 +10,8 @@ extension Workshop {
             try await store.replayNotices(since: since, ofUser: user, at: time.now)
         }
         Output.standard.line(
-            count == 0 ? "there are no such notices" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
+            count == 0
+                ? "there are no such notices" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
         )
         return .success
     }

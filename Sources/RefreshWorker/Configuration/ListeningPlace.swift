@@ -18,7 +18,8 @@ extension SettingValue {
         }
         guard let address = ListenAddress(text) else {
             throw Refusal(
-                message: "\(DisplayedText(text)) is none of ADDRESS:PORT (the address in figures), unix:PATH and systemd:NAME"
+                message:
+                    "\(DisplayedText(text)) is none of ADDRESS:PORT (the address in figures), unix:PATH and systemd:NAME"
             )
         }
         return .own(address)

@@ -1,8 +1,9 @@
+import AccountAPI
 import Clocks
 import GoogleOAuth
 import HTTPClient
-import Observability
 import Notices
+import Observability
 import RefreshEngine
 import SQLiteStore
 import Store
@@ -58,7 +59,12 @@ struct Daemon: Sendable {
             notifier: notifier,
             pulse: pulse,
             listeners: listeners,
-            notices: try workshop.openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)
+            notices: try workshop.openNotices(
+                store: store,
+                http: http,
+                metrics: metrics.log,
+                counters: metrics.counters
+            )
         )
         let signals = await SignalStream.start()
         try await presence.report()

@@ -2,6 +2,8 @@ import AccountAPI
 import Clocks
 import GoogleOAuth
 import HTTPServer
+import JSON
+import Observability
 import RefreshEngine
 import Store
 
@@ -24,7 +26,36 @@ extension Listeners {
             log: parts.log,
             diagnostics: workshop.diagnostics
         )
-        return PublicRoutes(services).router(with: [])
+        let events = SecurityEventReceiver(
+            reader: SecurityEventReader(
+                keys: SecurityEventKeys(
+                    http: parts.http,
+                    configurationEndpoint: configuration.securityEventsEndpoint,
+                    time: workshop.time
+                ),
+                clientIDs: Set(configuration.clientIDs),
+                time: workshop.time
+            ),
+            store: parts.store,
+            metrics: parts.metrics,
+            log: parts.log,
+            time: workshop.time,
+            onChange: { await parts.engine.storeChanged() }
+        )
+        return PublicRoutes(services, securityEvents: events, probes: probes(parts, phase: phase)).router
+    }
+
+    static func internalRouter(_ parts: Parts, services: ServiceDirectory, phase: ServingPhase) -> Router {
+        let workshop = parts.workshop
+        let desk = TokenDesk(
+            vendor: Vendor(store: parts.store, vault: parts.vault, engine: parts.engine, time: workshop.time),
+            services: services,
+            metrics: parts.metrics,
+            counters: parts.counters.running,
+            diagnostics: workshop.diagnostics,
+            time: workshop.time
+        )
+        return InternalRoutes(desk: desk, probes: probes(parts, phase: phase)).router
     }
 
     static func probes(_ parts: Parts, phase: ServingPhase) -> Probes {
@@ -40,7 +71,7 @@ extension Listeners {
             stalledLoops: {
                 pulse.stalled(since: workshop.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
             },
-            statusReport: { try await workshop.statusReport(from: parts.store).json }
+            statusReport: { try await workshop.statusReport(from: parts.store).json.text }
         )
     }
 

@@ -24,7 +24,7 @@ struct Listeners: Sendable {
     private static let mostConnections = 20_000
     private static let mostConnectionsOfAddress = 256
     /// How long a loop may take to come round before the process counts as ill.
-    private static let longestTurn: Duration = .seconds(60)
+    static let longestTurn: Duration = .seconds(60)
 
     let phase = ServingPhase()
     private let services: ServiceDirectory?
@@ -39,32 +39,24 @@ struct Listeners: Sendable {
             environment: workshop.inputs.environment,
             processID: ProcessIdentity.number
         )
-        let services = try configuration.internalListener.map { _ in ServiceDirectory(try workshop.readServices()) }
-        let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
-        if publicRouter != nil { _ = try OpenFileLimit.raise() }
+        var services: ServiceDirectory?
         internalServer = try configuration.internalListener.map { place in
-            let probes = Self.probes(parts, phase: phase)
-            let desk = TokenDesk(
-                vendor: Vendor(store: parts.store, vault: parts.vault, engine: parts.engine, time: workshop.time),
-                services: services ?? ServiceDirectory(try workshop.readServices()),
-                metrics: parts.metrics,
-                counters: parts.counters.running,
-                diagnostics: workshop.diagnostics,
-                time: workshop.time
-            )
+            let directory = ServiceDirectory(try workshop.readServices())
+            services = directory
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.threads = 2
-            return try Self.open(server, InternalRoutes(desk: desk, probes: probes).router, parts)
+            return try Self.open(server, Self.internalRouter(parts, services: directory, phase: phase), parts)
         }
+        self.services = services
         publicServer = try configuration.publicListener.map { place in
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.maximumConnections = Self.mostConnections
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
-            guard let publicRouter else { preconditionFailure("a public listener has a router") }
-            return try Self.open(server, publicRouter, parts)
+            let router = try Self.publicRouter(parts, phase: phase)
+            _ = try OpenFileLimit.raise()
+            return try Self.open(server, router, parts)
         }
-        self.services = services
     }
 
     /// Takes the services anew from their file.
