@@ -1,6 +1,6 @@
 package import Clocks
 package import HTTPClient
-package import JSON
+import JSON
 import Secrets
 
 /// The stream of security events of a Cloud project: where Google posts them, and whether it does

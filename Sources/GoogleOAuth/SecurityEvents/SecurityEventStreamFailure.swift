@@ -1,4 +1,4 @@
-package import JSON
+import JSON
 
 /// Why Google did not do what was asked about the stream, in words for an operator.
 package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
