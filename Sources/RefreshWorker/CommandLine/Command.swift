@@ -17,6 +17,7 @@ enum Command: Equatable, Sendable {
     case rotateKeys
     case retireKey(id: String)
     case replayNotices(user: String?, within: Duration)
+    case manageGoogleEvents(GoogleEventsOrder)
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)
