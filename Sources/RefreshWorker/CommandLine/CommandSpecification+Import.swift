@@ -25,8 +25,8 @@ extension CommandSpecification {
             configured here. The credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, \
             or from a file; they need secretsmanager:ListSecrets and secretsmanager:GetSecretValue. Secrets of users \
             who are stored already are not read, so that an import started again is quick. With --replace a stored \
-            grant is replaced only where the secret is newer: where its created_at, or else the date of its version, \
-            is later than the arrival, the last rotation and the end of what is stored.
+            grant is replaced only where the secret is newer: where its created_at, or the date of its version where \
+            that is earlier, is later than the arrival, the last rotation and the end of what is stored.
             """,
         ],
         operands: [.file("the file to read; - is standard input; none with --from", isOptional: true)],
