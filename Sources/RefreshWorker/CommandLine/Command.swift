@@ -9,6 +9,8 @@ enum Command: Equatable, Sendable {
     /// `-` is standard input.
     case importGrants(file: String, replacesExisting: Bool)
     case importSecrets(SecretsManagerOrder)
+    /// `-` is standard input.
+    case importUsers(file: String, replacesExisting: Bool)
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String)
     case vendToken(user: String, minimumLifetime: Duration)
