@@ -94,7 +94,9 @@ package struct TokenDesk: Sendable {
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
             guard missing.isEmpty else { throw VendRefusal.missingScopes(missing) }
             let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
-            guard record(outcome, service, audit, forced: forced) else { return refuse(.auditUnavailable, since: start) }
+            guard record(outcome, service, audit, forced: forced) else {
+                return refuse(.auditUnavailable, since: start)
+            }
             counters.recordVend(outcome: outcome, duration: time.sinceBoot - start)
             return Self.answer(token, at: time.now)
         } catch {

@@ -34,7 +34,9 @@ struct TokenWish: Sendable {
         for field in query where field.name == "scope" {
             length += field.value.utf8.count + 1
             for part in field.value.split(separator: " ") {
-                guard let scope = ScopeName(part) else { throw .invalidRequest("scope has a character that no scope has") }
+                guard let scope = ScopeName(part) else {
+                    throw .invalidRequest("scope has a character that no scope has")
+                }
                 if !scopes.contains(scope) { scopes.append(scope) }
             }
             guard length <= VendEvent.longestScopes else {
@@ -47,7 +49,7 @@ struct TokenWish: Sendable {
     /// Reads from a body which token it was that Google did not take.
     static func rejectedToken(in body: [UInt8]) throws(VendRefusal) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
-            throw .invalidRequest("the body must be a JSON object with access_token, the token that Google did not take")
+            throw .invalidRequest("the body must be a JSON object with the access_token that Google did not take")
         }
         return token
     }

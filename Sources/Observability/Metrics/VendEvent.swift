@@ -10,13 +10,17 @@ package struct VendEvent: MetricsEvent {
             "outcome",
             .string,
             """
-            `served` (the stored token), `refreshed` (after a refresh that the service waited for), `warning` (an older token than \
-            was asked for, because refreshing fails), else the code of the error that it was answered with
+            `served` (the stored token), `refreshed` (after a refresh that the service waited for), `warning` (an older \
+            token than was asked for, because refreshing fails), else the code of the error that it was answered with
             """
         ),
         .always("scopes", .string, "the scopes that were asked for, separated by spaces; empty where none was named"),
         .always("forced", .boolean, "whether the service asked for another token than the one it had"),
-        .sometimes("grant", .string, "the grant's id, 16 hexadecimal digits; only if the request came as far as a grant"),
+        .sometimes(
+            "grant",
+            .string,
+            "the grant's id, 16 hexadecimal digits; only if the request came as far as a grant"
+        ),
     ]
 
     /// The longest list of scopes, in bytes, that is shown whole; whoever takes requests refuses longer ones.

@@ -15,6 +15,7 @@ enum Command: Equatable, Sendable {
     case listKeys
     case rotateKeys
     case retireKey(id: String)
+    case makeCredential(service: String)
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)

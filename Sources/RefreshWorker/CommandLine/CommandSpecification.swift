@@ -77,6 +77,10 @@ struct OperandSpecification: Sendable {
         OperandSpecification(placeholder: "FILE", summary: summary, lengthLimit: SettingValue.lengthLimit)
     }
 
+    static func service(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "NAME", summary: summary, lengthLimit: 64)
+    }
+
     static func keyID(_ summary: String) -> OperandSpecification {
         OperandSpecification(placeholder: "ID", summary: summary, lengthLimit: 128)
     }

@@ -40,6 +40,7 @@ struct Workshop: Sendable {
         case .listKeys: try await listKeys()
         case .rotateKeys: try await rotateKeys()
         case .retireKey(let id): try await retireKey(id)
+        case .makeCredential(let service): try makeCredential(of: service)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)

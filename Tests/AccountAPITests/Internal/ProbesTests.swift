@@ -96,7 +96,8 @@ struct ProbesTests {
         #expect(answer.headers.first?.value == "text/plain; version=0.0.4; charset=utf-8")
         let text = String(decoding: answer.body, as: UTF8.self)
         for line in [
-            #"refresh_worker_vends_total{outcome="refreshed"} 1"#, #"refresh_worker_refreshes_total{outcome="refreshed"} 1"#,
+            #"refresh_worker_vends_total{outcome="refreshed"} 1"#,
+            #"refresh_worker_refreshes_total{outcome="refreshed"} 1"#,
             #"refresh_worker_grants{state="active"} 2"#, "refresh_worker_grants_overdue 1", "refresh_worker_store_up 1",
             #"refresh_worker_breaker_state{client="client",state="closed"} 1"#,
         ] {

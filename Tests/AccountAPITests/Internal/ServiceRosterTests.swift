@@ -33,7 +33,8 @@ struct ServiceRosterTests {
     @Test(
         "is refused whole, and told where, for anything else",
         arguments: [
-            ("", ""), ("[]", ""), ("{}", "services"), (#"{"services":{}}"#, "services"), (#"{"services":[]}"#, "services"),
+            ("", ""), ("[]", ""), ("{}", "services"), (#"{"services":{}}"#, "services"),
+            (#"{"services":[]}"#, "services"),
             (#"{"services":[1]}"#, "services[0]"), (#"{"services":[],"sevices":[]}"#, "sevices"),
             (file(#"{"name":"a"}"#), "services[0].credential_sha256"),
             (file(entry().replacing("}", with: #","scope":["*"]}"#)), "services[0].scope"),

@@ -44,7 +44,9 @@ struct TokenDeskTests {
         #expect(world.audit.vends.map { $0["outcome"]?.string } == ["refreshed", "served"])
     }
 
-    @Test("While Google cannot be reached a token that lives is served with a warning, then 503 says when to come again")
+    @Test(
+        "While Google cannot be reached a token that lives is served with a warning, then 503 says when to come again"
+    )
     func unreachable() async throws {
         let world = try VendWorld()
         try await world.add()
