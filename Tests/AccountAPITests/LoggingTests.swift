@@ -1,5 +1,8 @@
+import Clocks
 import Glibc
-import RefreshEngine
+import JSON
+import Observability
+import Store
 import Testing
 
 @testable import AccountAPI
