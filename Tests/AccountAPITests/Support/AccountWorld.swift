@@ -10,10 +10,14 @@ import Secrets
 import Store
 import Synchronization
 
-/// The lines of a metrics log, which nobody here reads.
-private final class NoLines: LineSink {
+/// The lines of a metrics log, in memory.
+final class CapturedLines: LineSink {
+    private let lines = Mutex<[String]>([])
+
     var droppedLines: Int { 0 }
-    func write(_ line: JSONLine) {}
+    var texts: [String] { lines.withLock { $0 } }
+
+    func write(_ line: JSONLine) { lines.withLock { $0.append(line.text) } }
 }
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test moves.
@@ -29,15 +33,21 @@ struct AccountWorld {
     let engine: RefreshEngine
     let signer: TokenSigner
     let router: Router
+    let lines = CapturedLines()
 
-    init(requestsPerMinute: Int = 1000, googleDeadline: Duration = .seconds(10)) throws {
+    init(
+        requestsPerMinute: Int = 1000,
+        googleDeadline: Duration = .seconds(10),
+        logLevel: LogLevel = .error,
+        logDescriptor: Int32 = AccountWorld.nowhere
+    ) throws {
         store = InMemoryStore(timeSource: time, random: random)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try LiveKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
-        let diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
+        let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
         let log = EngineLog(
-            metrics: MetricsLog(sink: NoLines(), worker: "worker", time: time),
+            metrics: MetricsLog(sink: lines, worker: "worker", time: time),
             diagnostics: diagnostics,
             counters: IntervalCounters(time: time),
             time: time
@@ -68,7 +78,7 @@ struct AccountWorld {
         router = PublicRoutes(services).router()
     }
 
-    private static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+    static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
 
     // MARK: Asking
 
