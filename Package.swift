@@ -16,6 +16,8 @@ let atTheEdge: [SwiftSetting] = common + [.strictMemorySafety()]
 
 let package = Package(
     name: "refresh-worker",
+    // What the app that imports AccountClient must at least run on: URLSession.data(for:delegate:) asks for it.
+    platforms: [.iOS(.v15), .macOS(.v12)],
     products: [
         .executable(name: "refresh-worker", targets: ["RefreshWorker"]),
         .executable(name: "google-sandbox", targets: ["GoogleSandbox"]),
