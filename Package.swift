@@ -117,7 +117,7 @@ let package = Package(
             ],
             swiftSettings: common
         ),
-        .testTarget(name: "AccountClientTests", dependencies: ["AccountClient"], swiftSettings: common),
+        .testTarget(name: "AccountClientTests", dependencies: ["AccountClient", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [

@@ -1,7 +1,7 @@
 import Foundation
 
 #if canImport(FoundationNetworking)
-import FoundationNetworking
+    import FoundationNetworking
 #endif
 
 /// The two shapes in which the backend tells an error: `{"detail"}` and `{"error": {"code", "message"}}`.
@@ -51,7 +51,9 @@ enum Answers {
         }
         func clean(_ text: String?) -> String? {
             text.map { text in
-                let cleaned = secrets.filter { !$0.isEmpty }.reduce(text) { $0.replacingOccurrences(of: $1, with: "[token]") }
+                let cleaned = secrets.filter { !$0.isEmpty }.reduce(text) {
+                    $0.replacingOccurrences(of: $1, with: "[token]")
+                }
                 return String(cleaned.prefix(200))
             }
         }
