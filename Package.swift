@@ -16,7 +16,7 @@ let atTheEdge: [SwiftSetting] = common + [.strictMemorySafety()]
 
 let package = Package(
     name: "refresh-worker",
-    // What the app that imports AccountClient must at least run on: URLSession.data(for:delegate:) asks for it.
+    // What the app that imports AccountClient must at least run on: URLSessionTask.delegate asks for it.
     platforms: [.iOS(.v15), .macOS(.v12)],
     products: [
         .executable(name: "refresh-worker", targets: ["RefreshWorker"]),

@@ -9,11 +9,29 @@ struct Transport: Sendable {
     let session: URLSession
 
     /// Sends a request as it is; a redirect is an answer like any other.
+    ///
+    /// `URLSession.data(for:delegate:)` does not do: on Linux it never asks its delegate about a redirect, and follows it
+    /// with the bearer. The delegate of the task itself is asked everywhere.
+    /// https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/FoundationNetworking/URLSession/HTTP/HTTPURLProtocol.swift
     func send(_ request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
+        let (answers, channel) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
+        let task = session.dataTask(with: request) { data, response, error in
+            if let response = response as? HTTPURLResponse, error == nil {
+                channel.yield((data ?? Data(), response))
+                channel.finish()
+            } else {
+                channel.finish(throwing: error ?? URLError(.badServerResponse))
+            }
+        }
+        task.delegate = RedirectRefusal()
+        task.resume()
         do {
-            let (data, response) = try await session.data(for: request, delegate: RedirectRefusal())
-            guard let response = response as? HTTPURLResponse else { throw URLError(.badServerResponse) }
-            return (data, response)
+            return try await withTaskCancellationHandler {
+                for try await answer in answers { return answer }
+                throw CancellationError()
+            } onCancel: {
+                task.cancel()
+            }
         } catch is CancellationError {
             throw .cancelled
         } catch let error as URLError {

@@ -71,7 +71,7 @@ struct GmailTests {
 
     @Test("The profile tells how the connection stands")
     func connectedProfile() async throws {
-        let (client, _) = try client(profile: Self.profile(isConnected: false, scopes: [Self.read]))
+        let (client, backend) = try client(profile: Self.profile(isConnected: false, scopes: [Self.read]))
         let profile = try await client.profile()
         #expect(profile.email == "a@example.com")
         #expect(profile.createdOn == Date(timeIntervalSince1970: 1_730_455_200))
@@ -80,6 +80,7 @@ struct GmailTests {
         #expect(profile.gmailConnection?.reason == "invalid_grant")
         #expect(profile.gmailConnection?.grantedScopes == [Self.read])
         #expect(profile.gmailConnection?.verifiedAt == nil)
+        #expect(backend.asked.count == 1)
     }
 
     @Test("Disconnecting asks the backend to")
@@ -99,8 +100,9 @@ struct GmailTests {
         ] as [(Bool, [String]?, [String], [String])]
     )
     func missing(isConnected: Bool, granted: [String]?, needed: [String], missing: [String]) async throws {
-        let (client, _) = try client(profile: Self.profile(isConnected: isConnected, scopes: granted))
+        let (client, backend) = try client(profile: Self.profile(isConnected: isConnected, scopes: granted))
         #expect(try await client.missingScopes(needed: needed) == missing)
+        #expect(backend.asked.count == 1)
     }
 
     @Test("Scopes are asked for only where one is missing, and what the user refused is still missing")

@@ -43,6 +43,7 @@ final class Backend: Sendable {
         }
     }
 
+    /// The server ends with it: a test that still calls must hold it.
     deinit { server.stop() }
 
     var url: URL { URL(string: "http://127.0.0.1:\(server.port)")! }
