@@ -89,7 +89,9 @@ struct AnswerTests {
             text += "\(try #require(error)) \(try #require(error).localizedDescription)"
         }
         #expect(text.contains("The server answered 400"))
-        for secret in ["google-access", "google-refresh", "refresh-1", "access-1", "e30."] { #expect(!text.contains(secret)) }
+        for secret in ["google-access", "google-refresh", "refresh-1", "access-1", "e30."] {
+            #expect(!text.contains(secret))
+        }
         #expect(backend.asked.count == 2)
     }
 }

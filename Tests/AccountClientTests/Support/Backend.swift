@@ -3,6 +3,7 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 import TestSupport
+import Testing
 
 /// A backend of one user over a real socket: it issues, rotates and refuses tokens, and keeps what it was asked.
 final class Backend: Sendable {
@@ -30,6 +31,7 @@ final class Backend: Sendable {
 
     static let now = Date(timeIntervalSince1970: 1_800_000_000)
 
+    let url: URL
     private let book: Book
     private let server: ScriptedServer
 
@@ -41,12 +43,12 @@ final class Backend: Sendable {
             book.state.withLock { $0.asked.append(asked) }
             return override(asked) ?? book.state.withLock { Self.answer(asked, &$0) }
         }
+        url = try #require(URL(string: "http://127.0.0.1:\(server.port)"))
     }
 
     /// The server ends with it: a test that still calls must hold it.
     deinit { server.stop() }
 
-    var url: URL { URL(string: "http://127.0.0.1:\(server.port)")! }
     var asked: [Asked] { book.state.withLock { $0.asked } }
     var refreshes: Int { asked.count { $0.line == "POST /api/auth/refresh" } }
 
