@@ -20,6 +20,8 @@ struct CommandLineTests {
                 ["--client-id", "c", "grants", "add", "alice", "--token-file=t"],
                 .addGrant(user: "alice", tokenFile: "t", clientID: "c")
             ),
+            (["users", "import", "-"], .importUsers(file: "-", replacesExisting: false)),
+            (["users", "import", "f", "--replace"], .importUsers(file: "f", replacesExisting: true)),
             (["grants", "import", "-"], .importGrants(file: "-", replacesExisting: false)),
             (["grants", "import", "f", "--replace"], .importGrants(file: "f", replacesExisting: true)),
             (["grants", "export"], .exportGrants(isPlaintext: false)),

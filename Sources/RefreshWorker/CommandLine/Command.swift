@@ -8,6 +8,8 @@ enum Command: Equatable, Sendable {
     case addGrant(user: String, tokenFile: String?, clientID: String?)
     /// `-` is standard input.
     case importGrants(file: String, replacesExisting: Bool)
+    /// `-` is standard input.
+    case importUsers(file: String, replacesExisting: Bool)
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String)
     case vendToken(user: String, minimumLifetime: Duration)

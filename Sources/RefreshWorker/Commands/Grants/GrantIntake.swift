@@ -11,6 +11,8 @@ struct GrantIntake: Sendable {
         case replaced
         /// The user has a grant already, which stays as it was.
         case kept
+        /// The user was deleted, and the tombstone still stands.
+        case refused
     }
 
     /// What is done about a user who has a grant already.
@@ -81,6 +83,7 @@ struct GrantIntake: Sendable {
         let existing = existing
         return try await store.transact { transaction in
             try prepared.map { item in
+                if try transaction.user(item.userID)?.isDeleted == true { return .done(.refused) }
                 let stored = try transaction.grant(ofUser: item.userID)
                 switch (item.content, stored) {
                 case (.new(let grant, let events), nil):
