@@ -1,6 +1,7 @@
 import AccountAPI
 import HTTPServer
 import JSON
+import Observability
 import RefreshEngine
 import Testing
 
