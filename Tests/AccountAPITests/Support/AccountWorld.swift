@@ -17,7 +17,10 @@ final class CapturedLines: LineSink {
     var droppedLines: Int { 0 }
     var texts: [String] { lines.withLock { $0 } }
 
-    func write(_ line: JSONLine) { lines.withLock { $0.append(line.text) } }
+    func write(_ line: JSONLine) -> Bool {
+        lines.withLock { $0.append(line.text) }
+        return true
+    }
 }
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test moves.
@@ -46,12 +49,9 @@ struct AccountWorld {
         vault = TokenVault(ring: try LiveKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
         let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
-        let log = EngineLog(
-            metrics: MetricsLog(sink: lines, worker: "worker", time: time),
-            diagnostics: diagnostics,
-            counters: IntervalCounters(time: time),
-            time: time
-        )
+        let metrics = MetricsLog(sink: lines, worker: "worker", time: time)
+        let counters = IntervalCounters(time: time)
+        let log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         engine = RefreshEngine(
             store: store,
             endpoint: google,
@@ -75,7 +75,25 @@ struct AccountWorld {
             diagnostics: diagnostics,
             googleDeadline: googleDeadline
         )
-        router = PublicRoutes(services).router()
+        let securityEvents = SecurityEventReceiver(
+            read: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
+            store: store,
+            metrics: metrics,
+            log: log,
+            time: time,
+            onChange: {}
+        )
+        let probes = Probes(
+            store: store,
+            engine: engine,
+            counters: counters.running,
+            metrics: metrics,
+            phase: ServingPhase(),
+            time: time,
+            stalledLoops: { [] },
+            statusReport: { "{}" }
+        )
+        router = PublicRoutes(services, securityEvents: securityEvents, probes: probes).router
     }
 
     static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
