@@ -84,10 +84,10 @@ struct DeadlineTests {
         try await withServer(time: time, handler: { _ in .respond(large) }) { server in
             let client = try RawClient(port: server.port)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            while server.clients.kinds != [.answering] { await Task.yield() }
+            try await until { server.clients.kinds == [.answering] }
             time.advance(by: .seconds(30))
             server.clients.look()
-            while server.openRequests > 0 { await Task.yield() }
+            try await until { server.openRequests == 0 }
         }
     }
 
@@ -115,6 +115,7 @@ struct DeadlineTests {
     /// Returns when the server has seen where its one client stands.
     private func settled(_ server: HTTPServer, isIdle: Bool) async throws {
         while true {
+            try Task.checkCancellation()
             server.clients.look()
             let kinds = server.clients.kinds
             let stands = kinds.count == 1 && kinds.allSatisfy { if case .idle = $0 { isIdle } else { !isIdle } }
