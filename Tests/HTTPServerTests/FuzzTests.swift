@@ -77,7 +77,13 @@ struct FuzzTests {
             await client.send("GET /alive HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.answer()?.body == "/alive 0 0", "seed \(seed)")
             client.hangUp()
-            try await until { server.openRequests == 0 && server.openConnections == 0 }
+            try await until(
+                { server.openRequests == 0 && server.openConnections == 0 },
+                meanwhile: {
+                    time.advance(by: .seconds(1))
+                    server.clients.look()
+                }
+            )
         }
     }
 }
