@@ -20,23 +20,22 @@ struct DeadlineTests {
     @Test(
         "A request that does not come to its end is answered with 408 when its time is over",
         arguments: [
-            ("GE", 10), ("GET / HTTP/1.1\r\nHost: h\r\nX: ", 10),
-            ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab", 30),
-            ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\na", 30),
-        ]
+            ("GE", .head, 10), ("GET / HTTP/1.1\r\nHost: h\r\nX: ", .head, 10),
+            ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab", .body, 30),
+            ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\na", .body, 30),
+        ] as [(String, ClientPhase.Kind, Int)]
     )
-    func overdue(text: String, seconds: Int) async throws {
+    func overdue(text: String, kind: ClientPhase.Kind, seconds: Int) async throws {
         let time = ManualTime()
         try await withServer(time: time, handler: Self.echo) { server in
             let client = try RawClient(port: server.port)
             await client.send(text)
-            try await settled(server, isIdle: false)
+            try await until({ server.clients.kinds == [kind] }, meanwhile: server.clients.look)
             time.advance(by: .milliseconds(seconds * 1000 - 1))
             server.clients.look()
-            #expect(server.clients.kinds.count == 1 && server.clients.kinds != [.over])
+            #expect(server.clients.kinds == [kind])
             time.advance(by: .milliseconds(1))
             server.clients.look()
-            #expect(server.clients.kinds != [.body] && server.clients.kinds != [.head])
             #expect(await client.everything()?.hasPrefix("HTTP/1.1 408 ") == true)
         }
     }
@@ -84,10 +83,10 @@ struct DeadlineTests {
         try await withServer(time: time, handler: { _ in .respond(large) }) { server in
             let client = try RawClient(port: server.port)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            while server.clients.kinds != [.answering] { await Task.yield() }
+            try await until { server.clients.kinds == [.answering] }
             time.advance(by: .seconds(30))
             server.clients.look()
-            while server.openRequests > 0 { await Task.yield() }
+            try await until { server.openRequests == 0 }
         }
     }
 
@@ -115,6 +114,7 @@ struct DeadlineTests {
     /// Returns when the server has seen where its one client stands.
     private func settled(_ server: HTTPServer, isIdle: Bool) async throws {
         while true {
+            try Task.checkCancellation()
             server.clients.look()
             let kinds = server.clients.kinds
             let stands = kinds.count == 1 && kinds.allSatisfy { if case .idle = $0 { isIdle } else { !isIdle } }

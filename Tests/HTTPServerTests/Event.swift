@@ -32,6 +32,15 @@ final class Event: Sendable {
     }
 }
 
+/// Returns when the condition holds, which is asked again and again; a time limit ends the wait.
+func until(_ condition: () -> Bool, meanwhile step: () -> Void = {}) async throws {
+    while !condition() {
+        try Task.checkCancellation()
+        step()
+        await Task.yield()
+    }
+}
+
 /// Waits for nothing but the end of the task.
 func untilCancelled() async {
     let (stream, continuation) = AsyncStream<Never>.makeStream()

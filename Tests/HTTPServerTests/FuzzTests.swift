@@ -53,6 +53,7 @@ struct FuzzTests {
                 let working = Working()
                 group.addTask {
                     while working.count.withLock({ $0 }) > 0 {
+                        try Task.checkCancellation()
                         time.advance(by: .milliseconds(2))
                         server.clients.look()
                         await Task.yield()
@@ -76,7 +77,13 @@ struct FuzzTests {
             await client.send("GET /alive HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.answer()?.body == "/alive 0 0", "seed \(seed)")
             client.hangUp()
-            while server.openRequests > 0 || server.openConnections > 0 { await Task.yield() }
+            try await until(
+                { server.openRequests == 0 && server.openConnections == 0 },
+                meanwhile: {
+                    time.advance(by: .seconds(1))
+                    server.clients.look()
+                }
+            )
         }
     }
 }

@@ -19,6 +19,7 @@ final class RawClient: Sendable {
     private let descriptor: Int32
     private let queue = DispatchQueue(label: "raw-client")
     private let unread = Mutex<[UInt8]>([])
+    private let end = Mutex(false)
 
     init(port: UInt16, address: String = "127.0.0.1") throws {
         let family = address.contains(":") ? AF_INET6 : AF_INET
@@ -99,6 +100,9 @@ final class RawClient: Sendable {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
+    /// Nothing more has come from the server when that was last asked for.
+    var hasEnded: Bool { end.withLock { $0 } }
+
     /// The next answer; nil if the connection ends before one is complete.
     func answer(hasBody: Bool = true) async -> Answer? {
         await blocking { [self] in
@@ -153,7 +157,10 @@ final class RawClient: Sendable {
     private func readMore() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         let count = recv(descriptor, &buffer, buffer.count, 0)
-        guard count > 0 else { return false }
+        guard count > 0 else {
+            end.withLock { $0 = true }
+            return false
+        }
         unread.withLock { $0 += buffer.prefix(count) }
         return true
     }

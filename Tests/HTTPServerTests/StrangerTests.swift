@@ -116,7 +116,7 @@ struct StrangerTests {
             await third.send(Self.get)
             #expect(await third.everything() == "")
             clients.removeLast().hangUp()
-            while server.openConnections > 1 { await Task.yield() }
+            try await until { server.openConnections == 1 }
             let fourth = try RawClient(port: server.port)
             await fourth.send(Self.get)
             #expect(await fourth.answer()?.status == 200)
@@ -203,7 +203,7 @@ struct StrangerTests {
             let client = try RawClient(port: server.port)
             await client.send(Self.get)
             #expect(await client.answer()?.body == "0")
-            while server.openConnections < crowd.count + 1 { await Task.yield() }
+            try await until { server.openConnections == crowd.count + 1 }
         }
     }
 }
