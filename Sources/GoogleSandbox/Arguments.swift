@@ -35,6 +35,8 @@ struct Arguments: Equatable {
           GET  /oauth2/v2/userinfo, /oauth2/v3/userinfo, /v1/userinfo
           GET or POST /tokeninfo
           POST /revoke
+          GET  /.well-known/risc-configuration, /oauth2/v3/certs
+          GET or POST /v1beta/stream...  the stream of security events
 
         What tells it how to behave (OrderedJSON in, OrderedJSON out):
           POST /control/grants     create grants: {"count": 10, "prefix": "user"} or {"grants": [{"email": "a@example.com"}]}
@@ -49,6 +51,7 @@ struct Arguments: Equatable {
           GET  /control/wait?holding=N   answers once N requests are on hold
           GET  /control/stats      what it was asked; with ?grants=1 for each grant too
           POST /control/reset      forget everything
+          POST /control/security-events, .../rotate-key, .../stream, /control/service-accounts
 
         It holds no secrets and is no place for real tokens.
 

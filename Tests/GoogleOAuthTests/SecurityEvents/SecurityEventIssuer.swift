@@ -43,7 +43,7 @@ final class SecurityEventIssuer: Sendable {
     }
 
     func addKey(_ name: String) throws {
-        let key = try RSAPrivateKey.generate()
+        let key = try TestKeys.key(state.withLock { $0.keys.count })
         state.withLock { $0.keys.append((name, key)) }
     }
 

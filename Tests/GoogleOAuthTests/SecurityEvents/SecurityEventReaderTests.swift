@@ -202,7 +202,7 @@ struct SecurityEventReaderTests {
         try await withIssuer { issuer, reader in
             let good = try issuer.goodToken()
             _ = try await reader.read(good)
-            let stranger = try RSAPrivateKey.generate()
+            let stranger = try TestKeys.key(2)
             let parts = String(decoding: good, as: UTF8.self).split(separator: ".").map(String.init)
             let confused = Base64URL.encode(Array(#"{"alg":"HS256","kid":"key-1"}"#.utf8)) + "." + parts[1]
             let code = Base64URL.encode(MessageKey(try stranger.pem()).authenticate(Array(confused.utf8)))

@@ -26,7 +26,7 @@ struct SecurityEventStreamTests {
         defer { server.stop() }
         let client = try HTTPClient()
         defer { client.shutDown() }
-        let key = try RSAPrivateKey.generate()
+        let key = try TestKeys.key(2)
         let stream = SecurityEventStream(
             http: client,
             endpoint: try Endpoint("http://127.0.0.1:\(server.port)/"),
@@ -42,7 +42,7 @@ struct SecurityEventStreamTests {
             try await stream.register(url: try Endpoint("https://api.example.com/v1/google/security-events"))
             let requests = server.received
             #expect(
-                requests.map { $0.head.prefix { $0 != "\r" } } == [
+                requests.map { $0.head.prefix { $0 != "\r\n" } } == [
                     "POST /v1beta/stream:update HTTP/1.1", "POST /v1beta/stream/status:update HTTP/1.1",
                 ]
             )
