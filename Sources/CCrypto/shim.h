@@ -1,4 +1,10 @@
 #include <openssl/evp.h>
+#include <openssl/bio.h>
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/rsa.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>

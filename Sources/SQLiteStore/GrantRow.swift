@@ -14,6 +14,7 @@ enum GrantRow {
     /// Columns of the other indexes: written only when one of them changes, since naming them costs a turn in each index.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
+        "refresh_prefix_mark", "refresh_digest_mark",
     ]
     private static let fixed = ["id", "user_id", "created_at"]
 
@@ -44,6 +45,7 @@ enum GrantRow {
         // The key ids are there for the index: a sealed token says its key itself.
         _ = row.optionalText()
         _ = row.optionalText()
+        let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
 
         let name = row.optionalText()
         let emailIsVerified = row.optionalInteger().map { $0 != 0 }
@@ -85,7 +87,9 @@ enum GrantRow {
             reason: reason,
             since: since,
             generation: generation,
-            refreshToken: refreshSealed.map { Grant.RefreshToken(sealed: $0, expiresAt: refreshExpiresAt) },
+            refreshToken: refreshSealed.map {
+                Grant.RefreshToken(sealed: $0, marks: marks, expiresAt: refreshExpiresAt)
+            },
             accessToken: accessToken,
             dueAt: dueAt,
             attempts: attempts,
@@ -124,6 +128,7 @@ enum GrantRow {
             && grant.owner.googleUserID == former.owner.googleUserID
             && grant.owner.email == former.owner.email
             && grant.refreshToken?.expiresAt == former.refreshToken?.expiresAt
+            && grant.refreshToken?.marks == former.refreshToken?.marks
             && grant.refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
     }
@@ -136,6 +141,8 @@ enum GrantRow {
         statement.bind(grant.refreshToken?.expiresAt)
         statement.bind(grant.refreshToken?.sealed.keyID.description)
         statement.bind(grant.accessToken?.sealed.keyID.description)
+        statement.bind(grant.refreshToken?.marks?.prefix.bytes)
+        statement.bind(grant.refreshToken?.marks?.digest.bytes)
     }
 
     private static func bindPlain(_ grant: Grant, to statement: Statement) {
@@ -191,6 +198,13 @@ enum GrantRow {
             .corrupt,
             "\(what) of grant \(id) is damaged in the database. Stop the worker and put a backup in the database's place."
         )
+    }
+}
+
+extension TokenMarks {
+    fileprivate init?(prefix: [UInt8]?, digest: [UInt8]?) {
+        guard let prefix, let digest else { return nil }
+        self.init(prefix: TokenMark(kind: .prefix, bytes: prefix), digest: TokenMark(kind: .digest, bytes: digest))
     }
 }
 

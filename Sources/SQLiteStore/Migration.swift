@@ -7,7 +7,7 @@ extension Migration {
     /// Every step there has been, oldest first; the schema's version is their number.
     ///
     /// A step that was ever released is never changed: another is added.
-    static let all: [Migration] = [firstSchema]
+    static let all: [Migration] = [firstSchema, accounts]
 
     /// Users, grants, their history, and what workers tell one another.
     ///
@@ -107,6 +107,78 @@ extension Migration {
                 key TEXT PRIMARY KEY NOT NULL,
                 value TEXT NOT NULL
             ) STRICT, WITHOUT ROWID;
+            """
+    )
+
+    /// What is known of users, their sessions, security events that were seen, the outbox of notices, and what a refresh
+    /// token is known again by.
+    ///
+    /// `notices` refers to no grant: a notice outlives the grant of a deleted user. Of each grant only the oldest pending
+    /// notice has a `next_try_at`, so that the index of those is the queue.
+    private static let accounts = Migration(
+        statements: """
+            ALTER TABLE users ADD COLUMN email TEXT;
+            ALTER TABLE users ADD COLUMN email_is_verified INTEGER CHECK (email_is_verified IN (0, 1));
+            ALTER TABLE users ADD COLUMN name TEXT;
+            ALTER TABLE users ADD COLUMN picture TEXT;
+            ALTER TABLE users ADD COLUMN google_user_id TEXT;
+            ALTER TABLE users ADD COLUMN last_login_at INTEGER;
+            ALTER TABLE users ADD COLUMN is_active INTEGER NOT NULL DEFAULT 1 CHECK (is_active IN (0, 1));
+            ALTER TABLE users ADD COLUMN deleted_until INTEGER;
+            CREATE UNIQUE INDEX users_by_account ON users (google_user_id) WHERE google_user_id IS NOT NULL;
+            CREATE INDEX users_by_email ON users (lower(email)) WHERE email IS NOT NULL;
+            CREATE INDEX users_by_deletion ON users (deleted_until) WHERE deleted_until IS NOT NULL;
+
+            ALTER TABLE grants ADD COLUMN refresh_prefix_mark BLOB
+                CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL);
+            ALTER TABLE grants ADD COLUMN refresh_digest_mark BLOB
+                CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL));
+            CREATE INDEX grants_by_prefix_mark ON grants (refresh_prefix_mark) WHERE refresh_prefix_mark IS NOT NULL;
+            CREATE INDEX grants_by_digest_mark ON grants (refresh_digest_mark) WHERE refresh_digest_mark IS NOT NULL;
+            CREATE INDEX grants_unmarked ON grants (id) WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL;
+
+            CREATE TABLE sessions (
+                id BLOB PRIMARY KEY NOT NULL CHECK (length(id) = 16),
+                user_id TEXT NOT NULL REFERENCES users (user_id),
+                created_at INTEGER NOT NULL,
+                expires_at INTEGER NOT NULL,
+                current_hash BLOB NOT NULL,
+                previous_hash BLOB,
+                rotated_at INTEGER,
+                successor BLOB
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX sessions_by_user ON sessions (user_id);
+            CREATE INDEX sessions_by_end ON sessions (expires_at);
+            CREATE INDEX sessions_with_successor ON sessions (rotated_at) WHERE successor IS NOT NULL;
+
+            CREATE TABLE security_events (
+                jti TEXT PRIMARY KEY NOT NULL,
+                at INTEGER NOT NULL
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX security_events_by_time ON security_events (at);
+
+            CREATE TABLE notices (
+                seq INTEGER PRIMARY KEY AUTOINCREMENT,
+                nonce INTEGER NOT NULL CHECK (nonce BETWEEN 0 AND 4294967295),
+                grant_id INTEGER NOT NULL,
+                user_id TEXT NOT NULL,
+                at INTEGER NOT NULL,
+                from_state TEXT NOT NULL,
+                to_state TEXT NOT NULL,
+                reason TEXT NOT NULL,
+                pending_since INTEGER NOT NULL,
+                attempts INTEGER NOT NULL CHECK (attempts >= 0),
+                next_try_at INTEGER,
+                accepted_at INTEGER,
+                given_up_at INTEGER,
+                CHECK (accepted_at IS NULL OR given_up_at IS NULL),
+                CHECK (next_try_at IS NULL OR (accepted_at IS NULL AND given_up_at IS NULL))
+            ) STRICT;
+            CREATE INDEX notices_due ON notices (next_try_at, seq) WHERE next_try_at IS NOT NULL;
+            CREATE INDEX notices_pending ON notices (grant_id, seq) WHERE accepted_at IS NULL AND given_up_at IS NULL;
+            CREATE INDEX notices_settled ON notices (coalesce(accepted_at, given_up_at))
+                WHERE accepted_at IS NOT NULL OR given_up_at IS NOT NULL;
+            CREATE INDEX notices_by_time ON notices (at);
             """
     )
 }

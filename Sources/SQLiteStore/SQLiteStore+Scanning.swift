@@ -52,6 +52,10 @@ extension Query {
     )
 }
 
+extension Query {
+    static let hastenNotices = Query("hasten notices", "UPDATE notices SET next_try_at = ?1 WHERE next_try_at > ?1")
+}
+
 extension SQLiteStore {
     package func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
         let count = max(0, count)
@@ -133,7 +137,9 @@ extension SQLiteStore {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
                 try connection.run(.reschedule) { $0.bind(now) }
-                return connection.changedRows
+                let count = connection.changedRows
+                try connection.run(.hastenNotices) { $0.bind(now) }
+                return count
             }
         }
     }

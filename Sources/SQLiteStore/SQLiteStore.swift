@@ -1,7 +1,7 @@
 package import Clocks
 package import Store
 
-/// Grants in one SQLite file, which any number of processes of one machine may have open at once.
+/// Grants, users and sessions in one SQLite file, which any number of processes of one machine may have open at once.
 ///
 /// One connection writes, in transactions that exclude every other writer; one answers questions about single grants and
 /// one runs scans, so that a long scan delays nobody who waits for a token. Each has a queue of its own, since SQLite
@@ -9,12 +9,13 @@ package import Store
 ///
 /// To restore a backup: stop every process that has the database open, put the backup in the place of the file, remove the
 /// files of the same name that end in `-wal` and `-shm`, start again.
-package final class SQLiteStore: GrantStore {
+package final class SQLiteStore: AccountStore {
     package let path: String
     let timeSource: any TimeSource
     let random: any RandomSource
     let bootID: String
     let patience: Duration
+    private let keepsNotices: Bool
     let writer: ConnectionQueue
     let reader: ConnectionQueue
     let scanner: ConnectionQueue
@@ -23,19 +24,21 @@ package final class SQLiteStore: GrantStore {
     ///
     /// It blocks, for up to `patience` while another process holds the file. `bootID` names the boot that leases
     /// belong to; `nil` asks the kernel. `patience` is how long a write waits for another process's before it fails
-    /// with ``StoreError/Code/busy``.
+    /// with ``StoreError/Code/busy``. `keepsNotices` says whether events that the backend is to hear of go to the outbox.
     package init(
         path: String,
         timeSource: any TimeSource,
         random: any RandomSource = SystemRandom(),
         bootID: String? = nil,
-        patience: Duration = .seconds(10)
+        patience: Duration = .seconds(10),
+        keepsNotices: Bool = false
     ) throws(StoreError) {
         self.path = path
         self.timeSource = timeSource
         self.random = random
         self.bootID = if let bootID { bootID } else { try BootID.read() }
         self.patience = patience
+        self.keepsNotices = keepsNotices
         // The writer first: it makes the file and its schema.
         writer = ConnectionQueue(
             try Connection.writer(path: path, patience: patience, schema: Schema()),
@@ -56,9 +59,15 @@ package final class SQLiteStore: GrantStore {
     ) async throws -> Result {
         let timeSource = timeSource
         let bootID = bootID
+        let noticeNonces = keepsNotices ? random : nil
         let outcome: Swift.Result<Result, any Error> = try await writer.run { connection throws(StoreError) in
             try connection.begin()
-            let transaction = SQLiteTransaction(on: connection, timeSource: timeSource, epoch: bootID)
+            let transaction = SQLiteTransaction(
+                on: connection,
+                timeSource: timeSource,
+                epoch: bootID,
+                noticeNonces: noticeNonces
+            )
             let outcome = Swift.Result { try body(transaction) }
             guard case .success = outcome else {
                 connection.rollBack()

@@ -48,18 +48,22 @@ final class SQLiteTransaction: StoreTransaction {
         """
     )
 
-    private let connection: Connection
+    let connection: Connection
     private let timeSource: any TimeSource
     private let epoch: String
+    /// Names new notices; `nil` where none are kept.
+    private let noticeNonces: (any RandomSource)?
     /// Grants as they are stored now, as far as this transaction has seen them.
     private var known: [GrantID: Grant] = [:]
     private var isOpen = true
     /// The first failure after which SQLite may have taken back the whole transaction: nothing may follow it.
     private var failure: StoreError?
-    private var wipesTokens = false
+    /// Whether something was wiped that must leave the log as well.
+    var wipes = false
 
-    init(on connection: Connection, timeSource: any TimeSource, epoch: String) {
+    init(on connection: Connection, timeSource: any TimeSource, epoch: String, noticeNonces: (any RandomSource)?) {
         self.connection = connection
+        self.noticeNonces = noticeNonces
         self.timeSource = timeSource
         self.epoch = epoch
     }
@@ -68,7 +72,7 @@ final class SQLiteTransaction: StoreTransaction {
     func finish() throws(StoreError) {
         isOpen = false
         if let failure { throw failure }
-        if wipesTokens { connection.owesWipe = true }
+        if wipes { connection.owesWipe = true }
     }
 
     var leaseTime: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
@@ -110,6 +114,9 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     func insert(_ grant: Grant) throws {
+        guard try user(grant.userID)?.isDeleted != true else {
+            throw StoreError(.conflict, "The user of the grant was deleted.")
+        }
         try perform { () throws(StoreError) in
             try connection.run(Self.insertUser) {
                 $0.bind(grant.userID)
@@ -124,6 +131,9 @@ final class SQLiteTransaction: StoreTransaction {
         guard let former = try stored(grant.id) else {
             throw StoreError(.conflict, "There is no grant \(grant.id) to update.")
         }
+        guard !former.forbids(grant) else {
+            throw StoreError(.conflict, "The user of grant \(grant.id) was deleted.")
+        }
         guard former != grant else { return }
         try perform { () throws(StoreError) in
             if GrantRow.keepsIndexed(grant, from: former) {
@@ -135,7 +145,7 @@ final class SQLiteTransaction: StoreTransaction {
         known[grant.id] = grant
         let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil
         let wipesAccessToken = former.accessToken != nil && grant.accessToken == nil
-        if wipesRefreshToken || wipesAccessToken { wipesTokens = true }
+        if wipesRefreshToken || wipesAccessToken { wipes = true }
     }
 
     func record(_ event: GrantEvent) throws {
@@ -150,6 +160,7 @@ final class SQLiteTransaction: StoreTransaction {
                 $0.bind(event.generation)
             }
         }
+        if let noticeNonces, event.changesConnection { try keepNotice(of: event, nonce: noticeNonces.nextBits()) }
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {
@@ -196,7 +207,7 @@ final class SQLiteTransaction: StoreTransaction {
         return grant
     }
 
-    private func perform<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+    func perform<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
         guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
         if let failure { throw failure }
         do {

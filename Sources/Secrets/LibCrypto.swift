@@ -13,6 +13,14 @@ enum LibCrypto {
         throw .libraryFailure(call: call, code: code)
     }
 
+    /// Whether the call answered 1, for callers to whom every other answer means the same, such as a bad signature.
+    ///
+    /// The thread's error queue is emptied, as ``check(_:_:)`` does.
+    static func isSuccess(_ result: Int32) -> Bool {
+        if result != 1 { ERR_clear_error() }
+        return result == 1
+    }
+
     /// Fills a part of the room with bytes from the library's own generator, which the system seeds.
     static func fillRandomly(_ room: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
         let result = unsafe room.withUnsafeMutableBytes { bytes in

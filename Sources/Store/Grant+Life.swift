@@ -104,7 +104,7 @@ extension Grant {
     package mutating func rotate(to token: RefreshToken?, at now: Timestamp) -> [GrantEvent] {
         guard let token else { return [] }
         generation += 1
-        refreshToken = RefreshToken(sealed: token.sealed, expiresAt: token.expiresAt)
+        refreshToken = token
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
     }
 
@@ -147,15 +147,20 @@ extension Grant {
         end(as: .disconnected, reason: reason, at: now)
     }
 
-    /// The user asked to end the grant.
+    /// The user asked to end the grant, or was deleted.
     ///
     /// With `revokes` its tokens are kept until Google has been told, else wiped at once.
-    package mutating func disconnectByRequest(revokes: Bool, at now: Timestamp) -> [GrantEvent] {
-        let events = end(as: .disconnected, reason: .userRequest, at: now)
+    package mutating func disconnectByRequest(
+        revokes: Bool,
+        reason: GrantReason = .userRequest,
+        at now: Timestamp
+    ) -> [GrantEvent] {
+        let events = end(as: .disconnected, reason: reason, at: now)
         if revokes, refreshToken != nil || accessToken != nil {
             revocationAskedAt = revocationAskedAt ?? now
             dueAt = now
         } else {
+            revocationAskedAt = nil
             wipeTokens()
         }
         return events
@@ -199,9 +204,18 @@ extension Grant {
     }
 
     /// Puts sealed tokens in place of the same tokens sealed by another key: the fence stays.
-    package mutating func reseal(refreshToken newRefresh: SealedSecret?, accessToken newAccess: SealedSecret?) {
-        if let newRefresh { refreshToken?.sealed = newRefresh }
+    package mutating func reseal(refreshToken newRefresh: RefreshToken?, accessToken newAccess: SealedSecret?) {
+        if let newRefresh {
+            refreshToken?.sealed = newRefresh.sealed
+            refreshToken?.marks = newRefresh.marks
+        }
         if let newAccess { accessToken?.sealed = newAccess }
+    }
+
+    /// Marks a refresh token that was stored before there were marks, if it is still the stored one.
+    package mutating func mark(_ marked: RefreshToken) {
+        guard refreshToken?.sealed == marked.sealed else { return }
+        refreshToken?.marks = marked.marks
     }
 
     /// Takes, renews or gives up the right to call Google for this grant.
@@ -237,13 +251,20 @@ extension Grant {
         failingSince = nil
     }
 
+    /// With the tokens of a deleted user goes what is known of the account.
     private mutating func wipeTokens() {
         refreshToken = nil
         accessToken = nil
+        if reason == .userDeleted { owner = Owner() }
     }
 }
 
 extension Grant {
+    /// Whether storing `next` in this grant's place would bring back what was deleted.
+    package func forbids(_ next: Grant) -> Bool {
+        reason == .userDeleted && next.reason != .userDeleted
+    }
+
     /// Whether a try before its time does no harm.
     var mayBeHastened: Bool {
         state == .retrying && !GrantReason.awaitingSecondOpinion.contains(reason)

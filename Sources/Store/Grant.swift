@@ -40,13 +40,17 @@ package struct Grant: Hashable, Sendable {
         }
     }
 
-    /// A sealed refresh token and, where Google told it, the instant at which it dies of itself.
+    /// A sealed refresh token and what is known of it; ``TokenVault`` makes new ones.
     package struct RefreshToken: Hashable, Sendable {
         package var sealed: SealedSecret
+        /// What a security event names it by; `nil` for one that was stored before there were marks.
+        package var marks: TokenMarks?
+        /// The instant at which it dies of itself, where Google told it.
         package var expiresAt: Timestamp?
 
-        package init(sealed: SealedSecret, expiresAt: Timestamp? = nil) {
+        package init(sealed: SealedSecret, marks: TokenMarks? = nil, expiresAt: Timestamp? = nil) {
             self.sealed = sealed
+            self.marks = marks
             self.expiresAt = expiresAt
         }
     }

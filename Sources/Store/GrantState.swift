@@ -47,6 +47,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let clientMismatchUnconfirmed = GrantReason(rawValue: "client_mismatch_unconfirmed")
     /// The user, or an operator for the user, ended it.
     package static let userRequest = GrantReason(rawValue: "user_request")
+    /// The user was deleted.
+    package static let userDeleted = GrantReason(rawValue: "user_deleted")
     /// The reasons of grants that wait for a second opinion, which must not come early.
     package static let awaitingSecondOpinion: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
     /// Nothing to explain.

@@ -48,6 +48,7 @@ package protocol GrantStore: Sendable {
     /// minute: a clock that was ahead said so, and neither expiry nor due time can be believed. Answers how many there were.
     ///
     /// A grant that awaits a second opinion is left alone: asked before its time, that opinion would be no second one.
+    /// Pending notices are due at once.
     func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int
 
     /// Stores what this worker reports, and answers what all workers that still live reported last.
@@ -63,31 +64,6 @@ package protocol GrantStore: Sendable {
 
     /// Closes files and connections; the store is not used afterwards.
     func close() async
-}
-
-/// What a body given to ``GrantStore/transact(_:)`` can do.
-package protocol StoreTransaction {
-    /// The clock of this store's leases.
-    var leaseTime: LeaseTime { get }
-
-    func grant(_ id: GrantID) throws -> Grant?
-    func grant(ofUser userID: String) throws -> Grant?
-
-    /// Grants other than `id` that hold a refresh token for the same account at Google (by its id, else by e-mail without case).
-    func grants(sharingAccountWith grant: Grant) throws -> [Grant]
-
-    /// Adds a grant, and its user where there is none. A user has one grant: a second one throws.
-    func insert(_ grant: Grant) throws
-    func update(_ grant: Grant) throws
-    func record(_ event: GrantEvent) throws
-
-    /// Makes every grant of a client due by `dueBy` that is being retried for a reason that passes, and not for want of a
-    /// second opinion.
-    func hastenRetries(ofClient clientID: String, dueBy: Timestamp) throws
-
-    /// The health of a client: bytes that only the engine understands.
-    func clientHealth(_ clientID: String) throws -> [UInt8]?
-    func setClientHealth(_ health: [UInt8], of clientID: String) throws
 }
 
 /// One entry of the due index.

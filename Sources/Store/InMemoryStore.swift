@@ -2,13 +2,17 @@ package import Clocks
 package import Secrets
 private import Synchronization
 
-/// Grants in memory alone, by the same rules as a store on disk: for tests, and for reading those rules in plain code.
-package final class InMemoryStore: GrantStore {
+/// Grants, users and sessions in memory alone, by the same rules as a store on disk: for tests, and for reading those rules in plain code.
+package final class InMemoryStore: AccountStore {
     /// All that is stored; a transaction works on a copy, which takes its place when the body returns.
     struct State {
         var grants: [GrantID: Grant] = [:]
         var idOfUser: [String: GrantID] = [:]
         var events: [GrantID: [GrantEvent]] = [:]
+        var users: [String: User] = [:]
+        var sessions: [SessionID: Session] = [:]
+        var securityEvents: [String: Timestamp] = [:]
+        var outbox = Outbox()
         var health: [String: [UInt8]] = [:]
         var workers: [String: (report: WorkerReport, heartbeat: BootInstant)] = [:]
         var clockReading: ClockReading?
@@ -18,24 +22,36 @@ package final class InMemoryStore: GrantStore {
     private let timeSource: any TimeSource
     private let random: any RandomSource
     private let epoch: String
+    private let keepsNotices: Bool
     private let state = Mutex(State())
 
-    package init(timeSource: any TimeSource, random: any RandomSource = SystemRandom(), epoch: String = "memory") {
+    /// `keepsNotices` says whether events that the backend is to hear of go to the outbox.
+    package init(
+        timeSource: any TimeSource,
+        random: any RandomSource = SystemRandom(),
+        epoch: String = "memory",
+        keepsNotices: Bool = false
+    ) {
         self.timeSource = timeSource
         self.random = random
         self.epoch = epoch
+        self.keepsNotices = keepsNotices
     }
 
     package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
 
-    private var leaseTimeNow: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
+    var leaseTimeNow: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
 
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
         let time = leaseTimeNow
         return try withOpenState { state in
-            let transaction = InMemoryTransaction(state: state, leaseTime: time)
+            let transaction = InMemoryTransaction(
+                state: state,
+                leaseTime: time,
+                noticeNonces: keepsNotices ? random : nil
+            )
             let result = try body(transaction)
             state = transaction.state
             return result
@@ -165,6 +181,7 @@ package final class InMemoryStore: GrantStore {
             for id in ids {
                 state.grants[id]?.reschedule(to: now + .seconds(60) * id.phase)
             }
+            state.outbox.hasten(to: now)
             return ids.count
         }
     }
@@ -202,7 +219,7 @@ package final class InMemoryStore: GrantStore {
         state.withLock { $0.isClosed = true }
     }
 
-    private func withOpenState<Result: Sendable>(_ body: (inout State) throws -> Result) throws -> Result {
+    func withOpenState<Result: Sendable>(_ body: (inout State) throws -> Result) throws -> Result {
         try state.withLock { state in
             guard !state.isClosed else { throw StoreError(.closed, "The store is closed.") }
             return try body(&state)

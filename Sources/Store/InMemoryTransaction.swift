@@ -2,12 +2,15 @@ import Clocks
 
 /// What a body of ``InMemoryStore/transact(_:)`` works with: a copy of all that is stored.
 final class InMemoryTransaction: StoreTransaction {
-    private(set) var state: InMemoryStore.State
+    var state: InMemoryStore.State
     let leaseTime: LeaseTime
+    /// Names new notices; `nil` where none are kept.
+    private let noticeNonces: (any RandomSource)?
 
-    init(state: InMemoryStore.State, leaseTime: LeaseTime) {
+    init(state: InMemoryStore.State, leaseTime: LeaseTime, noticeNonces: (any RandomSource)?) {
         self.state = state
         self.leaseTime = leaseTime
+        self.noticeNonces = noticeNonces
     }
 
     func grant(_ id: GrantID) -> Grant? { state.grants[id] }
@@ -24,22 +27,32 @@ final class InMemoryTransaction: StoreTransaction {
         guard state.grants[grant.id] == nil, state.idOfUser[grant.userID] == nil else {
             throw StoreError(.conflict, "The user has a grant already, or the grant's id is taken.")
         }
+        guard state.users[grant.userID]?.isDeleted != true else {
+            throw StoreError(.conflict, "The user was deleted.")
+        }
         state.grants[grant.id] = grant
         state.idOfUser[grant.userID] = grant.id
+        if state.users[grant.userID] == nil {
+            state.users[grant.userID] = User(id: grant.userID, createdAt: grant.createdAt)
+        }
     }
 
     func update(_ grant: Grant) throws {
-        guard state.grants[grant.id] != nil else {
-            throw StoreError(.conflict, "There is no grant \(grant.id) to update.")
+        guard let former = state.grants[grant.id], !former.forbids(grant) else {
+            throw StoreError(.conflict, "There is no grant \(grant.id) to update, or its user was deleted.")
         }
         state.grants[grant.id] = grant
     }
 
     func record(_ event: GrantEvent) throws {
-        guard state.grants[event.grant] != nil else {
+        guard let grant = state.grants[event.grant] else {
             throw StoreError(.conflict, "There is no grant \(event.grant) to record an event of.")
         }
         state.events[event.grant, default: []].append(event)
+        if let noticeNonces, let former = event.from, event.changesConnection {
+            let nonce = UInt32(truncatingIfNeeded: noticeNonces.nextBits())
+            state.outbox.add(event, from: former, userID: grant.userID, nonce: nonce)
+        }
     }
 
     func hastenRetries(ofClient clientID: String, dueBy: Timestamp) {
@@ -67,7 +80,7 @@ extension Grant.Owner {
 
 extension String {
     /// The text with A to Z lowered, as SQL's `lower` does.
-    fileprivate var loweringASCII: [UInt8] {
+    var loweringASCII: [UInt8] {
         utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }
     }
 }

@@ -1,6 +1,7 @@
+package import Clocks
 package import Secrets
 
-/// Seals a grant's tokens and opens them: each only for its grant's id and its column.
+/// Seals tokens and opens them: each only for the id of its grant, or of its session, and its column.
 package struct TokenVault: Sendable {
     package let ring: LiveKeyRing
 
@@ -8,8 +9,16 @@ package struct TokenVault: Sendable {
         self.ring = ring
     }
 
-    package func seal(refreshToken: Secret, for id: GrantID) throws(SealError) -> SealedSecret {
-        try ring.current.seal(refreshToken, for: .refreshToken(of: id))
+    /// Seals a refresh token, with the instant at which it dies of itself where that is known.
+    package func seal(
+        refreshToken: Secret,
+        for id: GrantID,
+        expiresAt: Timestamp? = nil
+    ) throws(SealError) -> Grant.RefreshToken {
+        Grant.RefreshToken(
+            sealed: try ring.current.seal(refreshToken, for: .refreshToken(of: id)),
+            expiresAt: expiresAt
+        )
     }
 
     package func seal(accessToken: Secret, for id: GrantID) throws(SealError) -> SealedSecret {
@@ -25,6 +34,20 @@ package struct TokenVault: Sendable {
         guard let token = grant.accessToken else { return nil }
         return try ring.open(token.sealed, for: .accessToken(of: grant.id))
     }
+
+    package func seal(sessionToken: Secret, for id: SessionID) throws(SealError) -> SealedSecret {
+        try ring.current.seal(sessionToken, for: .successor(of: id))
+    }
+
+    /// The token that took the place of the session's previous one, while it is kept.
+    package func openSuccessor(of session: Session) throws(SealError) -> Secret? {
+        guard let sealed = session.successor else { return nil }
+        return try openSuccessor(sealed, of: session.id)
+    }
+
+    package func openSuccessor(_ sealed: SealedSecret, of id: SessionID) throws(SealError) -> Secret {
+        try ring.open(sealed, for: .successor(of: id))
+    }
 }
 
 extension SealContext {
@@ -34,5 +57,9 @@ extension SealContext {
 
     fileprivate static func accessToken(of id: GrantID) -> SealContext {
         SealContext(owner: id.rawValue, column: "access_token")
+    }
+
+    fileprivate static func successor(of id: SessionID) -> SealContext {
+        SealContext(owner: id.bytes, column: "session_successor")
     }
 }

@@ -166,7 +166,12 @@ struct SQLiteSafetyTests {
     func lateUse() async throws {
         try await withStore { store, _ in
             try await store.writer.run { connection throws(StoreError) in
-                let transaction = SQLiteTransaction(on: connection, timeSource: ManualTime(), epoch: "boot")
+                let transaction = SQLiteTransaction(
+                    on: connection,
+                    timeSource: ManualTime(),
+                    epoch: "boot",
+                    noticeNonces: nil
+                )
                 try transaction.finish()
                 let error = #expect(throws: StoreError.self) { try transaction.grant(GrantID(rawValue: 1)) }
                 #expect(error?.code == .fault)

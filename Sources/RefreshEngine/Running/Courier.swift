@@ -113,6 +113,6 @@ struct Courier: Sendable {
         for id: GrantID
     ) throws(SealError) -> Grant.RefreshToken? {
         guard let rotated, rotated != sent else { return nil }
-        return Grant.RefreshToken(sealed: try vault.seal(refreshToken: rotated, for: id), expiresAt: dies)
+        return try vault.seal(refreshToken: rotated, for: id, expiresAt: dies)
     }
 }

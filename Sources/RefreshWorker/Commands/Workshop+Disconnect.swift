@@ -9,16 +9,9 @@ extension Workshop {
     func disconnect(_ user: String) async throws -> ExitCode {
         let store = try await openExistingStore()
         let now = time.now
-        let outcome = try await store.transact { transaction -> (isShared: Bool, event: GrantEvent?)? in
-            guard var grant = try transaction.grant(ofUser: user) else { return nil }
-            // Revoking ends every grant of the account with any client of the same project.
-            let isShared = try transaction.grants(sharingAccountWith: grant).contains { other in
-                ClientProject.same(other.clientID, grant.clientID)
-            }
-            let events = grant.disconnectByRequest(revokes: !isShared, at: now)
-            try transaction.update(grant)
-            for event in events { try transaction.record(event) }
-            return (isShared, events.first)
+        let outcome = try await store.transact { transaction -> GrantEnding.Outcome? in
+            guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
+            return try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
         }
         guard let outcome else { throw CommandFailure(VendFailure.unknownUser) }
         if outcome.isShared {

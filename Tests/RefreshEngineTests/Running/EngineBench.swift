@@ -63,7 +63,7 @@ struct EngineBench {
                 userID: "user \(number)",
                 handover: Handover(
                     clientID: client,
-                    refreshToken: Grant.RefreshToken(sealed: try vault.seal(refreshToken: Secret("refresh"), for: id))
+                    refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id)
                 ),
                 dueAt: time.now + (.zero - span),
                 at: time.now

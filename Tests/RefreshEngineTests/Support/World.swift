@@ -108,7 +108,7 @@ struct World {
     }
 
     func refreshToken(_ account: Int, version: Int = 0, for id: GrantID) throws -> Grant.RefreshToken {
-        Grant.RefreshToken(sealed: try vault.seal(refreshToken: Secret("refresh-\(account)-\(version)"), for: id))
+        try vault.seal(refreshToken: Secret("refresh-\(account)-\(version)"), for: id)
     }
 
     func grant(_ account: Int) async throws -> Grant {

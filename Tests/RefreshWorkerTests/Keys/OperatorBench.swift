@@ -92,7 +92,7 @@ struct OperatorBench: Sendable {
                 clientID: "client",
                 owner: Grant.Owner(),
                 scope: "openid",
-                refreshToken: Grant.RefreshToken(sealed: refresh),
+                refreshToken: refresh,
                 accessToken: Grant.AccessToken(sealed: access, obtainedAt: time.now, expiresAt: expiry)
             ),
             dueAt: expiry,

@@ -162,8 +162,9 @@ struct GrantIntake: Sendable {
     private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> Handover {
         var handover = Handover(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
         if let token = imported.refreshToken {
-            handover.refreshToken = Grant.RefreshToken(
-                sealed: try vault.seal(refreshToken: token, for: id),
+            handover.refreshToken = try vault.seal(
+                refreshToken: token,
+                for: id,
                 expiresAt: imported.refreshTokenExpiresAt
             )
         }

@@ -42,7 +42,7 @@ struct Resealing: Sendable {
 
     /// Seals what can be opened, and answers how many tokens that were.
     private func reseal(_ grant: inout Grant, outdated keys: Set<KeyID>) throws -> Int {
-        var refreshToken: SealedSecret?
+        var refreshToken: Grant.RefreshToken?
         var accessToken: SealedSecret?
         if let sealed = grant.refreshToken?.sealed, keys.contains(sealed.keyID),
             let secret = try readable({ () throws(SealError) in try vault.openRefreshToken(of: grant) })

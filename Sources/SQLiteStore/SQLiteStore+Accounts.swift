@@ -1,0 +1,130 @@
+package import Clocks
+package import Store
+
+extension Query {
+    static let unmarkedGrants = Query(
+        "grants without marks",
+        """
+        SELECT \(GrantRow.columns) FROM grants
+        WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL AND id > ?1 ORDER BY id LIMIT ?2
+        """
+    )
+    static let sweepSessions = Query(
+        "sweep sessions",
+        "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)"
+    )
+    /// In two parts for the index: what was rotated before the grace, and what a clock that was ahead rotated.
+    static let sweepSuccessors = Query(
+        "sweep successors",
+        """
+        UPDATE sessions SET successor = NULL WHERE id IN (
+            SELECT id FROM sessions WHERE successor IS NOT NULL AND rotated_at <= ?1 LIMIT ?2
+        )
+        """
+    )
+    static let sweepFutureSuccessors = Query(
+        "sweep successors of the future",
+        """
+        UPDATE sessions SET successor = NULL WHERE id IN (
+            SELECT id FROM sessions WHERE successor IS NOT NULL AND rotated_at >= ?1 LIMIT ?2
+        )
+        """
+    )
+    static let sweepSecurityEvents = Query(
+        "sweep security events",
+        "DELETE FROM security_events WHERE jti IN (SELECT jti FROM security_events WHERE at < ?1 LIMIT ?2)"
+    )
+    static let sweepNotices = Query(
+        "sweep notices",
+        """
+        DELETE FROM notices WHERE seq IN (
+            SELECT seq FROM notices
+            WHERE (accepted_at IS NOT NULL OR given_up_at IS NOT NULL) AND coalesce(accepted_at, given_up_at) < ?1
+            LIMIT ?2
+        )
+        """
+    )
+    static let endedTombstones = Query(
+        "ended tombstones",
+        """
+        SELECT user_id FROM users WHERE deleted_until <= ?1 AND NOT EXISTS (
+            SELECT 1 FROM grants WHERE grants.user_id = users.user_id AND revocation_asked_at IS NOT NULL
+        ) LIMIT ?2
+        """
+    )
+    static let removeEvents = Query(
+        "remove history of user",
+        "DELETE FROM grant_events WHERE grant_id IN (SELECT id FROM grants WHERE user_id = ?)"
+    )
+    static let removeGrant = Query("remove grant of user", "DELETE FROM grants WHERE user_id = ?")
+    static let removeUser = Query("remove user", "DELETE FROM users WHERE user_id = ?")
+}
+
+extension SQLiteStore {
+    package func user(_ id: String) async throws -> User? {
+        try await reader.run { connection throws(StoreError) in
+            try connection.first(.userByID, bind: { $0.bind(id) }, read: UserRow.read)
+        }
+    }
+
+    package func session(_ id: SessionID) async throws -> Session? {
+        try await reader.run { connection throws(StoreError) in
+            try connection.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
+        }
+    }
+
+    package func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant] {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.rows(
+                .unmarkedGrants,
+                bind: { statement in
+                    statement.bind(id?.rawValue ?? -1)
+                    statement.bind(Int64(max(0, count)))
+                },
+                read: GrantRow.read
+            )
+        }
+    }
+
+    package func sweep(at now: Timestamp) async throws -> SweepCount {
+        try await writer.run { connection throws(StoreError) in
+            let count = try connection.write { () throws(StoreError) in try connection.sweep(at: now) }
+            if count.sessions + count.successors + count.users > 0 { connection.owesWipe = true }
+            return count
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func sweep(at now: Timestamp) throws(StoreError) -> SweepCount {
+        var count = SweepCount()
+        count.sessions = try sweep(.sweepSessions, to: now)
+        count.successors = try sweep(.sweepSuccessors, to: now - Session.grace)
+        count.successors += try sweep(.sweepFutureSuccessors, to: now + Session.grace)
+        count.securityEvents = try sweep(.sweepSecurityEvents, to: now - Retention.securityEvents)
+        count.notices = try sweep(.sweepNotices, to: now - Retention.notices)
+        let users = try rows(
+            .endedTombstones,
+            bind: { statement in
+                statement.bind(now)
+                statement.bind(Int64(SweepCount.limit))
+            },
+            read: { (row: inout Row) throws(StoreError) in row.text() }
+        )
+        for user in users {
+            for query in [Query.removeEvents, .removeGrant, .endSessionsOfUser, .removeUser] {
+                try run(query) { $0.bind(user) }
+            }
+        }
+        count.users = users.count
+        return count
+    }
+
+    private func sweep(_ query: Query, to limit: Timestamp) throws(StoreError) -> Int {
+        try run(query) { statement in
+            statement.bind(limit)
+            statement.bind(Int64(SweepCount.limit))
+        }
+        return changedRows
+    }
+}

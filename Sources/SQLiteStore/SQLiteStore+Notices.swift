@@ -1,0 +1,206 @@
+package import Clocks
+package import Store
+
+extension Query {
+    /// The oldest pending notice of a grant is to be tried at once; those behind it wait for it.
+    static let insertNotice = Query(
+        "insert notice",
+        """
+        INSERT INTO notices (
+            nonce, grant_id, user_id, at, from_state, to_state, reason, pending_since, attempts, next_try_at
+        )
+        SELECT ?1, id, user_id, ?3, ?4, ?5, ?6, ?3, 0, iif(
+            EXISTS (
+                SELECT 1 FROM notices
+                WHERE notices.grant_id = grants.id AND accepted_at IS NULL AND given_up_at IS NULL
+            ), NULL, ?3
+        )
+        FROM grants WHERE id = ?2
+        """
+    )
+    static let dueNotices = Query(
+        "due notices",
+        "SELECT \(NoticeRow.columns) FROM notices WHERE next_try_at <= ?1 ORDER BY next_try_at, seq LIMIT ?2"
+    )
+    static let nextNotice = Query("next notice", "SELECT min(next_try_at) FROM notices WHERE next_try_at IS NOT NULL")
+    static let acceptNotice = Query(
+        "accept notice",
+        """
+        UPDATE notices SET accepted_at = ?2, next_try_at = NULL
+        WHERE seq = ?1 AND accepted_at IS NULL AND given_up_at IS NULL RETURNING grant_id
+        """
+    )
+    static let giveUpNotice = Query(
+        "give up notice",
+        """
+        UPDATE notices SET given_up_at = ?2, next_try_at = NULL
+        WHERE seq = ?1 AND accepted_at IS NULL AND given_up_at IS NULL RETURNING grant_id
+        """
+    )
+    static let postponeNotice = Query(
+        "postpone notice",
+        "UPDATE notices SET next_try_at = ?2, attempts = attempts + 1 WHERE seq = ?1 AND next_try_at IS NOT NULL"
+    )
+    static let followNotice = Query(
+        "follow notice",
+        """
+        UPDATE notices SET next_try_at = coalesce(next_try_at, ?2) WHERE seq = (
+            SELECT min(seq) FROM notices WHERE grant_id = ?1 AND accepted_at IS NULL AND given_up_at IS NULL
+        )
+        """
+    )
+    static let replayNotices = Query(
+        "replay notices",
+        """
+        UPDATE notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = ?3
+        WHERE at >= ?1 AND (?2 IS NULL OR user_id = ?2) AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
+        """
+    )
+    static let giveTurns = Query(
+        "give notices their turns",
+        """
+        UPDATE notices SET next_try_at = iif(
+            EXISTS (
+                SELECT 1 FROM notices AS older
+                WHERE older.grant_id = notices.grant_id AND older.seq < notices.seq
+                    AND older.accepted_at IS NULL AND older.given_up_at IS NULL
+            ), NULL, coalesce(next_try_at, ?1)
+        )
+        WHERE accepted_at IS NULL AND given_up_at IS NULL
+        """
+    )
+    static let deleteMeta = Query("delete meta", "DELETE FROM meta WHERE key = ?")
+}
+
+extension SQLiteTransaction {
+    func keepNotice(of event: GrantEvent, nonce: UInt64) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(.insertNotice) {
+                $0.bind(Int64(UInt32(truncatingIfNeeded: nonce)))
+                $0.bind(event.grant.rawValue)
+                $0.bind(event.at)
+                $0.bind(event.from?.rawValue)
+                $0.bind(event.to.rawValue)
+                $0.bind(event.reason.rawValue)
+            }
+        }
+    }
+}
+
+extension SQLiteStore {
+    /// Where `meta` keeps who delivers: "until length epoch+owner", with the length of the epoch, since both may hold blanks.
+    private static let leaseKey = "notice_lease"
+
+    package func claimNotices(owner: String, for span: Duration) async throws -> Bool {
+        try await writer.run { [self] connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                let time = leaseTimeNow
+                let lease = try connection.noticeLease(key: Self.leaseKey)
+                if let lease, lease.owner != owner, lease.isLive(at: time) { return false }
+                try connection.run(.writeMeta) {
+                    $0.bind(Self.leaseKey)
+                    $0.bind("\((time.instant + span).milliseconds) \(time.epoch.utf8.count) \(time.epoch)\(owner)")
+                }
+                return true
+            }
+        }
+    }
+
+    package func releaseNotices(owner: String) async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                guard try connection.noticeLease(key: Self.leaseKey)?.owner == owner else { return }
+                try connection.run(.deleteMeta) { $0.bind(Self.leaseKey) }
+            }
+        }
+    }
+
+    package func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice] {
+        try await reader.run { connection throws(StoreError) in
+            try connection.rows(
+                .dueNotices,
+                bind: { statement in
+                    statement.bind(now)
+                    statement.bind(Int64(max(0, count)))
+                },
+                read: NoticeRow.read
+            )
+        }
+    }
+
+    package func nextNoticeAt() async throws -> Timestamp? {
+        try await reader.run { connection throws(StoreError) in
+            try connection.rows(.nextNotice) { (row: inout Row) throws(StoreError) in row.timestamp() }
+                .compactMap(\.self).first
+        }
+    }
+
+    package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
+        try await settle(sequence, by: .acceptNotice, at: now)
+    }
+
+    package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
+        try await settle(sequence, by: .giveUpNotice, at: now)
+    }
+
+    package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                try connection.run(.postponeNotice) {
+                    $0.bind(sequence)
+                    $0.bind(next)
+                }
+            }
+        }
+    }
+
+    package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                try connection.run(.replayNotices) {
+                    $0.bind(start)
+                    $0.bind(userID)
+                    $0.bind(now)
+                }
+                let count = connection.changedRows
+                try connection.run(.giveTurns) { $0.bind(now) }
+                return count
+            }
+        }
+    }
+
+    /// Settles a notice and gives the next one of its grant its turn.
+    private func settle(_ sequence: Int64, by query: Query, at now: Timestamp) async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                let bind = { (statement: Statement) in
+                    statement.bind(sequence)
+                    statement.bind(now)
+                }
+                let grant = try connection.first(query, bind: bind) { (row: inout Row) throws(StoreError) in
+                    row.integer()
+                }
+                guard let grant else { return }
+                try connection.run(.followNotice) {
+                    $0.bind(grant)
+                    $0.bind(now)
+                }
+            }
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func noticeLease(key: String) throws(StoreError) -> Lease? {
+        let stored = try first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in row.text() }
+        let parts = (stored ?? "").split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let until = Int64(parts[0]), let length = Int(parts[1]) else { return nil }
+        let text = Array(parts[2].utf8)
+        return Lease(
+            owner: String(decoding: text.dropFirst(length), as: UTF8.self),
+            claim: 0,
+            epoch: String(decoding: text.prefix(length), as: UTF8.self),
+            until: BootInstant(milliseconds: until)
+        )
+    }
+}

@@ -1,0 +1,152 @@
+import Clocks
+import Store
+
+extension Query {
+    static let grantsOfAccount = Query(
+        "grants of a Google account",
+        """
+        SELECT \(GrantRow.columns) FROM grants
+        WHERE google_user_id = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
+        """
+    )
+    static let grantsByPrefixMark = Query(
+        "grants by prefix mark",
+        """
+        SELECT \(GrantRow.columns) FROM grants
+        WHERE refresh_prefix_mark = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
+        """
+    )
+    static let grantsByDigestMark = Query(
+        "grants by digest mark",
+        """
+        SELECT \(GrantRow.columns) FROM grants
+        WHERE refresh_digest_mark = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
+        """
+    )
+    static let userByID = Query("user by id", "SELECT \(UserRow.columns) FROM users WHERE user_id = ?")
+    static let userOfAccount = Query(
+        "user of a Google account",
+        "SELECT \(UserRow.columns) FROM users WHERE google_user_id = ?"
+    )
+    static let usersByEmail = Query(
+        "users by e-mail",
+        "SELECT \(UserRow.columns) FROM users WHERE email IS NOT NULL AND lower(email) = lower(?) ORDER BY user_id"
+    )
+    static let sessionByID = Query("session by id", "SELECT \(SessionRow.columns) FROM sessions WHERE id = ?")
+    static let endSession = Query("end session", "DELETE FROM sessions WHERE id = ? RETURNING successor IS NOT NULL")
+    static let endSessionsOfUser = Query(
+        "end sessions of user",
+        "DELETE FROM sessions WHERE user_id = ? RETURNING successor IS NOT NULL"
+    )
+    static let rememberEvent = Query(
+        "remember security event",
+        "INSERT INTO security_events (jti, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    )
+}
+
+extension SQLiteTransaction {
+    func grants(ofGoogleUser googleUserID: String) throws -> [Grant] {
+        try perform { () throws(StoreError) in
+            try connection.rows(.grantsOfAccount, bind: { $0.bind(googleUserID) }, read: GrantRow.read)
+        }
+    }
+
+    func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant] {
+        let query: Query =
+            switch mark.kind {
+            case .prefix: .grantsByPrefixMark
+            case .digest: .grantsByDigestMark
+            }
+        return try perform { () throws(StoreError) in
+            try connection.rows(query, bind: { $0.bind(mark.bytes) }, read: GrantRow.read)
+        }
+    }
+
+    // MARK: Users
+
+    func user(_ id: String) throws -> User? {
+        try perform { () throws(StoreError) in
+            try connection.first(.userByID, bind: { $0.bind(id) }, read: UserRow.read)
+        }
+    }
+
+    func user(withGoogleUserID googleUserID: String) throws -> User? {
+        try perform { () throws(StoreError) in
+            try connection.first(.userOfAccount, bind: { $0.bind(googleUserID) }, read: UserRow.read)
+        }
+    }
+
+    func users(withEmail email: String) throws -> [User] {
+        try perform { () throws(StoreError) in
+            try connection.rows(.usersByEmail, bind: { $0.bind(email) }, read: UserRow.read)
+        }
+    }
+
+    func insert(_ user: User) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(UserRow.insert) { UserRow.bindInsert(user, to: $0) }
+        }
+    }
+
+    func update(_ user: User) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(UserRow.update) { UserRow.bindUpdate(user, to: $0) }
+            guard connection.changedRows == 1 else {
+                throw StoreError(.conflict, "There is no such user to update.")
+            }
+        }
+        // What was known of the user is to leave the log too.
+        if user.isDeleted { wipes = true }
+    }
+
+    // MARK: Sessions
+
+    func session(_ id: SessionID) throws -> Session? {
+        try perform { () throws(StoreError) in
+            try connection.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
+        }
+    }
+
+    func insert(_ session: Session) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(SessionRow.insert) { SessionRow.bindInsert(session, to: $0) }
+        }
+    }
+
+    func update(_ session: Session) throws {
+        try perform { () throws(StoreError) in
+            try connection.run(SessionRow.update) { SessionRow.bindUpdate(session, to: $0) }
+            guard connection.changedRows == 1 else {
+                throw StoreError(.conflict, "There is no \(session) to update.")
+            }
+        }
+    }
+
+    func endSession(_ id: SessionID) throws {
+        _ = try end(.endSession) { $0.bind(id.bytes) }
+    }
+
+    func endSessions(ofUser userID: String) throws -> Int {
+        try end(.endSessionsOfUser) { $0.bind(userID) }
+    }
+
+    private func end(_ query: Query, bind: (Statement) -> Void) throws -> Int {
+        let hadSuccessor = try perform { () throws(StoreError) in
+            try connection.rows(query, bind: bind) { (row: inout Row) throws(StoreError) in row.integer() != 0 }
+        }
+        if hadSuccessor.contains(true) { wipes = true }
+        return hadSuccessor.count
+    }
+
+    // MARK: Events
+
+    func remember(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
+        try perform { () throws(StoreError) in
+            try connection.run(.rememberEvent) {
+                $0.bind(identifier)
+                $0.bind(now)
+            }
+            return connection.changedRows == 1
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Clocks
+import Secrets
+import Store
+
+/// How a session lies in a row of `sessions`.
+enum SessionRow {
+    private static let changing = ["expires_at", "current_hash", "previous_hash", "rotated_at", "successor"]
+    static let columns = (["id", "user_id", "created_at"] + changing).joined(separator: ", ")
+
+    static let insert: Query = {
+        let places = Array(repeating: "?", count: 3 + changing.count).joined(separator: ", ")
+        return Query("insert session", "INSERT INTO sessions (\(columns)) VALUES (\(places))")
+    }()
+    static let update: Query = {
+        let list = changing.map { "\($0) = ?" }.joined(separator: ", ")
+        return Query("update session", "UPDATE sessions SET \(list) WHERE id = ?")
+    }()
+
+    static func read(_ row: inout Row) throws(StoreError) -> Session {
+        guard let id = SessionID(bytes: row.optionalBlob() ?? []) else { throw damaged("The id of a session") }
+        return Session(
+            id: id,
+            userID: row.text(),
+            createdAt: Timestamp(milliseconds: row.integer()),
+            expiresAt: Timestamp(milliseconds: row.integer()),
+            currentHash: row.optionalBlob() ?? [],
+            previousHash: row.optionalBlob(),
+            rotatedAt: row.timestamp(),
+            successor: try sealed(row.optionalBlob())
+        )
+    }
+
+    static func bindInsert(_ session: Session, to statement: Statement) {
+        statement.bind(session.id.bytes)
+        statement.bind(session.userID)
+        statement.bind(session.createdAt)
+        bindChanging(session, to: statement)
+    }
+
+    static func bindUpdate(_ session: Session, to statement: Statement) {
+        bindChanging(session, to: statement)
+        statement.bind(session.id.bytes)
+    }
+
+    private static func bindChanging(_ session: Session, to statement: Statement) {
+        statement.bind(session.expiresAt)
+        statement.bind(session.currentHash)
+        statement.bind(session.previousHash)
+        statement.bind(session.rotatedAt)
+        statement.bind(session.successor?.bytes)
+    }
+
+    private static func sealed(_ bytes: [UInt8]?) throws(StoreError) -> SealedSecret? {
+        guard let bytes else { return nil }
+        do {
+            return try SealedSecret(bytes: bytes)
+        } catch {
+            throw damaged("A token of a session")
+        }
+    }
+
+    private static func damaged(_ what: String) -> StoreError {
+        StoreError(
+            .corrupt,
+            "\(what) is damaged in the database. Stop the worker and put a backup in the database's place."
+        )
+    }
+}

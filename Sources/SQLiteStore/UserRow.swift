@@ -1,0 +1,56 @@
+import Clocks
+import Store
+
+/// How a user lies in a row of `users`.
+enum UserRow {
+    private static let changing = [
+        "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active", "deleted_until",
+    ]
+    static let columns = (["user_id", "created_at"] + changing).joined(separator: ", ")
+
+    static let insert: Query = {
+        let places = Array(repeating: "?", count: 2 + changing.count).joined(separator: ", ")
+        return Query("insert whole user", "INSERT INTO users (\(columns)) VALUES (\(places))")
+    }()
+    static let update: Query = {
+        let list = changing.map { "\($0) = ?" }.joined(separator: ", ")
+        return Query("update user", "UPDATE users SET \(list) WHERE user_id = ?")
+    }()
+
+    static func read(_ row: inout Row) throws(StoreError) -> User {
+        User(
+            id: row.text(),
+            createdAt: Timestamp(milliseconds: row.integer()),
+            email: row.optionalText(),
+            emailIsVerified: row.optionalInteger().map { $0 != 0 },
+            name: row.optionalText(),
+            picture: row.optionalText(),
+            googleUserID: row.optionalText(),
+            lastLoginAt: row.timestamp(),
+            isActive: row.integer() != 0,
+            deletedUntil: row.timestamp()
+        )
+    }
+
+    static func bindInsert(_ user: User, to statement: Statement) {
+        statement.bind(user.id)
+        statement.bind(user.createdAt)
+        bindChanging(user, to: statement)
+    }
+
+    static func bindUpdate(_ user: User, to statement: Statement) {
+        bindChanging(user, to: statement)
+        statement.bind(user.id)
+    }
+
+    private static func bindChanging(_ user: User, to statement: Statement) {
+        statement.bind(user.email)
+        statement.bind(user.emailIsVerified)
+        statement.bind(user.name)
+        statement.bind(user.picture)
+        statement.bind(user.googleUserID)
+        statement.bind(user.lastLoginAt)
+        statement.bind(user.isActive)
+        statement.bind(user.deletedUntil)
+    }
+}

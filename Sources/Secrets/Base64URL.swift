@@ -1,0 +1,58 @@
+/// Base64 for web addresses, without padding (RFC 4648, section 5, as RFC 7515 uses it).
+package enum Base64URL {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    /// What each byte stands for; 255 where it stands for nothing.
+    private static let values: [UInt8] = {
+        var values = [UInt8](repeating: .max, count: 256)
+        for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
+        return values
+    }()
+
+    package static func encode(_ bytes: [UInt8]) -> String {
+        String(decoding: encoded(bytes), as: UTF8.self)
+    }
+
+    static func encoded(_ bytes: [UInt8]) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count * 4 + 2) / 3)
+        var pool: UInt32 = 0
+        var bitCount = 0
+        for byte in bytes {
+            pool = (pool << 8 | UInt32(byte)) & 0xffff
+            bitCount += 8
+            while bitCount >= 6 {
+                bitCount -= 6
+                text.append(alphabet[Int(pool >> UInt32(bitCount)) & 0x3f])
+            }
+        }
+        if bitCount > 0 { text.append(alphabet[Int(pool << UInt32(6 - bitCount)) & 0x3f]) }
+        return text
+    }
+
+    /// The bytes; `nil` unless the text is the one spelling that ``encode(_:)`` gives them.
+    ///
+    /// With several spellings of one signature, a token could be altered and still be taken.
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        decode(utf8: Array(text.utf8))
+    }
+
+    static func decode(utf8 text: some Collection<UInt8>) -> [UInt8]? {
+        guard text.count % 4 != 1 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count * 3 / 4)
+        var pool: UInt32 = 0
+        var bitCount = 0
+        for character in text {
+            let value = values[Int(character)]
+            guard value != .max else { return nil }
+            pool = (pool << 6 | UInt32(value)) & 0xffff
+            bitCount += 6
+            guard bitCount >= 8 else { continue }
+            bitCount -= 8
+            bytes.append(UInt8(truncatingIfNeeded: pool >> UInt32(bitCount)))
+        }
+        let leftOver = pool & (1 << UInt32(bitCount) - 1)
+        return leftOver == 0 ? bytes : nil
+    }
+}

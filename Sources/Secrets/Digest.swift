@@ -1,0 +1,26 @@
+private import CCrypto
+
+/// Hashes of the SHA-2 family (FIPS 180-4).
+package enum Digest {
+    /// Looked up once, since a lookup costs more than hashing a token.
+    ///
+    /// `nonisolated(unsafe)` holds because nobody writes to an algorithm after its lookup.
+    private nonisolated(unsafe) static let algorithm256 = unsafe EVP_MD_fetch(nil, "SHA2-256", nil)
+    private nonisolated(unsafe) static let algorithm512 = unsafe EVP_MD_fetch(nil, "SHA2-512", nil)
+
+    package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        unsafe digest(of: bytes, by: algorithm256, length: 32)
+    }
+
+    package static func sha512(_ bytes: [UInt8]) -> [UInt8] {
+        unsafe digest(of: bytes, by: algorithm512, length: 64)
+    }
+
+    private static func digest(of bytes: [UInt8], by algorithm: OpaquePointer?, length: Int) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: length)
+        let result = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, algorithm, nil)
+        // It fails only where memory has run out or the library lacks its own algorithms: a wrong hash would be worse.
+        precondition(LibCrypto.isSuccess(result), "EVP_Digest failed")
+        return digest
+    }
+}

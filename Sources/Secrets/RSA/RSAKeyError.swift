@@ -1,0 +1,22 @@
+/// Why a key of RSA cannot be used; it never quotes one.
+package enum RSAKeyError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// It is no PEM of an unencrypted private key.
+    case unreadable
+    case otherKind
+    case size(bits: Int)
+    case exponent
+    case evenModulus
+    case libraryFailure(call: String)
+
+    package var description: String {
+        switch self {
+        case .unreadable: "it is not an unencrypted private key in PEM"
+        case .otherKind: "it is not a key of RSA"
+        case .size(let bits):
+            "it has \(bits) bits, where \(RSAPublicKey.sizes.lowerBound) to \(RSAPublicKey.sizes.upperBound) are wanted"
+        case .exponent: "its exponent is not an odd number from 3 to 2^32"
+        case .evenModulus: "its modulus is even"
+        case .libraryFailure(let call): "\(call) failed"
+        }
+    }
+}

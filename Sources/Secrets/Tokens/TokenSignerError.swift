@@ -1,0 +1,16 @@
+/// Why secrets cannot sign tokens; it never quotes one.
+package enum TokenSignerError: Error, Hashable, Sendable, CustomStringConvertible {
+    case secretCount(Int)
+    /// The position counts from one.
+    case shortSecret(position: Int, byteCount: Int)
+
+    package var description: String {
+        switch self {
+        case .secretCount(let count):
+            "one secret signs tokens, or two while one is being rotated, not \(count)"
+        case .shortSecret(let position, let byteCount):
+            "secret \(position) has \(byteCount) bytes: a secret that signs tokens has at least "
+                + "\(TokenSigner.leastSecretLength)"
+        }
+    }
+}

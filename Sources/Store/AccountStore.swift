@@ -1,0 +1,58 @@
+package import Clocks
+
+/// What a store keeps beside grants: users, their sessions, and the notices that the backend is owed.
+package protocol AccountStore: GrantStore {
+    func user(_ id: String) async throws -> User?
+    func session(_ id: SessionID) async throws -> Session?
+
+    /// Grants whose refresh token has no marks yet, in the order of their ids.
+    func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant]
+
+    /// Removes what has had its time, a bounded number of each kind: to be called again while the answer says so.
+    func sweep(at now: Timestamp) async throws -> SweepCount
+
+    /// Takes, or renews, the right to deliver notices; one process has it at a time. Answers whether `owner` has it now.
+    func claimNotices(owner: String, for span: Duration) async throws -> Bool
+    /// Gives that right back.
+    func releaseNotices(owner: String) async throws
+    /// The notices to deliver now, the longest due first: of each grant only its oldest that is pending.
+    func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice]
+    /// When the next notice is to be delivered; `nil` when none is pending.
+    func nextNoticeAt() async throws -> Timestamp?
+    func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws
+    func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws
+    func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws
+    /// Makes notices of changes at `start` and later pending again, those that were accepted too, of one user or of all.
+    /// Answers how many.
+    func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int
+}
+
+/// What one call of ``AccountStore/sweep(at:)`` removed.
+package struct SweepCount: Hashable, Sendable {
+    /// The most that one call removes of each kind, so that no other writer waits long.
+    package static let limit = 500
+
+    /// Sessions that had expired.
+    package var sessions = 0
+    /// Sealed successors whose grace was over.
+    package var successors = 0
+    package var securityEvents = 0
+    package var notices = 0
+    /// Deleted users, with their grants and histories.
+    package var users = 0
+
+    package init() {}
+
+    /// Whether another call would find more.
+    package var mayHaveMore: Bool {
+        [sessions, successors, securityEvents, notices, users].contains { $0 >= Self.limit }
+    }
+}
+
+/// How long things are kept that nobody asks for any more.
+package enum Retention {
+    /// Google delivers a security event again for days; an identifier that is remembered for two months is enough.
+    package static let securityEvents: Duration = .seconds(60 * 86_400)
+    /// Notices that were accepted or given up, for a replay.
+    package static let notices: Duration = .seconds(7 * 86_400)
+}

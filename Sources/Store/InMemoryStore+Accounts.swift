@@ -1,0 +1,57 @@
+package import Clocks
+
+extension InMemoryStore {
+    package func user(_ id: String) async throws -> User? {
+        try withOpenState { $0.users[id] }
+    }
+
+    package func session(_ id: SessionID) async throws -> Session? {
+        try withOpenState { $0.sessions[id] }
+    }
+
+    package func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant] {
+        try withOpenState { state in
+            let unmarked = state.grants.values.filter { grant in
+                grant.refreshToken.map { $0.marks == nil } ?? false && (id.map { grant.id > $0 } ?? true)
+            }
+            return Array(unmarked.sorted { $0.id < $1.id }.prefix(max(0, count)))
+        }
+    }
+
+    package func sweep(at now: Timestamp) async throws -> SweepCount {
+        try withOpenState { $0.sweep(at: now) }
+    }
+}
+
+extension InMemoryStore.State {
+    fileprivate mutating func sweep(at now: Timestamp) -> SweepCount {
+        var count = SweepCount()
+        for (id, session) in sessions where !session.isLive(at: now) && count.sessions < SweepCount.limit {
+            sessions[id] = nil
+            count.sessions += 1
+        }
+        for id in Array(sessions.keys) where count.successors < SweepCount.limit {
+            if sessions[id]?.wipeSuccessor(at: now) == true { count.successors += 1 }
+        }
+        for (identifier, at) in securityEvents where at < now - Retention.securityEvents {
+            guard count.securityEvents < SweepCount.limit else { break }
+            securityEvents[identifier] = nil
+            count.securityEvents += 1
+        }
+        count.notices = outbox.sweep(settledBefore: now - Retention.notices, atMost: SweepCount.limit)
+        for (id, user) in users where user.deletedUntil.map({ $0 <= now }) ?? false {
+            guard count.users < SweepCount.limit else { break }
+            let grant = grant(ofUser: id)
+            guard grant?.revocationAskedAt == nil else { continue }
+            if let grant {
+                grants[grant.id] = nil
+                events[grant.id] = nil
+                idOfUser[id] = nil
+            }
+            sessions = sessions.filter { $0.value.userID != id }
+            users[id] = nil
+            count.users += 1
+        }
+        return count
+    }
+}

@@ -1,0 +1,45 @@
+package import Clocks
+
+/// One user of the backend: created by a sign-in, by a token of the backend's own, or by an import.
+package struct User: Hashable, Sendable {
+    /// As the backend names the user.
+    package let id: String
+    package let createdAt: Timestamp
+    package var email: String?
+    package var emailIsVerified: Bool?
+    package var name: String?
+    package var picture: String?
+    /// The account at Google that the user signs in with; no two users have the same.
+    package var googleUserID: String?
+    package var lastLoginAt: Timestamp?
+    package var isActive: Bool
+    /// Makes this a tombstone, which keeps nothing but the id: it is refused until a sweep after this instant.
+    package internal(set) var deletedUntil: Timestamp?
+
+    package init(
+        id: String,
+        createdAt: Timestamp,
+        email: String? = nil,
+        emailIsVerified: Bool? = nil,
+        name: String? = nil,
+        picture: String? = nil,
+        googleUserID: String? = nil,
+        lastLoginAt: Timestamp? = nil,
+        isActive: Bool = true,
+        deletedUntil: Timestamp? = nil
+    ) {
+        self.id = id
+        self.createdAt = createdAt
+        self.email = email
+        self.emailIsVerified = emailIsVerified
+        self.name = name
+        self.picture = picture
+        self.googleUserID = googleUserID
+        self.lastLoginAt = lastLoginAt
+        self.isActive = isActive
+        self.deletedUntil = deletedUntil
+    }
+
+    /// Whether the user was deleted: the id is nobody's until the tombstone is swept.
+    package var isDeleted: Bool { deletedUntil != nil }
+}

@@ -1,0 +1,38 @@
+import Clocks
+import Secrets
+import Testing
+
+@Suite("Base64 for web addresses")
+struct Base64URLTests {
+    /// RFC 4648, section 10, without the padding; the last is of RFC 7515, appendix C.
+    @Test(
+        "spells bytes as the standards do",
+        arguments: [
+            ("", []), ("Zg", [0x66]), ("Zm8", [0x66, 0x6f]), ("Zm9v", [0x66, 0x6f, 0x6f]),
+            ("Zm9vYg", [0x66, 0x6f, 0x6f, 0x62]), ("Zm9vYmE", [0x66, 0x6f, 0x6f, 0x62, 0x61]),
+            ("A-z_4ME", [3, 236, 255, 224, 193]),
+        ] as [(String, [UInt8])]
+    )
+    func vectors(text: String, bytes: [UInt8]) {
+        #expect(Base64URL.encode(bytes) == text)
+        #expect(Base64URL.decode(text) == bytes)
+    }
+
+    @Test(
+        "takes one spelling and no other",
+        arguments: ["Zg==", "Zh", "Zm9", "Z", "Zm9vY", "A+z/4ME", " Zm8", "Zm8\n", "Zm\u{0}8", "Zmö8", "."]
+    )
+    func refuses(text: String) {
+        #expect(Base64URL.decode(text) == nil)
+    }
+
+    @Test("gives back any bytes", arguments: [UInt64(1), 2, 3])
+    func roundTrip(seed: UInt64) {
+        let random = SeededRandom(seed: seed)
+        for length in 0..<300 {
+            let bytes = (0..<length).map { _ in UInt8(truncatingIfNeeded: random.nextBits()) }
+            let text = Base64URL.encode(bytes)
+            #expect(Base64URL.decode(text) == bytes, "seed \(seed), length \(length)")
+        }
+    }
+}
