@@ -41,7 +41,7 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(name: "Observability", dependencies: ["Clocks", "JSON"], swiftSettings: atTheEdge),
-        .target(name: "HTTPServer", dependencies: ["CMicroHTTPD"], swiftSettings: atTheEdge),
+        .target(name: "HTTPServer", dependencies: ["CMicroHTTPD", "Clocks"], swiftSettings: atTheEdge),
         .target(
             name: "RefreshEngine",
             dependencies: ["Clocks", "GoogleOAuth", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
@@ -94,7 +94,7 @@ let package = Package(
             dependencies: ["Clocks", "JSON", "Observability"],
             swiftSettings: common
         ),
-        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer"], swiftSettings: common),
+        .testTarget(name: "HTTPServerTests", dependencies: ["Clocks", "HTTPServer"], swiftSettings: common),
         .testTarget(
             name: "GoogleSandboxTests",
             dependencies: ["Clocks", "GoogleSandbox", "HTTPServer"],

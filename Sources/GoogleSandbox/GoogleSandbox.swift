@@ -28,8 +28,8 @@ enum GoogleSandbox {
         do throws(HTTPServerError) {
             // Thousands of grants may be set up by one control request, and thousands of clients hang in an outage.
             let configuration = HTTPServer.Configuration(
-                port: arguments.port,
-                maximumBodyBytes: 64 << 20,
+                listen: .tcp(address: "127.0.0.1", port: arguments.port),
+                limits: .init(bodyBytes: 64 << 20),
                 maximumConnections: 16_384
             )
             let server = try HTTPServer(configuration: configuration, handler: sandbox.answer)

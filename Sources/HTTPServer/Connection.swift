@@ -15,42 +15,38 @@ struct Connection: @unchecked Sendable {
 
     var socket: Int32 { unsafe shim_connection_socket(pointer) }
 
-    var peerAddress: String {
-        guard let peer = unsafe shim_connection_peer(pointer) else { return "unix" }
-        let family = Int32(unsafe peer.pointee.sa_family)
-        guard family == AF_INET || family == AF_INET6 else { return "unix" }
-        // Where the address lies in sockaddr_in and sockaddr_in6.
-        let figures = unsafe UnsafeRawPointer(peer) + (family == AF_INET ? 4 : 8)
-        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
-            guard let text = unsafe inet_ntop(family, figures, buffer.baseAddress, socklen_t(INET6_ADDRSTRLEN)) else {
-                return "unknown"
-            }
-            return unsafe String(cString: text)
+    /// What the server keeps for the connection; nil before it has been told of it.
+    var client: Client? {
+        unsafe shim_connection_context(pointer).map {
+            unsafe Unmanaged<Client>.fromOpaque($0).takeUnretainedValue()
         }
     }
 
-    var headers: [ServerRequest.Field] {
+    /// The other end's address, if it has an internet one.
+    var network: NetworkAddress? { unsafe NetworkAddress(peer: UnsafeRawPointer(shim_connection_peer(pointer))) }
+
+    /// The head of the request that is being read.
+    func head(version: String) -> RequestHead {
         var fields: [ServerRequest.Field] = []
         unsafe withUnsafeMutablePointer(to: &fields) { fields in
-            _ = unsafe MHD_get_connection_values(
+            _ = unsafe MHD_get_connection_values_n(
                 pointer,
                 .HEADER_KIND,
-                { context, _, name, value in
-                    guard let context = unsafe context, let name = unsafe name else { return .YES }
-                    let fields = unsafe context.assumingMemoryBound(to: [ServerRequest.Field].self)
-                    let text = if let value = unsafe value { unsafe String(cString: value) } else { "" }
-                    unsafe fields.pointee.append((unsafe String(cString: name), text))
+                { context, _, name, nameSize, value, valueSize in
+                    guard let fields = unsafe context?.assumingMemoryBound(to: [ServerRequest.Field].self) else {
+                        return .NO
+                    }
+                    let name = unsafe UnsafeRawBufferPointer(start: name, count: nameSize)
+                    let value = unsafe UnsafeRawBufferPointer(start: value, count: valueSize)
+                    unsafe fields.pointee.append(
+                        (unsafe String(decoding: name, as: UTF8.self), unsafe String(decoding: value, as: UTF8.self))
+                    )
                     return .YES
                 },
                 fields
             )
         }
-        return fields
-    }
-
-    func header(_ name: String) -> String? {
-        guard let value = unsafe MHD_lookup_connection_value(pointer, .HEADER_KIND, name) else { return nil }
-        return unsafe String(cString: value)
+        return RequestHead(version: version, headers: fields, size: Int(unsafe shim_request_head_size(pointer)))
     }
 
     /// Takes the connection out of its thread's hands, so that the thread serves others until ``resume()``.
@@ -58,14 +54,11 @@ struct Connection: @unchecked Sendable {
 
     func resume() { unsafe MHD_resume_connection(pointer) }
 
-    /// Hands the answer over to be sent; false if libmicrohttpd would not have it, and then the connection is to be closed.
-    func queue(_ response: ServerResponse, closing: Bool) -> Bool {
-        queue(asIs: response, closing: closing) || queue(asIs: .text("unusable answer\n", status: 500), closing: true)
-    }
-
-    private func queue(asIs response: ServerResponse, closing: Bool) -> Bool {
+    /// Hands the answer over to be sent; false if libmicrohttpd would not have it.
+    func queue(_ response: ServerResponse, requestID: String, closing: Bool) -> Bool {
         guard (200...599).contains(response.status), let made = unsafe Self.made(of: response) else { return false }
         defer { unsafe MHD_destroy_response(made) }
+        guard unsafe MHD_add_response_header(made, "Request-Id", requestID) == .YES else { return false }
         if closing, unsafe MHD_add_response_header(made, MHD_HTTP_HEADER_CONNECTION, "close") != .YES { return false }
         return unsafe MHD_queue_response(pointer, UInt32(response.status), made) == .YES
     }
@@ -85,5 +78,20 @@ struct Connection: @unchecked Sendable {
             return nil
         }
         return unsafe made
+    }
+}
+
+extension NetworkAddress {
+    /// Reads a `sockaddr`; nil for what is no internet address: a unix socket's.
+    init?(peer: UnsafeRawPointer?) {
+        guard let peer = unsafe peer else { return nil }
+        // Where the address lies in sockaddr_in and sockaddr_in6, and its size.
+        let place: (offset: Int, size: Int)
+        switch Int32(unsafe peer.load(as: sa_family_t.self)) {
+        case AF_INET: place = (4, 4)
+        case AF_INET6: place = (8, 16)
+        default: return nil
+        }
+        unsafe self.init(bytes: UnsafeRawBufferPointer(start: peer + place.offset, count: place.size))
     }
 }

@@ -1,3 +1,4 @@
+internal import Clocks
 private import Synchronization
 
 /// One request on its way through the server, from its first line until its answer is sent.
@@ -10,10 +11,20 @@ final class Exchange: Sendable {
     enum Step {
         /// Read on.
         case proceed
-        /// Suspend the connection and hand the request to the handler.
+        /// Give the request to the handler, and suspend the connection while it is at work.
         case ask
+        /// Answer with this, and read nothing more on the connection: what follows may not be what it seems.
+        case refuse(ServerResponse)
         /// Finish with this.
         case reply(ServerReply)
+    }
+
+    /// What the log tells of the answer.
+    struct Outcome {
+        var status = 0
+        var route = "-"
+        var bytes = 0
+        var address: String
     }
 
     private enum Phase {
@@ -29,8 +40,12 @@ final class Exchange: Sendable {
 
     private struct State {
         var phase = Phase.head
+        var method = "-"
+        var headers: [ServerRequest.Field] = []
         var body: [UInt8] = []
         var received = 0
+        var id: String
+        var outcome: Outcome
     }
 
     /// A body over the limit is read on and forgotten up to this many times the limit: a client that is still sending reads
@@ -38,38 +53,75 @@ final class Exchange: Sendable {
     private static let patience = 16
 
     let target: RequestTarget
-    private let maximumBodyBytes: Int
-    private let state = Mutex(State())
+    let client: Client
+    let beganAt: BootInstant
 
-    init(target: RequestTarget, maximumBodyBytes: Int) {
-        self.target = target
-        self.maximumBodyBytes = maximumBodyBytes
+    /// No further request is taken on the connection.
+    let isLast: Bool
+    private let isTargetTooLong: Bool
+    private let limits: HTTPServer.Limits
+    private let state: Mutex<State>
+
+    init(
+        target: [UInt8],
+        client: Client,
+        id: String,
+        limits: HTTPServer.Limits,
+        isLast: Bool,
+        at now: BootInstant
+    ) {
+        self.target = RequestTarget(target)
+        self.client = client
+        self.isLast = isLast
+        self.limits = limits
+        isTargetTooLong = target.count > limits.targetBytes
+        beganAt = now
+        state = Mutex(State(id: id, outcome: Outcome(address: client.address)))
     }
 
-    /// Takes the body so far out, for the request that the handler gets.
-    func takeBody() -> [UInt8] {
+    /// The request's name in the log and in the answer.
+    var id: String { state.withLock { $0.id } }
+
+    /// Who sent the request, as far as those proxies are to be believed.
+    func clientAddress(trusting proxies: TrustedProxies) -> String {
+        guard client.isTrustedProxy, let network = client.network else { return client.address }
+        let forwardedFor = state.withLock { state in
+            state.headers.filter { $0.name.isSameHeaderName(as: "X-Forwarded-For") }.map(\.value)
+        }
+        return proxies.client(behind: network, forwardedFor: forwardedFor).description
+    }
+
+    /// The request in one piece, for the handler. The body goes with it.
+    func takeRequest(clientAddress: String) -> ServerRequest {
         state.withLock { state in
+            state.outcome.address = clientAddress
             let body = state.body
             state.body = []
-            return body
+            return ServerRequest(
+                method: state.method,
+                target: target,
+                headers: state.headers,
+                body: body,
+                peerAddress: client.address,
+                clientAddress: clientAddress,
+                id: state.id
+            )
         }
     }
 
     /// The connection's thread has called, with bytes of the body or with none; it calls once before the body, once after
     /// it, and once when the connection is resumed.
-    func turn(bytes: RawSpan, declaredLength: @autoclosure () -> Int?, expectsContinue: @autoclosure () -> Bool) -> Step
-    {
+    func turn(bytes: RawSpan, method: () -> String, head: () -> RequestHead) -> Step {
         state.withLock { state in
             switch state.phase {
             case .head:
                 state.phase = .body
-                let declared = declaredLength() ?? 0
-                let isHopeless = declared > maximumBodyBytes * Self.patience
-                return isHopeless || declared > maximumBodyBytes && expectsContinue() ? .reply(Self.tooLarge) : .proceed
+                state.method = method()
+                return receive(head(), &state)
             case .body where !bytes.isEmpty:
                 return receive(bytes, &state)
             case .body:
-                return state.received > maximumBodyBytes ? .reply(Self.tooLarge) : .ask
+                return state.received > limits.bodyBytes ? .reply(Self.tooLarge) : .ask
             case .waiting:
                 // A suspended connection is not called; were it, there would be nothing to send yet.
                 return .proceed
@@ -79,17 +131,51 @@ final class Exchange: Sendable {
         }
     }
 
+    private func receive(_ head: RequestHead, _ state: inout State) -> Step {
+        state.headers = head.headers
+        if client.isTrustedProxy, let id = RequestID.forwarded(in: head.headers) { state.id = id }
+        if isTargetTooLong { return .refuse(.text("request target too long\n", status: 414)) }
+        if let refusal = head.refusal(maximumSize: limits.headBytes) { return .refuse(refusal) }
+        let declared = head.declaredLength ?? 0
+        let isHopeless = declared / Self.patience > limits.bodyBytes
+        return isHopeless || declared > limits.bodyBytes && head.expectsContinue ? .reply(Self.tooLarge) : .proceed
+    }
+
     private func receive(_ bytes: RawSpan, _ state: inout State) -> Step {
         state.received += bytes.byteCount
-        guard state.received <= maximumBodyBytes else {
+        guard state.received <= limits.bodyBytes else {
             state.body = []
-            return state.received > maximumBodyBytes * Self.patience ? .reply(.drop) : .proceed
+            return state.received / Self.patience > limits.bodyBytes ? .reply(.drop) : .proceed
         }
         unsafe bytes.withUnsafeBytes { unsafe state.body.append(contentsOf: $0) }
         return .proceed
     }
 
     private static var tooLarge: ServerReply { .respond(.text("body too large\n", status: 413)) }
+
+    /// That answer is on its way.
+    func answering(with response: ServerResponse) {
+        state.withLock { state in
+            state.outcome.status = response.status
+            state.outcome.route = response.route
+            state.outcome.bytes = response.body.count
+        }
+    }
+
+    /// What the log is told when the exchange is over.
+    func summary(at now: BootInstant) -> RequestSummary {
+        state.withLock { state in
+            RequestSummary(
+                id: state.id,
+                method: state.method,
+                route: state.outcome.route,
+                status: state.outcome.status,
+                duration: now - beganAt,
+                bytes: state.outcome.bytes,
+                address: state.outcome.address
+            )
+        }
+    }
 
     /// The connection has been suspended for the handler's answer.
     func wait(on connection: Connection) {

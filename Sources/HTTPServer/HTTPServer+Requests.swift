@@ -1,51 +1,78 @@
+private import Clocks
+
 /// What the connections' threads call, one step of a request each.
 extension HTTPServer {
-    func began(target: [UInt8]) -> Exchange {
-        let exchange = Exchange(target: RequestTarget(target), maximumBodyBytes: maximumBodyBytes)
+    func began(target: [UInt8], client: Client) -> Exchange {
+        let now = time.sinceBoot
+        let requests = client.began(at: now)
+        let exchange = Exchange(
+            target: target,
+            client: client,
+            id: RequestID.random(from: random),
+            limits: limits,
+            isLast: limits.requestsPerConnection.map { requests >= $0 } ?? false,
+            at: now
+        )
         exchanges.insert(exchange)
         return exchange
     }
 
     func ended(_ exchange: Exchange) {
+        let now = time.sinceBoot
+        // False for a client that the server has given up on, whose connection is about to be closed.
+        _ = exchange.client.move(to: .idle(received: nil), at: now)
         exchanges.remove(exchange)
+        log?(exchange.summary(at: now))
     }
 
     /// Takes the request one step on; false closes the connection.
-    func turn(_ exchange: Exchange, _ connection: Connection, method: String, bytes: RawSpan) -> Bool {
-        let step = exchange.turn(
-            bytes: bytes,
-            declaredLength: connection.header("Content-Length").flatMap { Int($0) },
-            expectsContinue: connection.header("Expect") != nil
-        )
-        switch step {
-        case .proceed:
-            return true
-        case .reply(.drop):
-            return false
-        case .reply(.respond(let response)):
-            return connection.queue(response, closing: exchanges.areClosing)
-        case .ask:
-            ask(exchange, connection, method: method)
-            return true
+    func turn(
+        _ exchange: Exchange,
+        _ connection: Connection,
+        bytes: RawSpan,
+        method: () -> String,
+        version: () -> String
+    ) -> Bool {
+        switch exchange.turn(bytes: bytes, method: method, head: { connection.head(version: version()) }) {
+        case .proceed: exchange.client.move(to: .body, at: time.sinceBoot)
+        case .ask: ask(exchange, connection)
+        case .refuse(let response): finish(exchange, connection, .respond(response), closing: true)
+        case .reply(let reply): finish(exchange, connection, reply, closing: false)
         }
     }
 
-    private func ask(_ exchange: Exchange, _ connection: Connection, method: String) {
-        let request = ServerRequest(
-            method: method,
-            path: exchange.target.path,
-            query: exchange.target.query,
-            headers: connection.headers,
-            body: exchange.takeBody(),
-            peerAddress: connection.peerAddress
-        )
+    private func ask(_ exchange: Exchange, _ connection: Connection) -> Bool {
+        guard exchange.client.move(to: .handling, at: time.sinceBoot) else { return false }
+        let request = exchange.takeRequest(clientAddress: exchange.clientAddress(trusting: trustedProxies))
+        if let reply = quick?(request) { return finish(exchange, connection, reply, closing: false) }
         connection.suspend()
         exchange.wait(on: connection)
         guard exchanges.mayWait() else {
             exchange.abandon()
-            return
+            return true
         }
         let handler = handler
         exchange.follow(Task { exchange.answer(await handler(request)) })
+        return true
+    }
+
+    private func finish(
+        _ exchange: Exchange,
+        _ connection: Connection,
+        _ reply: ServerReply,
+        closing: Bool
+    ) -> Bool {
+        guard case .respond(let response) = reply, exchange.client.move(to: .answering, at: time.sinceBoot) else {
+            return false
+        }
+        let id = exchange.id
+        let isLast = closing || exchange.isLast || exchanges.areClosing
+        if connection.queue(response, requestID: id, closing: isLast) {
+            exchange.answering(with: response)
+            return true
+        }
+        let unusable = ServerResponse.text("unusable answer\n", status: 500)
+        exchange.answering(with: unusable)
+        return connection.queue(unusable, requestID: id, closing: true)
     }
 }

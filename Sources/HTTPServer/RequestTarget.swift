@@ -3,13 +3,23 @@
 /// libmicrohttpd's own decoding ends a path at %00, so that `/a%00b` would be taken for `/a`; this one keeps every byte.
 struct RequestTarget {
     let path: String
+
+    /// The decoded parts between the slashes; in `path` an encoded slash can no longer be told from one that parts.
+    let segments: [String]
     let query: [ServerRequest.Field]
 
     init(_ target: [UInt8]) {
         let local = Self.withoutOrigin(target)
         let parts = local.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
         path = URLEncoding.decoded(parts[0], plusIsSpace: false)
+        segments = parts[0].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
+            .map { URLEncoding.decoded($0, plusIsSpace: false) }
         query = parts.count > 1 ? URLEncoding.fields(of: parts[1]) : []
+    }
+
+    /// The segments of a path that has nothing encoded in it.
+    static func segments(of path: Substring) -> [String] {
+        path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
     }
 
     /// Drops "http://host" from a target in absolute form, which a server must accept

@@ -4,6 +4,9 @@ package struct ServerResponse: Sendable {
     package var headers: [ServerRequest.Field]
     package var body: [UInt8]
 
+    /// The pattern of the route that made the answer, for the log; ``Router`` sets it.
+    var route = "-"
+
     package init(status: Int = 200, headers: [ServerRequest.Field] = [], body: [UInt8] = []) {
         self.status = status
         self.headers = headers

@@ -1,0 +1,169 @@
+private import CMicroHTTPD
+private import Dispatch
+private import Glibc
+
+/// libmicrohttpd's threads and connections.
+///
+/// `@unchecked Sendable`: libmicrohttpd lets any thread quiesce and stop a daemon, and ``HTTPServer`` calls each once.
+@safe
+final class Daemon: @unchecked Sendable {
+    private let pointer: OpaquePointer
+    private let listener: Int32
+    private let file: UnixSocketFile?
+    private let isShared: Bool
+    private let server: Unmanaged<HTTPServer>
+
+    /// The head, its fields' places and the answer's head must fit in; what is not written to costs nothing.
+    private static let memoryPerConnection = 65_536
+
+    init(
+        listener: consuming ListeningSocket,
+        configuration: HTTPServer.Configuration,
+        server: HTTPServer
+    ) throws(HTTPServerError) {
+        let option = { (option: MHD_OPTION, value: Int) in
+            unsafe MHD_OptionItem(option: option, value: value, ptr_value: nil)
+        }
+        var options = unsafe [
+            option(.LISTEN_SOCKET, Int(listener.descriptor)),
+            option(.CONNECTION_LIMIT, configuration.maximumConnections),
+            option(.CONNECTION_MEMORY_LIMIT, Self.memoryPerConnection),
+        ]
+        // Not its default: a request without Host or with a space in the wrong place is refused, as RFC 9112 says.
+        unsafe options.append(option(.STRICT_FOR_CLIENT, 1))
+        // A pool of one is refused with a complaint: one thread is what there is without a pool.
+        if configuration.threads > 1 {
+            unsafe options.append(option(.THREAD_POOL_SIZE, configuration.threads))
+        }
+        unsafe options.append(option(.END, 0))
+
+        let flags =
+            MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        // The callbacks' reference, given back in `end`.
+        unsafe self.server = Unmanaged.passRetained(server)
+        let context = unsafe self.server.toOpaque()
+        let started = unsafe shim_start_daemon(
+            flags,
+            admits,
+            accessed,
+            requestLineRead,
+            completed,
+            connectionChanged,
+            context,
+            &options
+        )
+        guard let started = unsafe started else {
+            let reason = errno
+            unsafe self.server.release()
+            // The listening socket may be closed by now or not: libmicrohttpd does not say, so it is left alone.
+            throw HTTPServerError(code: .cannotStart, message: "libmicrohttpd did not start", systemError: reason)
+        }
+        unsafe pointer = unsafe started
+        self.listener = listener.descriptor
+        file = listener.file
+        isShared = listener.isShared
+    }
+
+    func stopListening() {
+        // It gives the listening socket back to whoever opened it. The threads may still look at its number until they have
+        // ended, so it is not closed before; shut down, it refuses new clients at once.
+        _ = unsafe MHD_quiesce_daemon(pointer)
+        file?.remove()
+        // A shared one is left listening: its clients wait for the process that comes next.
+        if !isShared { shutdown(listener, Int32(SHUT_RDWR)) }
+    }
+
+    /// Joins the threads, which blocks for a moment, and closes every connection.
+    func end() async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [self] in
+                unsafe MHD_stop_daemon(pointer)
+                close(listener)
+                unsafe server.release()
+                continuation.resume()
+            }
+        }
+    }
+}
+
+private func requestLineRead(
+    _ context: UnsafeMutableRawPointer?,
+    _ target: UnsafePointer<CChar>?,
+    _ connection: OpaquePointer?
+) -> UnsafeMutableRawPointer? {
+    guard let server = unsafe context.map(HTTPServer.recovered), let target = unsafe target,
+        let client = unsafe connection.flatMap({ unsafe Connection($0).client })
+    else { return nil }
+    let bytes = unsafe Array(UnsafeRawBufferPointer(start: target, count: strlen(target)))
+    return unsafe Unmanaged.passRetained(server.began(target: bytes, client: client)).toOpaque()
+}
+
+private func accessed(
+    _ context: UnsafeMutableRawPointer?,
+    _ connection: OpaquePointer?,
+    _ url: UnsafePointer<CChar>?,
+    _ method: UnsafePointer<CChar>?,
+    _ version: UnsafePointer<CChar>?,
+    _ bytes: UnsafePointer<CChar>?,
+    _ count: UnsafeMutablePointer<Int>?,
+    _ exchange: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+    guard let server = unsafe context.map(HTTPServer.recovered), let connection = unsafe connection,
+        let method = unsafe method, let version = unsafe version, let count = unsafe count,
+        let exchange = unsafe exchange?.pointee
+    else { return .NO }
+    let received = unsafe UnsafeRawBufferPointer(start: bytes, count: count.pointee)
+    unsafe count.pointee = 0
+    let isFine = unsafe server.turn(
+        Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(),
+        Connection(connection),
+        bytes: received.bytes,
+        method: { unsafe String(cString: method) },
+        version: { unsafe String(cString: version) }
+    )
+    return isFine ? .YES : .NO
+}
+
+private func completed(
+    _ context: UnsafeMutableRawPointer?,
+    _ connection: OpaquePointer?,
+    _ exchange: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ reason: MHD_RequestTerminationCode
+) {
+    guard let server = unsafe context.map(HTTPServer.recovered), let exchange = unsafe exchange?.pointee else { return }
+    server.ended(unsafe Unmanaged<Exchange>.fromOpaque(exchange).takeRetainedValue())
+}
+
+private func admits(
+    _ context: UnsafeMutableRawPointer?,
+    _ address: UnsafePointer<sockaddr>?,
+    _ size: socklen_t
+) -> MHD_Result {
+    guard let server = unsafe context.map(HTTPServer.recovered) else { return .NO }
+    return server.clients.admits(unsafe NetworkAddress(peer: UnsafeRawPointer(address))) ? .YES : .NO
+}
+
+private func connectionChanged(
+    _ context: UnsafeMutableRawPointer?,
+    _ connection: OpaquePointer?,
+    _ client: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ change: MHD_ConnectionNotificationCode
+) {
+    guard let server = unsafe context.map(HTTPServer.recovered), let pointer = unsafe connection,
+        let client = unsafe client
+    else { return }
+    if change == .CONNECTION_NOTIFY_STARTED {
+        let connection = unsafe Connection(pointer)
+        let made = server.clients.connected(descriptor: connection.socket, network: connection.network)
+        unsafe client.pointee = unsafe Unmanaged.passRetained(made).toOpaque()
+    } else if let made = unsafe client.pointee {
+        unsafe client.pointee = nil
+        server.clients.disconnected(unsafe Unmanaged<Client>.fromOpaque(made).takeRetainedValue())
+    }
+}
+
+extension HTTPServer {
+    fileprivate static func recovered(_ context: UnsafeMutableRawPointer) -> HTTPServer {
+        unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+    }
+}

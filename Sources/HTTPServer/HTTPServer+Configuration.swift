@@ -1,0 +1,59 @@
+extension HTTPServer {
+    /// Where to listen, and the limits.
+    package struct Configuration: Sendable {
+        package var listen: ListenAddress
+
+        package var threads: Int
+
+        package var limits: Limits
+
+        /// Further clients wait in the system's queue.
+        package var maximumConnections: Int
+
+        /// Further clients of the same address, or of the same IPv6 /64, are turned away; nil for no such limit, which never
+        /// holds for trusted proxies.
+        package var maximumConnectionsPerAddress: Int?
+
+        package var deadlines: Deadlines
+
+        package var trustedProxies: TrustedProxies
+
+        package init(
+            listen: ListenAddress = .tcp(address: "127.0.0.1", port: 0),
+            threads: Int = 1,
+            limits: Limits = .init(),
+            maximumConnections: Int = 4096,
+            maximumConnectionsPerAddress: Int? = nil,
+            deadlines: Deadlines = .init(),
+            trustedProxies: TrustedProxies = .none
+        ) {
+            self.listen = listen
+            self.threads = threads
+            self.limits = limits
+            self.maximumConnections = maximumConnections
+            self.maximumConnectionsPerAddress = maximumConnectionsPerAddress
+            self.deadlines = deadlines
+            self.trustedProxies = trustedProxies
+        }
+    }
+
+    /// How much a client may send.
+    package struct Limits: Sendable {
+        /// A longer body is answered with 413.
+        package var bodyBytes: Int
+
+        /// A client that has sent so many requests on a connection has to open another; nil for no limit.
+        package var requestsPerConnection: Int?
+
+        /// A longer target is answered with 414.
+        let targetBytes = 8192
+
+        /// A longer head, first line and all, is answered with 431.
+        let headBytes = 32_768
+
+        package init(bodyBytes: Int = 65_536, requestsPerConnection: Int? = nil) {
+            self.bodyBytes = bodyBytes
+            self.requestsPerConnection = requestsPerConnection
+        }
+    }
+}

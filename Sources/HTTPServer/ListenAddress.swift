@@ -1,0 +1,46 @@
+/// Where a server listens.
+package enum ListenAddress: Hashable, Sendable {
+    /// An IPv4 or IPv6 address in figures; port 0 takes any free port.
+    case tcp(address: String, port: UInt16)
+
+    /// A unix socket, whose file gets that mode and is removed at the end.
+    case unix(path: String, mode: UInt32)
+
+    /// A socket that listens already, such as one of ``SocketActivation``. The server closes its descriptor at the end, and
+    /// leaves the socket itself listening for whoever else holds it.
+    case inherited(descriptor: Int32)
+
+    /// Reads "127.0.0.1:8080", "[::1]:8080" or "unix:/run/name.sock".
+    package init?(_ text: String, unixMode: UInt32 = 0o600) {
+        if text.hasPrefix("unix:") {
+            let path = String(text.dropFirst("unix:".count))
+            guard path.hasPrefix("/"), UnixSocketFile.isUsable(path: path) else { return nil }
+            self = .unix(path: path, mode: unixMode)
+            return
+        }
+        guard let colon = text.lastIndex(of: ":") else { return nil }
+        let figures = text[text.index(after: colon)...]
+        guard (1...5).contains(figures.utf8.count), figures.allSatisfy({ $0.isASCII && $0.isNumber }),
+            let port = UInt16(figures)
+        else { return nil }
+        var address = text[..<colon]
+        if address.first == "[", address.last == "]" {
+            address = address.dropFirst().dropLast()
+            guard address.contains(":") else { return nil }
+        } else if address.contains(":") {
+            return nil
+        }
+        guard NetworkAddress(address) != nil else { return nil }
+        self = .tcp(address: String(address), port: port)
+    }
+}
+
+extension ListenAddress: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .tcp(let address, let port): address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+        case .unix(let path, mode: _): "unix:\(path)"
+        case .inherited(let descriptor): "the inherited descriptor \(descriptor)"
+        }
+    }
+}

@@ -1,0 +1,65 @@
+private import Glibc
+
+/// An IPv4 or IPv6 address, comparable whichever way it was written.
+///
+/// An IPv4 address and its IPv6-mapped form (::ffff:192.0.2.1, https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2) are
+/// the same address here: a socket that listens on both families reports the one as the other.
+struct NetworkAddress: Hashable, Sendable {
+    private static let mapped: UInt128 = 0xffff << 32
+
+    /// The 128 bits of the address, an IPv4 address in its mapped form.
+    let bits: UInt128
+
+    init(bits: UInt128) {
+        self.bits = bits
+    }
+
+    /// Reads an address in figures, without port and zone.
+    init?(_ text: some StringProtocol) {
+        var internet = in_addr()
+        var internet6 = in6_addr()
+        let text = String(text)
+        guard !text.utf8.contains(0) else { return nil }
+        if unsafe inet_pton(AF_INET, text, &internet) == 1 {
+            bits = Self.mapped | UInt128(UInt32(bigEndian: internet.s_addr))
+        } else if unsafe inet_pton(AF_INET6, text, &internet6) == 1 {
+            bits = unsafe withUnsafeBytes(of: internet6) { unsafe Self.bits(of: $0) }
+        } else {
+            return nil
+        }
+    }
+
+    /// Takes the sixteen bytes of an IPv6 address, or the four of an IPv4 one, as they come over the network.
+    init?(bytes: UnsafeRawBufferPointer) {
+        switch bytes.count {
+        case 4: bits = unsafe Self.mapped | Self.bits(of: bytes)
+        case 16: bits = unsafe Self.bits(of: bytes)
+        default: return nil
+        }
+    }
+
+    private static func bits(of bytes: UnsafeRawBufferPointer) -> UInt128 {
+        unsafe bytes.reduce(0) { ($0 << 8) | UInt128($1) }
+    }
+
+    var isIPv4: Bool { bits >> 32 == 0xffff }
+
+    /// What limits per address count: one IPv6 customer holds at least the 2^64 addresses of a /64
+    /// (https://www.rfc-editor.org/rfc/rfc6177#section-2), one IPv4 customer a single address.
+    var customer: NetworkAddress { isIPv4 ? self : NetworkAddress(bits: (bits >> 64) << 64) }
+}
+
+extension NetworkAddress: CustomStringConvertible {
+    /// The address in figures, in the form of RFC 5952.
+    var description: String {
+        var figures: [UInt8] = (0..<16).reversed().map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) }
+        if isIPv4 { figures.removeFirst(12) }
+        let family = isIPv4 ? AF_INET : AF_INET6
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+            guard let text = unsafe inet_ntop(family, figures, buffer.baseAddress, socklen_t(INET6_ADDRSTRLEN)) else {
+                return "unknown"
+            }
+            return unsafe String(cString: text)
+        }
+    }
+}

@@ -1,0 +1,19 @@
+private import Glibc
+
+/// How many files and sockets the process may hold open.
+package enum OpenFileLimit {
+    /// Raises the limit as far as the system lets this process, and tells it: each connection takes a file, and the usual
+    /// limit of 1024 is there for programs that use select(2) (https://0pointer.net/blog/file-descriptor-limits.html).
+    package static func raise() throws(HTTPServerError) -> Int {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        guard unsafe getrlimit(resource, &limit) == 0 else { throw refusal() }
+        limit.rlim_cur = limit.rlim_max
+        guard unsafe setrlimit(resource, &limit) == 0 else { throw refusal() }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    private static func refusal() -> HTTPServerError {
+        HTTPServerError(code: .openFiles, message: "cannot raise the limit of open files", systemError: errno)
+    }
+}

@@ -1,0 +1,75 @@
+/// A request's headers, and whether they may be believed.
+///
+/// libmicrohttpd takes some heads that two programs can read in two ways. Behind a proxy such a head hides a second request
+/// in the first one's body (https://www.rfc-editor.org/rfc/rfc9112#section-11.2), so all of them are refused here.
+struct RequestHead {
+    let version: String
+    let headers: [ServerRequest.Field]
+
+    /// The size of what libmicrohttpd has read, first line and all.
+    let size: Int
+
+    /// The declared length of the body; greater than any limit where the number is.
+    var declaredLength: Int? {
+        values("Content-Length").first.map { Int($0) ?? .max }
+    }
+
+    var expectsContinue: Bool { !values("Expect").isEmpty }
+
+    /// The status with which the request is to be refused, and why.
+    func refusal(maximumSize: Int) -> ServerResponse? {
+        guard size <= maximumSize else { return .text("headers too large\n", status: 431) }
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
+            return .text("HTTP version not supported\n", status: 505)
+        }
+        guard headers.allSatisfy({ Self.isToken($0.name) && Self.isText($0.value) }) else {
+            return Self.malformed("a header is malformed")
+        }
+        let hosts = values("Host")
+        guard hosts.count == 1 || hosts.isEmpty && version == "HTTP/1.0", hosts.allSatisfy(Self.isHost) else {
+            return Self.malformed("one Host is needed")
+        }
+        return framingRefusal
+    }
+
+    private var framingRefusal: ServerResponse? {
+        let lengths = values("Content-Length")
+        let encodings = values("Transfer-Encoding")
+        guard lengths.isEmpty || encodings.isEmpty else {
+            return Self.malformed("Content-Length and Transfer-Encoding together")
+        }
+        guard lengths.count <= 1, lengths.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Self.isDigit) }) else {
+            return Self.malformed("Content-Length is malformed")
+        }
+        guard !encodings.isEmpty else { return nil }
+        guard version == "HTTP/1.1", encodings.count == 1, encodings[0].lowercased() == "chunked" else {
+            return Self.malformed("Transfer-Encoding is not chunked")
+        }
+        return nil
+    }
+
+    private func values(_ name: String) -> [String] {
+        headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
+    }
+
+    private static func malformed(_ reason: String) -> ServerResponse { .text("\(reason)\n", status: 400) }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
+
+    /// https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+    }
+
+    /// No control character but the tab (https://www.rfc-editor.org/rfc/rfc9110#section-5.5).
+    private static func isText(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
+    }
+
+    /// A name or an address, and perhaps a port; empty where the client's address has no host.
+    private static func isHost(_ text: String) -> Bool {
+        text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "-._~!$&'()*+;=:[]%".utf8.contains($0) }
+    }
+}

@@ -1,0 +1,32 @@
+internal import Clocks
+
+/// The name of a request in the log and in its answer's Request-Id.
+enum RequestID {
+    /// Sixteen random hex digits.
+    static func random(from source: any RandomSource) -> String {
+        let bits = source.nextBits()
+        return unsafe String(unsafeUninitializedCapacity: 16) { digits in
+            for index in 0..<16 {
+                let digit = UInt8(truncatingIfNeeded: bits >> UInt64(60 - 4 * index)) & 0xf
+                unsafe digits[index] = digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+            }
+            return 16
+        }
+    }
+
+    /// The name that a proxy has given the request, if it can be written to a log as it is.
+    static func forwarded(in headers: [ServerRequest.Field]) -> String? {
+        let given = headers.first { name, _ in
+            name.isSameHeaderName(as: "X-Request-Id") || name.isSameHeaderName(as: "Request-Id")
+        }
+        guard let id = given?.value, (1...64).contains(id.utf8.count) else { return nil }
+        let isPlain = id.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        return isPlain ? id : nil
+    }
+}
