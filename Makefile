@@ -34,6 +34,7 @@ stories: build ## run the real program end to end (about five minutes)
 
 check: toolchain ## everything that a change must pass
 	@scripts/ensure-packages check
+	@scripts/ensure-python-tools
 	@$(MAKE) --no-print-directory lint test stories release check-units check-docs
 
 format: toolchain ## lay the Swift code out

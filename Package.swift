@@ -32,7 +32,7 @@ let package = Package(
         .target(name: "JSON", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Scheduler", dependencies: ["Clocks"], swiftSettings: common),
         .target(name: "Secrets", dependencies: ["CCrypto", "Clocks", "JSON"], swiftSettings: atTheEdge),
-        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks"], swiftSettings: atTheEdge),
+        .target(name: "HTTPClient", dependencies: ["CCurl", "Clocks", "Secrets"], swiftSettings: atTheEdge),
         .target(name: "GoogleOAuth", dependencies: ["Clocks", "HTTPClient", "JSON", "Secrets"], swiftSettings: common),
         .target(name: "Store", dependencies: ["Clocks", "Secrets"], swiftSettings: common),
         .target(
@@ -76,7 +76,7 @@ let package = Package(
         .testTarget(name: "SecretsTests", dependencies: ["Clocks", "JSON", "Secrets"], swiftSettings: common),
         .testTarget(
             name: "HTTPClientTests",
-            dependencies: ["Clocks", "HTTPClient", "TestSupport"],
+            dependencies: ["Clocks", "HTTPClient", "Secrets", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
@@ -120,7 +120,7 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker",
-                "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -10,12 +10,21 @@ package struct HTTPRequest: Sendable {
     package var url: String
     package var headers: [(String, String)]
     package var body: HTTPBody?
+    /// For requests to Amazon's services.
+    package var signature: AWSSignature?
 
-    package init(method: Method, url: String, headers: [(String, String)] = [], body: HTTPBody? = nil) {
+    package init(
+        method: Method,
+        url: String,
+        headers: [(String, String)] = [],
+        body: HTTPBody? = nil,
+        signature: AWSSignature? = nil
+    ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
+        self.signature = signature
     }
 
     /// Whether each header can be sent as it is: a line break in a value would start a header of the value's choice.
@@ -23,7 +32,7 @@ package struct HTTPRequest: Sendable {
         headers.allSatisfy { name, value in
             !name.isEmpty && name.utf8.allSatisfy(Self.isTokenByte)
                 && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
-        }
+        } && signature?.isSendable ?? true
     }
 
     /// The characters of a header's name (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).

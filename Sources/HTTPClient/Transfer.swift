@@ -1,5 +1,6 @@
 private import CCurl
 internal import Clocks
+private import Secrets
 
 /// One libcurl easy handle and what a request needs while it runs; used again for the next one.
 ///
@@ -307,18 +308,60 @@ extension Transfer {
         try set(CURLOPT_USERAGENT, configuration.userAgent)
         for (name, value) in request.headers {
             // A name and colon alone would tell libcurl to leave the header out.
-            try appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
+            try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
         }
-        // Without this libcurl may ask for leave before it sends a body, which costs a round trip.
-        try appendHeader("Expect:")
+        if let signature = request.signature {
+            try sign(by: signature)
+        } else {
+            // Without this libcurl may ask for leave before it sends a body, which costs a round trip. libcurl 7.88 signs
+            // the line although it does not send it, so that no server could agree with the signature.
+            try unsafe appendHeader("Expect:")
+        }
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
     }
 
-    private func appendHeader(_ line: String) throws(HTTPFailure) {
+    private func appendHeader(_ line: UnsafePointer<CChar>) throws(HTTPFailure) {
         guard let longer = unsafe curl_slist_append(headerList, line) else {
             throw HTTPFailure(kind: .other, message: "libcurl has no memory for a header")
         }
         unsafe headerList = unsafe longer
+    }
+
+    /// Has libcurl sign the request: the body, and every header that it is given here.
+    ///
+    /// libcurl and its header list keep copies until the transfer is reset, which it frees without wiping.
+    /// https://curl.se/libcurl/c/CURLOPT_AWS_SIGV4.html
+    private func sign(by signature: AWSSignature) throws(HTTPFailure) {
+        try set(CURLOPT_AWS_SIGV4, "aws:amz:\(signature.region):\(signature.service)")
+        let credentials = signature.credentials
+        try unsafe Self.withText("", credentials.keyID) { (text) throws(HTTPFailure) in
+            try unsafe check(ccurl_easy_set_string(easy, CURLOPT_USERNAME, text))
+        }
+        try unsafe Self.withText("", credentials.secretKey) { (text) throws(HTTPFailure) in
+            try unsafe check(ccurl_easy_set_string(easy, CURLOPT_PASSWORD, text))
+        }
+        guard let sessionToken = credentials.sessionToken else { return }
+        try unsafe Self.withText("X-Amz-Security-Token: ", sessionToken) { (line) throws(HTTPFailure) in
+            try unsafe appendHeader(line)
+        }
+    }
+
+    /// Lends some words and a secret after them, as C ends a string.
+    private static func withText(
+        _ words: String,
+        _ secret: Secret,
+        _ body: (UnsafePointer<CChar>) throws(HTTPFailure) -> Void
+    ) throws(HTTPFailure) {
+        var text = WipedBytes(capacity: words.utf8.count + secret.count + 1)
+        text.append(Array(words.utf8))
+        secret.withBytes { text.append($0) }
+        text.append(0)
+        try text.withBytes { (span) throws(HTTPFailure) in
+            try unsafe span.withUnsafeBytes { (bytes) throws(HTTPFailure) in
+                guard let start = bytes.baseAddress else { return }
+                try unsafe body(start.assumingMemoryBound(to: CChar.self))
+            }
+        }
     }
 
     private func set(_ option: CURLoption, _ value: Int) throws(HTTPFailure) {

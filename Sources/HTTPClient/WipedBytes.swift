@@ -33,6 +33,10 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
         unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
+    mutating func append(_ bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
     /// Forgets the bytes and keeps the room.
     mutating func removeAll() {
         unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))

@@ -4,7 +4,8 @@ import Store
 /// How a user lies in a row of `users`.
 enum UserRow {
     private static let changing = [
-        "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active", "deleted_until",
+        "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active",
+        "deleted_until",
     ]
     static let columns = (["user_id", "created_at"] + changing).joined(separator: ", ")
 

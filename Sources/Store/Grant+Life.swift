@@ -166,6 +166,27 @@ extension Grant {
         return events
     }
 
+    /// A security event said that the tokens are dead: they go at once.
+    ///
+    /// The generation grows, so that an answer on its way brings none of them back. A grant that is disconnected already
+    /// stays so, with its reason; there is nothing left to revoke.
+    package mutating func disconnectByEvent(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
+        let isOver = state == .disconnected
+        let events = isOver ? [] : end(as: .disconnected, reason: reason, at: now)
+        revocationAskedAt = nil
+        dueAt = nil
+        wipeTokens()
+        return events
+    }
+
+    /// Something happened of which only Google can tell what it means for the grant: it is asked now, where it may be.
+    ///
+    /// A grant that awaits a second opinion is left alone: asked before its time, that opinion would be no second one.
+    package mutating func probeNow(at now: Timestamp) {
+        guard !state.endsCalls, refreshToken != nil, !GrantReason.awaitingSecondOpinion.contains(reason) else { return }
+        dueAt = dueAt.map { min($0, now) } ?? now
+    }
+
     /// Google has been told, or could not be told for a day: the tokens go.
     package mutating func finishRevocation() {
         revocationAskedAt = nil

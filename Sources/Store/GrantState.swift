@@ -47,6 +47,12 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let clientMismatchUnconfirmed = GrantReason(rawValue: "client_mismatch_unconfirmed")
     /// The user, or an operator for the user, ended it.
     package static let userRequest = GrantReason(rawValue: "user_request")
+    /// A security event said that this refresh token is revoked.
+    package static let tokenRevoked = GrantReason(rawValue: "token_revoked")
+    /// A security event said that all of the user's tokens are revoked.
+    package static let tokensRevoked = GrantReason(rawValue: "tokens_revoked")
+    /// A security event said that the account is disabled.
+    package static let accountDisabled = GrantReason(rawValue: "account_disabled")
     /// The user was deleted.
     package static let userDeleted = GrantReason(rawValue: "user_deleted")
     /// The reasons of grants that wait for a second opinion, which must not come early.

@@ -51,7 +51,7 @@ extension Session {
         at now: Timestamp
     ) -> RotationOutcome {
         guard isLive(at: now) else { return .expired }
-        if Self.areEqual(hash, currentHash) {
+        if ConstantTime.areEqual(hash, currentHash) {
             previousHash = currentHash
             currentHash = newHash
             rotatedAt = now
@@ -59,7 +59,7 @@ extension Session {
             expiresAt = end
             return .rotated
         }
-        guard let previousHash, Self.areEqual(hash, previousHash), isInGrace(at: now), let successor else {
+        guard let previousHash, ConstantTime.areEqual(hash, previousHash), isInGrace(at: now), let successor else {
             return .reused
         }
         return .repeated(successor)
@@ -77,6 +77,4 @@ extension Session {
         guard let rotatedAt else { return false }
         return now < rotatedAt + Self.grace && now > rotatedAt - Self.grace
     }
-
-    private static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
 }

@@ -1,12 +1,18 @@
+package import Secrets
+
 /// What a refresh token is known again by when Google names it in a security event: a hash, never a part of the token.
 ///
 /// Google names a token by its first 16 characters or by its double SHA-512 hash
-/// (https://developers.google.com/identity/protocols/risc#token-revoked).
+/// (https://developers.google.com/identity/protocols/risc#supported_event_types).
 package struct TokenMark: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         case prefix
         case digest
     }
+
+    /// How many characters of a token Google tells.
+    private static let prefixLength = 16
+    private static let digestLength = 64
 
     package let kind: Kind
     package let bytes: [UInt8]
@@ -16,6 +22,47 @@ package struct TokenMark: Hashable, Sendable {
         self.kind = kind
         self.bytes = bytes
     }
+
+    /// The mark of the tokens that begin with the characters that an event tells; `nil` where it tells too few.
+    package init?(prefix text: String) {
+        guard text.utf8.count >= Self.prefixLength else { return nil }
+        self.init(tokenBeginning: text.utf8.prefix(Self.prefixLength))
+    }
+
+    /// The mark of the token whose double SHA-512 hash an event tells in Base64, the standard or the URL-safe one; `nil`
+    /// where that is no such hash.
+    package init?(doubleHash text: String) {
+        let unpadded = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
+        let safe = unpadded.map { byte in
+            switch byte {
+            case UInt8(ascii: "+"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"): UInt8(ascii: "_")
+            default: byte
+            }
+        }
+        guard
+            text.utf8.count - unpadded.count <= 2,
+            let hash = Base64URL.decode(String(decoding: safe, as: UTF8.self)),
+            hash.count == Self.digestLength
+        else { return nil }
+        self.init(doubleHash: hash)
+    }
+
+    fileprivate init(prefixOf token: [UInt8]) {
+        self.init(tokenBeginning: token.prefix(Self.prefixLength))
+    }
+
+    fileprivate init(digestOf token: [UInt8]) {
+        self.init(doubleHash: Digest.sha512(Digest.sha512(token)))
+    }
+
+    private init(tokenBeginning characters: some Sequence<UInt8>) {
+        self.init(kind: .prefix, bytes: Digest.sha256(Array("prefix:".utf8) + characters))
+    }
+
+    private init(doubleHash hash: [UInt8]) {
+        self.init(kind: .digest, bytes: Digest.sha256(Array("digest:".utf8) + hash))
+    }
 }
 
 /// Both marks of one refresh token.
@@ -23,8 +70,14 @@ package struct TokenMarks: Hashable, Sendable {
     package let prefix: TokenMark
     package let digest: TokenMark
 
+    /// Restores stored marks.
     package init(prefix: TokenMark, digest: TokenMark) {
         self.prefix = prefix
         self.digest = digest
+    }
+
+    package init(of token: Secret) {
+        let bytes = token.withBytes { span in span.withUnsafeBytes { [UInt8]($0) } }
+        self.init(prefix: TokenMark(prefixOf: bytes), digest: TokenMark(digestOf: bytes))
     }
 }

@@ -17,6 +17,7 @@ package struct TokenVault: Sendable {
     ) throws(SealError) -> Grant.RefreshToken {
         Grant.RefreshToken(
             sealed: try ring.current.seal(refreshToken, for: .refreshToken(of: id)),
+            marks: TokenMarks(of: refreshToken),
             expiresAt: expiresAt
         )
     }

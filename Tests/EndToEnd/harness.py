@@ -28,6 +28,10 @@ class Failed(AssertionError):
     """What the scenario wanted did not hold."""
 
 
+class Skipped(Exception):
+    """The scenario needs something that is not here; the words say what."""
+
+
 def check(condition, message):
     if not condition:
         raise Failed(message)

@@ -41,6 +41,13 @@ enum MetricsSamples {
         PacerEvent(client: "an-id", ceiling: 12.5, paused: .seconds(3), reason: "throttled"),
         AlarmEvent(kind: "client_error", text: "The client is unknown to Google.", count: 7, client: "an-id"),
         AlarmEvent(kind: "disk_full", text: "Nothing can be stored.", count: 1),
+        SecurityEventEvent(
+            token: "00112233aabbccdd",
+            kind: "tokens_revoked",
+            outcome: .applied,
+            grants: 1,
+            sessions: 2
+        ),
         summary(counts, .init(active: 5, retrying: 4, suspended: 3, reauthRequired: 2, disconnected: 1)),
         summary(noCounts, nil),
         RunOnceEvent(

@@ -78,7 +78,7 @@ struct ScanConformanceTests {
     func keys(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.add(try Sample.grants(1...3))
-            let other = try Sample.sealed("again", key: Sample.otherKey)
+            let other = try Sample.refreshToken("again", key: Sample.otherKey)
             try await store.change(GrantID(rawValue: 1)) { grant in
                 grant.reseal(refreshToken: other, accessToken: nil)
                 return []

@@ -88,6 +88,12 @@ package actor RefreshEngine {
         await settler.use(RefreshRules(maxRate: maxRate))
     }
 
+    /// Somebody else in this process has changed when grants are due: the due index is read again at once.
+    package func storeChanged() {
+        nextScan = time.sinceBoot
+        wake()
+    }
+
     // MARK: Flights
 
     /// Claims grants, sends those that were won, and answers where the end of each can be awaited.

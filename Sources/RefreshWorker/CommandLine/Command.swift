@@ -8,6 +8,7 @@ enum Command: Equatable, Sendable {
     case addGrant(user: String, tokenFile: String?, clientID: String?)
     /// `-` is standard input.
     case importGrants(file: String, replacesExisting: Bool)
+    case importSecrets(SecretsManagerOrder)
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String)
     case vendToken(user: String, minimumLifetime: Duration)

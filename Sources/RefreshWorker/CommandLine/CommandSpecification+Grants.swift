@@ -31,7 +31,7 @@ extension CommandSpecification {
             json,
             OptionSpecification(
                 name: "state",
-                kind: .choice(grantStates),
+                kind: .choice(grantStates, as: "STATE"),
                 summary: "only grants in this state: " + grantStates.joined(separator: ", ")
             ),
         ],
@@ -99,47 +99,6 @@ extension CommandSpecification {
         make: {
             .addGrant(user: $0.operand, tokenFile: $0.options["token-file"], clientID: $0.options["client-id"])
         }
-    )
-
-    private static let importing = CommandSpecification(
-        words: ["grants", "import"],
-        summary: "bring grants in from a file of JSON",
-        discussion: [
-            """
-            Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
-            expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
-            google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. \
-            Objects that are spread over several lines are read too, so is one array around them all, and so is \
-            what aws secretsmanager get-secret-value prints of a secret gmail/user/USER.
-            """,
-            """
-            Bad lines are reported with their number and skipped; the good ones are stored. An existing grant is \
-            kept, and reported, unless --replace is given. An import that was interrupted can be started again.
-            """,
-        ],
-        operands: [.file("the file to read; - is standard input")],
-        options: [
-            OptionSpecification(name: "replace", kind: .toggle, summary: "replace grants that are already stored")
-        ],
-        settings: [.config, .database, .keyFile, .clientID, .logLevel],
-        examples: [
-            Example(line: "refresh-worker grants import grants.jsonl", purpose: "from a file"),
-            Example(
-                line: "ssh old-host export-grants | refresh-worker grants import -",
-                purpose: "from another machine, without a copy on disk"
-            ),
-            Example(
-                line: """
-                    aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
-                    """,
-                purpose: "from AWS Secrets Manager"
-            ),
-        ],
-        exitCodes: [
-            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
-            .configuration,
-        ],
-        make: { .importGrants(file: $0.operand, replacesExisting: $0.has("replace")) }
     )
 
     private static let export = CommandSpecification(

@@ -27,8 +27,8 @@ extension CommandSpecification {
         let flags = options.map { option in
             "[--\(option.name)\(option.placeholder.map { " " + $0 } ?? "")]"
         }
-        let parts = [invocation] + operands.map(\.placeholder) + flags + (settings.isEmpty ? [] : ["[settings]"])
-        return [parts.joined(separator: " ")]
+        let words = operands.map { $0.isOptional ? "[\($0.placeholder)]" : $0.placeholder }
+        return HelpPage.usage(of: invocation, words + flags + (settings.isEmpty ? [] : ["[settings]"]))
     }
 
     private var optionDefinitions: [(String, String)] {

@@ -16,10 +16,12 @@ extension CommandSpecification {
         guard problems.isEmpty else { throw UsageError(problems: problems, invocation: command.invocation) }
         problems += command.problemsOfOperands(operands)
         let (options, flags) = command.sort(scanner.flags, problems: &problems)
+        let arguments = CommandArguments(operands: operands, options: options)
+        if problems.isEmpty { problems = command.problems(arguments) }
         guard problems.isEmpty, let make = command.make else {
             throw UsageError(problems: problems, invocation: command.invocation)
         }
-        return Invocation(command: make(CommandArguments(operands: operands, options: options)), flags: flags)
+        return Invocation(command: make(arguments), flags: flags)
     }
 
     /// Follows the words down the tree as far as they name commands; what is left over are operands.
@@ -56,7 +58,7 @@ extension CommandSpecification {
             return ["'\(invocation)' needs one of \(names.joined(separator: ", "))"]
         }
         // Surplus operands are counted and not shown: one of them may be a token in a shape nobody knows.
-        guard given.count == operands.count else {
+        guard (operands.count { !$0.isOptional }...operands.count).contains(given.count) else {
             let wanted = operands.isEmpty ? "no operand" : operands.map(\.placeholder).joined(separator: " ")
             return ["'\(invocation)' takes \(wanted); \(given.count) operands were given"]
         }
@@ -110,7 +112,7 @@ extension OptionSpecification {
             switch kind {
             case .toggle:
                 break
-            case .choice(let choices):
+            case .choice(let choices, _):
                 guard !choices.contains(value) else { break }
                 let hint = NearestName.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
                 return "--\(name): \(DisplayedText(value)) is none of \(choices.joined(separator: ", "))\(hint)"
@@ -120,6 +122,10 @@ extension OptionSpecification {
                 try SettingValue.checkText(value)
             case .clientID:
                 _ = try SettingValue.clientID(value)
+            case .endpoint:
+                _ = try SettingValue.endpoint(value)
+            case .text(_, let allowed):
+                guard allowed.matches(value) else { return "--\(name): \(DisplayedText(value)) is not \(allowed.rule)" }
             }
             return nil
         } catch {

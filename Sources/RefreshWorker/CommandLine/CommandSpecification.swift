@@ -21,6 +21,8 @@ struct CommandSpecification: Sendable {
     var examples: [Example] = []
     var exitCodes: [ExitCode] = []
     var subcommands: [CommandSpecification] = []
+    /// What is wrong with operands and flags together, though each is good by itself.
+    var problems: @Sendable (CommandArguments) -> [String] = { _ in [] }
     /// `nil` for a group, which does nothing without one of its subcommands.
     var make: Maker?
 
@@ -40,10 +42,13 @@ struct OptionSpecification: Sendable {
     /// What the flag takes.
     enum Kind: Sendable {
         case toggle
-        case choice([String])
+        case choice([String], as: String)
         case seconds(ClosedRange<Int>)
         case file
         case clientID
+        case endpoint
+        /// What the expression matches whole, which the word stands for.
+        case text(as: String, AllowedText)
     }
 
     let name: String
@@ -54,12 +59,28 @@ struct OptionSpecification: Sendable {
     var placeholder: String? {
         switch kind {
         case .toggle: nil
-        case .choice: "STATE"
+        case .choice(_, let placeholder): placeholder
         case .seconds: "SECONDS"
         case .file: "FILE"
         case .clientID: "ID"
+        case .endpoint: "URL"
+        case .text(let placeholder, _): placeholder
         }
     }
+}
+
+/// Which characters a text may have, and how many.
+struct AllowedText: Sendable {
+    let lengthLimit: Int
+    let signs: String
+
+    func matches(_ text: String) -> Bool {
+        (1...lengthLimit).contains(text.utf8.count)
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || signs.contains($0) }
+    }
+
+    /// In words for a person.
+    var rule: String { "up to \(lengthLimit) letters, digits and \(signs)" }
 }
 
 /// A word that a command needs after its name.
@@ -68,13 +89,20 @@ struct OperandSpecification: Sendable {
     let summary: String
     /// Longest value in bytes.
     let lengthLimit: Int
+    /// Whether a flag may take its place; the command's rules say which.
+    var isOptional = false
 
     static func user(_ summary: String) -> OperandSpecification {
         OperandSpecification(placeholder: "USER", summary: summary, lengthLimit: 1024)
     }
 
-    static func file(_ summary: String) -> OperandSpecification {
-        OperandSpecification(placeholder: "FILE", summary: summary, lengthLimit: SettingValue.lengthLimit)
+    static func file(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
+        OperandSpecification(
+            placeholder: "FILE",
+            summary: summary,
+            lengthLimit: SettingValue.lengthLimit,
+            isOptional: isOptional
+        )
     }
 
     static func keyID(_ summary: String) -> OperandSpecification {

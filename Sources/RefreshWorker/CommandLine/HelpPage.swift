@@ -50,6 +50,19 @@ struct HelpPage {
         blocks[blocks.count - 1] += "\n" + lines.joined(separator: "\n")
     }
 
+    /// A command and what it takes, on as many lines as that needs; a flag and its value stay together.
+    static func usage(of command: String, _ parts: [String]) -> [String] {
+        var lines = [command]
+        for part in parts {
+            if 2 + lines[lines.count - 1].count + 1 + part.count > width {
+                lines.append("     \(part)")
+            } else {
+                lines[lines.count - 1] += " \(part)"
+            }
+        }
+        return lines
+    }
+
     /// Breaks text between words; a word longer than the width stays whole, because a path or URL must be copied.
     static func wrap(_ text: String, width: Int) -> [String] {
         var lines: [String] = []

@@ -44,6 +44,7 @@ struct Workshop: Sendable {
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)
         case .importGrants(let file, let replaces): try await importGrants(from: file, replacesExisting: replaces)
+        case .importSecrets(let order): try await importSecrets(order)
         case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
         case .listGrants(let state, let isJSON): try await listGrants(inState: state, isJSON: isJSON)
         case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)

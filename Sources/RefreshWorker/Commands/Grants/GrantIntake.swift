@@ -17,6 +17,8 @@ struct GrantIntake: Sendable {
     enum Existing: Sendable {
         case keep
         case replace
+        /// Replaced, unless what is stored is as new as what is brought, or newer.
+        case replaceOlder
     }
 
     /// When a grant that may be refreshed is first refreshed.
@@ -26,12 +28,16 @@ struct GrantIntake: Sendable {
         case atOnce
     }
 
+    private static let historyLimit = 1000
+
     let store: any GrantStore
     let vault: TokenVault
     let time: any TimeSource
     let random: any RandomSource
     let existing: Existing
     var firstRefresh = FirstRefresh.byToken
+    /// Whether everything is decided and nothing written.
+    var isRehearsal = false
 
     /// Stores grants in their order, so that of two of one user the first counts as stored when the second comes.
     ///
@@ -71,28 +77,41 @@ struct GrantIntake: Sendable {
     private enum Preparation: Sendable {
         case new(Grant, [GrantEvent])
         case replacement(GrantReplacement)
+        case nothing
     }
 
     private func round(_ arrivals: [Arrival]) async throws -> [Answer] {
         let now = time.now
-        let prepared = try arrivals.map { arrival in
-            (userID: arrival.imported.userID, content: try prepare(arrival, at: now))
+        var prepared: [(userID: String, content: Preparation)] = []
+        for arrival in arrivals {
+            prepared.append((arrival.imported.userID, try await prepare(arrival, at: now)))
         }
+        return try await answers(to: prepared, at: now)
+    }
+
+    private func answers(to prepared: [(userID: String, content: Preparation)], at now: Timestamp) async throws -> [Answer] {
         let existing = existing
+        let writes = !isRehearsal
         return try await store.transact { transaction in
             try prepared.map { item in
                 let stored = try transaction.grant(ofUser: item.userID)
                 switch (item.content, stored) {
+                case (.nothing, _):
+                    return .done(.kept)
                 case (.new(let grant, let events), nil):
-                    try transaction.insert(grant)
-                    for event in events { try transaction.record(event) }
+                    if writes {
+                        try transaction.insert(grant)
+                        for event in events { try transaction.record(event) }
+                    }
                     return .done(.stored)
                 case (.new, _?):
                     return existing == .keep ? .done(.kept) : .changed(stored)
-                case (.replacement(let replacement), var grant?) where replacement.isBased(on: grant):
+                case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
                     let events = replacement.apply(to: &grant, at: now)
-                    try transaction.update(grant)
-                    for event in events { try transaction.record(event) }
+                    if writes {
+                        try transaction.update(grant)
+                        for event in events { try transaction.record(event) }
+                    }
                     return .done(.replaced)
                 case (.replacement, _):
                     return .changed(stored)
@@ -101,12 +120,27 @@ struct GrantIntake: Sendable {
         }
     }
 
-    private func prepare(_ arrival: Arrival, at now: Timestamp) throws(SealError) -> Preparation {
+    private func prepare(_ arrival: Arrival, at now: Timestamp) async throws -> Preparation {
         if let stored = arrival.stored {
+            if existing == .replaceOlder, try await isNew(stored, comparedTo: arrival.imported) { return .nothing }
             return .replacement(try replacement(of: stored, with: arrival.imported))
         }
         let (grant, events) = try newGrant(arrival.imported, at: now)
         return .new(grant, events)
+    }
+
+    /// Whether what is stored is at least as new as what is brought; what is brought without a date is old.
+    ///
+    /// The stored side counts from the last time that its refresh token came, was rotated, or was ended with its grant: an
+    /// older grant must neither take the place of a newer token nor bring back what has ended since. A mere refresh makes
+    /// nothing newer.
+    private func isNew(_ stored: Grant, comparedTo imported: ImportedGrant) async throws -> Bool {
+        guard let obtainedAt = imported.obtainedAt else { return true }
+        let history = try await store.events(of: stored.id, atMost: Self.historyLimit)
+        let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsCalls }
+        // Where all of a long history are of another kind, the true one is older than the oldest.
+        guard let standsSince = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
+        return standsSince >= obtainedAt
     }
 
     private func newGrant(
@@ -138,25 +172,21 @@ struct GrantIntake: Sendable {
 
     private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
         let handover = try handover(imported, for: stored.id)
-        return GrantReplacement(
+        let reconnection = Reconnection(
             stored: stored,
             handover: handover,
-            bringsOtherRefreshToken: bringsOtherRefreshToken(imported, than: stored),
-            switchesAccount: stored.owner.isOtherAccount(than: handover.owner),
+            bringsOtherRefreshToken: vault.isOther(
+                refreshToken: imported.refreshToken,
+                ofClient: imported.clientID,
+                than: stored
+            ),
+            switchesAccount: stored.owner.isOtherAccount(than: handover.owner)
+        )
+        return GrantReplacement(
+            reconnection: reconnection,
             standing: imported.standing,
             dueTimes: dueTimes(of: imported)
         )
-    }
-
-    /// Whether the stored refresh token is not the one that is brought, for the same client.
-    private func bringsOtherRefreshToken(_ imported: ImportedGrant, than stored: Grant) -> Bool {
-        guard let brought = imported.refreshToken else { return false }
-        guard stored.clientID == imported.clientID else { return true }
-        switch Result(catching: { () throws(SealError) in try vault.openRefreshToken(of: stored) }) {
-        case .success(let known): return known != brought
-        // One that no key opens is of no use to anybody: the brought one takes its place.
-        case .failure: return true
-        }
     }
 
     private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> Handover {

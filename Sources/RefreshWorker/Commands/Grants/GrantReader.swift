@@ -98,7 +98,8 @@ struct GrantReader: Sendable {
             refreshToken: refreshToken,
             refreshTokenExpiresAt: lifetimes.expiresAt ?? span.map { min(createdAt ?? now, now) + $0 },
             accessToken: accessToken,
-            standing: standing
+            standing: standing,
+            obtainedAt: createdAt
         )
     }
 

@@ -27,6 +27,8 @@ struct ImportedGrant: Sendable {
     let refreshTokenExpiresAt: Timestamp?
     let accessToken: AccessToken?
     let standing: Standing?
+    /// When the tokens came to where they are brought from, as far as that is known.
+    var obtainedAt: Timestamp?
 }
 
 /// Why a piece of input is no grant; it names the field, and never shows a value.

@@ -1,0 +1,67 @@
+internal import Clocks
+internal import JSON
+internal import Store
+
+/// What an access token says, once its signature and its times are known to be good.
+struct AccessClaims: Hashable, Sendable {
+    let userID: String
+    /// The session family, in the tokens that are made here.
+    let sessionID: SessionID?
+    let email: String?
+    let expiresAt: Timestamp
+
+    /// Takes the user from `sub` or from `user_id`, where PayPulse's login puts it.
+    init(_ claims: JSONValue) throws(AuthenticationRefusal) {
+        // A token without a type is an access token; a refresh token never is one.
+        guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalid }
+        let subject = try Self.identifier(claims["sub"])
+        let user = try Self.identifier(claims["user_id"])
+        guard let userID = subject ?? user, user == nil || user == userID else { throw .invalid }
+        self.userID = userID
+        switch claims["sid"] {
+        case nil: sessionID = nil
+        case .string(let text):
+            guard let id = SessionID(text: text) else { throw .invalid }
+            sessionID = id
+        default: throw .invalid
+        }
+        email = claims["email"]?.string.flatMap { (1...1024).contains($0.utf8.count) ? $0 : nil }
+        guard let expiresAt = claims["exp"]?.instant else { throw .invalid }
+        self.expiresAt = expiresAt
+    }
+
+    /// A user's id, which some systems write as a number; `nil` where there is none.
+    private static func identifier(_ value: JSONValue?) throws(AuthenticationRefusal) -> String? {
+        switch value {
+        case nil, .null: return nil
+        case .string(let text):
+            guard UserIdentifier.isWellFormed(text) else { throw .invalid }
+            return text
+        case .number(let digits):
+            // As it is written: a database's id may be longer than any number of the machine's.
+            guard (1...30).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+                throw .invalid
+            }
+            return digits
+        default: throw .invalid
+        }
+    }
+}
+
+/// What may name a user.
+enum UserIdentifier {
+    static let greatestLength = 255
+
+    static func isWellFormed(_ text: String) -> Bool {
+        (1...greatestLength).contains(text.utf8.count)
+            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+}
+
+extension JSONValue {
+    /// A point of time in seconds since 1970, which may have a fraction (RFC 7519, section 2).
+    fileprivate var instant: Timestamp? {
+        guard case .number(let text) = self, let seconds = Double(text), seconds.magnitude < 0x1p53 else { return nil }
+        return Timestamp(secondsSince1970: Int64(seconds))
+    }
+}

@@ -1,0 +1,75 @@
+internal import GoogleOAuth
+internal import JSON
+internal import Secrets
+
+/// The members of a body, read one by one: a missing member, `null` and an empty text all mean "not given".
+struct BodyFields: Sendable {
+    private static let longestText = 1024
+    private static let longestScope = 16_384
+    /// Ten years: longer than anything lives.
+    private static let longestSpan: Double = 315_360_000
+
+    private let members: [String: JSONValue]
+
+    init(_ members: [String: JSONValue]) {
+        self.members = members
+    }
+
+    func text(_ name: String, limit: Int = longestText) throws(BodyProblem) -> String? {
+        guard let text = try string(name) else { return nil }
+        guard text.utf8.count <= limit else { throw .flawed(name, mustBe: "shorter") }
+        return text
+    }
+
+    /// A token that must be there; whether it can be one at all is asked by who uses it.
+    func required(_ name: String) throws(BodyProblem) -> String {
+        guard let text = try string(name) else { throw .missing(name) }
+        return text
+    }
+
+    func token(_ name: String) throws(BodyProblem) -> Secret? {
+        guard let text = try string(name) else { return nil }
+        guard Token.isWellFormed(text) else { throw .flawed(name, mustBe: "a token of visible ASCII") }
+        return Secret(text)
+    }
+
+    /// A number of seconds, as a number or as its digits.
+    func seconds(_ name: String) throws(BodyProblem) -> Duration? {
+        let digits: String
+        switch members[name] {
+        case nil, .null, .string(""): return nil
+        case .number(let text), .string(let text): digits = text
+        default: throw .flawed(name, mustBe: "a number of seconds")
+        }
+        guard let seconds = Double(digits), (0...Self.longestSpan).contains(seconds) else {
+            throw .flawed(name, mustBe: "a number of seconds, at most ten years of them")
+        }
+        return .seconds(Int64(seconds))
+    }
+
+    /// Scopes with one space between, from an array or from a text with spaces or commas between.
+    func scopes(_ name: String) throws(BodyProblem) -> String? {
+        let texts: [String]
+        switch members[name] {
+        case nil, .null: return nil
+        case .string(let text): texts = [text]
+        case .array(let values):
+            texts = values.compactMap(\.string)
+            guard texts.count == values.count else { throw .flawed(name, mustBe: "a list of texts") }
+        default: throw .flawed(name, mustBe: "a list of texts, or one text with spaces between")
+        }
+        let scope = texts.flatMap { $0.split { $0 == " " || $0 == "," } }.joined(separator: " ")
+        guard scope.utf8.count <= Self.longestScope, scope.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
+            throw .flawed(name, mustBe: "a list of scopes in visible ASCII")
+        }
+        return scope.isEmpty ? nil : scope
+    }
+
+    private func string(_ name: String) throws(BodyProblem) -> String? {
+        switch members[name] {
+        case nil, .null: return nil
+        case .string(let text): return text.isEmpty ? nil : text
+        default: throw .flawed(name, mustBe: "a text")
+        }
+    }
+}

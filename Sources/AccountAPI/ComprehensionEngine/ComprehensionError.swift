@@ -1,0 +1,41 @@
+internal import HTTPServer
+internal import JSON
+
+/// An answer of the ComprehensionEngine family that is no success: a status and one fixed text.
+struct ComprehensionError: Error, Hashable, Sendable {
+    var status: Int
+    var detail: String
+
+    init(_ status: Int, _ detail: String) {
+        self.status = status
+        self.detail = detail
+    }
+
+    /// Says an error in the family's words; `nil` for one that is the program's own.
+    init?(_ error: any Error) {
+        switch error {
+        case let error as ComprehensionError: self = error
+        // Whatever keeps a caller out, the app does the same about it: it refreshes once, then signs out.
+        case is AuthenticationRefusal: self = .notAuthenticated
+        case BodyProblem.unsupportedMediaType: self.init(415, "The body must be application/json")
+        case BodyProblem.unreadable: self.init(400, "The body is not a JSON object")
+        case BodyProblem.missing(let name): self.init(400, "\(name) is required")
+        case BodyProblem.flawed(let name, let kind): self.init(400, "\(name) must be \(kind)")
+        case IdentityFailure.refused: self.init(400, "Invalid Google access token")
+        case is IdentityFailure: self.init(502, "Google cannot be reached; try again")
+        case is TooManyRequests: self.init(429, "Too many requests; try again later")
+        default: return nil
+        }
+    }
+
+    static let notAuthenticated = ComprehensionError(401, "Could not validate credentials")
+    static let invalidRefreshToken = ComprehensionError(401, "Invalid refresh token")
+    static let unknownPath = ComprehensionError(404, "Not Found")
+    static let wrongMethod = ComprehensionError(405, "Method Not Allowed")
+    static let internalError = ComprehensionError(500, "Internal Server Error")
+
+    func response(headers: [ServerRequest.Field] = []) -> ServerResponse {
+        let challenge: [ServerRequest.Field] = status == 401 ? [("WWW-Authenticate", "Bearer")] : []
+        return .object(status: status, headers: challenge + headers) { $0.field("detail", detail) }
+    }
+}

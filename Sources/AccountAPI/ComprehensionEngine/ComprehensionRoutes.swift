@@ -1,0 +1,103 @@
+internal import GoogleOAuth
+internal import HTTPServer
+internal import JSON
+internal import Observability
+internal import Secrets
+internal import Store
+
+/// The ComprehensionEngine routes: signing in with Google, and the app's own tokens.
+struct ComprehensionRoutes: Sendable {
+    let services: AccountServices
+
+    private var sessions: AppSessions { AppSessions(services: services) }
+
+    var routes: [Route] {
+        [
+            route("POST", "/api/auth/mobile/google", signIn),
+            route("POST", "/api/auth/refresh", refresh),
+            route("GET", "/api/auth/me", user),
+            route("POST", "/api/auth/logout", logOut),
+            route("GET", "/api/auth/status", status),
+        ]
+    }
+
+    private func route(
+        _ method: String,
+        _ pattern: String,
+        _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
+    ) -> Route {
+        Route(method, pattern) { request, _ in
+            do {
+                return .respond(try await handler(request).secured)
+            } catch {
+                return .respond(answer(to: error, of: request).secured)
+            }
+        }
+    }
+
+    private func answer(to error: any Error, of request: ServerRequest) -> ServerResponse {
+        guard let known = ComprehensionError(error) else {
+            services.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
+            return ComprehensionError.internalError.response()
+        }
+        return known.response(headers: (error as? TooManyRequests).map { [$0.header] } ?? [])
+    }
+
+    // MARK: Handlers
+
+    private func signIn(_ request: ServerRequest) async throws -> ServerResponse {
+        try services.spend(request)
+        let token = try RequestBody.json(request).required("access_token")
+        // What cannot be a token Google need not be asked about.
+        guard Token.isWellFormed(token) else { throw IdentityFailure.refused }
+        let identity = try await services.identityCheck.identity(behind: Secret(token))
+        return Self.answer(try await sessions.begin(as: identity))
+    }
+
+    private func refresh(_ request: ServerRequest) async throws -> ServerResponse {
+        Self.answer(try await sessions.rotate(try RequestBody.json(request).required("refresh_token")))
+    }
+
+    /// Takes the token from the body where one is there, as an app without a good access token has only that.
+    private func logOut(_ request: ServerRequest) async throws -> ServerResponse {
+        let token =
+            request.body.isEmpty
+            ? try BearerToken.read(request)
+            : try RequestBody.json(request).text("refresh_token", limit: 8192) ?? BearerToken.read(request)
+        try await sessions.end(by: token)
+        return .object { $0.field("message", "Successfully logged out") }
+    }
+
+    private func user(_ request: ServerRequest) async throws -> ServerResponse {
+        let user = try await services.gatekeeper.user(of: request)
+        return .object { line in
+            line.field("id", user.id)
+            line.field("email", user.email ?? "")
+            line.field("name", user.name ?? "")
+            line.optional("picture", user.picture)
+            line.optional("avatar_url", user.picture)
+            line.field("created_at", user.createdAt.iso8601Seconds)
+            line.optional("last_login", user.lastLoginAt?.iso8601Seconds)
+            line.field("is_active", user.isActive)
+        }
+    }
+
+    /// Whether what signing in needs is there; counts, and nothing of what is counted.
+    private func status(_: ServerRequest) async throws -> ServerResponse {
+        .object { line in
+            line.field("configured", !services.clientIDs.isEmpty)
+            line.field("google_client_ids", services.clientIDs.count)
+            line.field("access_token_seconds", SessionTokens.accessLifetime.components.seconds)
+            line.field("refresh_token_seconds", SessionTokens.refreshLifetime.components.seconds)
+        }
+    }
+
+    private static func answer(_ tokens: TokenPair) -> ServerResponse {
+        .object { line in
+            line.field("access_token", tokens.accessToken.reveal())
+            line.field("refresh_token", tokens.refreshToken.reveal())
+            line.field("token_type", "bearer")
+            line.field("expires_in", SessionTokens.accessLifetime.components.seconds)
+        }
+    }
+}

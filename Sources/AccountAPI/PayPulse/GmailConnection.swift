@@ -1,0 +1,166 @@
+internal import Clocks
+internal import GoogleOAuth
+internal import RefreshEngine
+internal import Secrets
+internal import Store
+
+/// Stores the tokens that an app brings, with a decision that holds for what is stored at that instant.
+struct GmailConnection: Sendable {
+    /// How often what is stored may change under the decision before the app is asked to try again.
+    private static let mostRounds = 16
+    /// More life than any access token has, so that a refresh is made.
+    private static let moreThanAnyLife: Duration = .seconds(365 * 86_400)
+    /// What Google's access tokens have, where neither Google nor the app tells.
+    private static let usualLifetime: Duration = .seconds(3600)
+
+    let services: AccountServices
+    let tokens: GmailTokens
+    let identity: GoogleIdentity
+    let caller: Caller
+
+    struct Outcome: Sendable {
+        var relation: ConnectionRules.Relation
+        var grant: Grant
+    }
+
+    private enum Attempt: Sendable {
+        case stored(Grant, [GrantEvent])
+        /// What is stored is not what was thought: decide again.
+        case changed
+    }
+
+    private enum Plan: Sendable {
+        case new(Grant, [GrantEvent])
+        case replacement(Reconnection)
+    }
+
+    func store() async throws -> Outcome {
+        for _ in 0..<Self.mostRounds {
+            let (stored, verdict) = try await decide()
+            let now = services.time.now
+            guard case .stored(let grant, let events) = try await commit(try plan(verdict, over: stored, at: now), at: now)
+            else { continue }
+            for event in events { services.log.state(event) }
+            await services.engine.storeChanged()
+            return Outcome(relation: verdict.relation, grant: grant)
+        }
+        throw StoreError(.busy, "the user's grant changes faster than it can be stored")
+    }
+
+    // MARK: Deciding
+
+    private func decide() async throws -> (stored: Grant?, verdict: ConnectionRules.Verdict) {
+        var learnt = ConnectionRules.Learnt.notAsked
+        while true {
+            let stored = try await services.store.grant(ofUser: caller.userID)
+            switch ConnectionRules.step(stored: stored, learnt: learnt, brought: identity.owner) {
+            case .decided(let verdict): return (stored, verdict)
+            case .learnOwner: learnt = try await learnOwner()
+            }
+        }
+    }
+
+    /// Whose the stored grant is, as a refresh and userinfo tell.
+    private func learnOwner() async throws -> ConnectionRules.Learnt {
+        let token: VendedToken
+        do {
+            token = try await services.engine.freshToken(of: caller.userID, minimumLife: Self.moreThanAnyLife)
+        } catch VendFailure.refused, VendFailure.unreadable {
+            return .unknowable
+        } catch VendFailure.unknownUser {
+            return .notAsked
+        }
+        do throws(LookupFailure) {
+            let owner = try await services.google.userInfo(accessToken: token.accessToken)
+            return .owner(Grant.Owner(googleUserID: owner.googleUserID, email: owner.email))
+        } catch .refused {
+            return .unknowable
+        } catch .unavailable(let code) {
+            throw IdentityFailure.unavailable(code: code)
+        }
+    }
+
+    private func plan(
+        _ verdict: ConnectionRules.Verdict,
+        over stored: Grant?,
+        at now: Timestamp
+    ) throws(SealError) -> Plan {
+        guard let stored else {
+            let id = GrantID.random(from: services.random)
+            let handover = try handover(for: id, at: now)
+            let dueAt = DueTimes.due(
+                accessToken: handover.accessToken,
+                hasRefreshToken: handover.refreshToken != nil,
+                phase: id.phase,
+                at: now
+            )
+            let (grant, events) = Grant.connected(
+                id: id,
+                userID: caller.userID,
+                handover: handover,
+                dueAt: dueAt,
+                at: now
+            )
+            return .new(grant, events)
+        }
+        return .replacement(
+            Reconnection(
+                stored: stored,
+                handover: try handover(for: stored.id, at: now),
+                bringsOtherRefreshToken: services.vault.isOther(
+                    refreshToken: tokens.refreshToken,
+                    ofClient: identity.clientID,
+                    than: stored
+                ),
+                switchesAccount: !verdict.keepsStored
+            )
+        )
+    }
+
+    /// The tokens sealed for a grant; Google's word on scope and lifetime goes before the app's.
+    private func handover(for id: GrantID, at now: Timestamp) throws(SealError) -> Handover {
+        let vault = services.vault
+        var handover = Handover(clientID: identity.clientID, owner: identity.owner, scope: scope)
+        handover.accessToken = Grant.AccessToken(
+            sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
+            obtainedAt: now,
+            expiresAt: now + (identity.lifetime ?? tokens.lifetime ?? Self.usualLifetime)
+        )
+        if let token = tokens.refreshToken {
+            handover.refreshToken = try vault.seal(
+                refreshToken: token,
+                for: id,
+                expiresAt: tokens.refreshTokenLifetime.map { now + $0 }
+            )
+        }
+        return handover
+    }
+
+    private var scope: String? { identity.scope ?? tokens.scope }
+
+    // MARK: Storing
+
+    private func commit(_ plan: Plan, at now: Timestamp) async throws -> Attempt {
+        let (caller, name) = (caller, identity.name)
+        return try await services.store.transact { transaction in
+            let arrival: (grant: Grant, events: [GrantEvent], isNew: Bool)
+            switch (plan, try transaction.grant(ofUser: caller.userID)) {
+            case (.new(let grant, let events), nil):
+                arrival = (grant, events, true)
+            case (.replacement(let replacement), var grant?) where replacement.isBased(on: grant):
+                let events = replacement.apply(to: &grant, at: now) { DueTimes.due($0, at: now) }
+                arrival = (grant, events, false)
+            default:
+                return .changed
+            }
+            var user = try caller.settle(in: transaction, at: now)
+            if user.name?.isEmpty ?? true, let name {
+                user.name = name
+                try transaction.update(user)
+            }
+            if arrival.isNew { try transaction.insert(arrival.grant) } else { try transaction.update(arrival.grant) }
+            for event in arrival.events { try transaction.record(event) }
+            return .stored(arrival.grant, arrival.events)
+        }
+    }
+}

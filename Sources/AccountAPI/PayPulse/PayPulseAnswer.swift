@@ -1,0 +1,54 @@
+internal import HTTPServer
+internal import JSON
+internal import Observability
+internal import Store
+
+/// The successes of the PayPulse family: a message for people, the status, and data.
+enum PayPulseAnswer {
+    static func success(
+        status: Int = 200,
+        _ message: String,
+        data: (inout JSONLine) -> Void = { _ in }
+    ) -> ServerResponse {
+        .object(status: status) { line in
+            line.field("message", message)
+            line.field("code", status)
+            line.object("data", data)
+        }
+    }
+
+    static func stored(_ relation: ConnectionRules.Relation, email: String, scope: String) -> ServerResponse {
+        success(status: 201, "Gmail OAuth tokens stored successfully!") { data in
+            data.field("google_email", email)
+            data.field("scope", scope)
+            data.field("account_switch", relation.isSwitch)
+            data.field("message", relation.message)
+        }
+    }
+
+    /// The user's profile, with the state of the grant as it is stored now.
+    static func profile(of user: User, grant: Grant?) -> ServerResponse {
+        success("User profile retrieved successfully") { data in
+            data.field("name", user.name ?? "")
+            data.field("email", user.email ?? "")
+            // Without a fraction, which the date decoder of the app's language does not read.
+            data.field("created_on", user.createdAt.iso8601Seconds)
+            data.field("gmail_account_connected", grant?.state.isConnected ?? false)
+            guard let grant else { return data.null("gmail_connection") }
+            data.object("gmail_connection") { $0.connection(grant) }
+        }
+    }
+}
+
+extension JSONLine {
+    fileprivate mutating func connection(_ grant: Grant) {
+        field("state", grant.state.rawValue)
+        optional("reason", grant.reason == .none ? nil : grant.reason.rawValue)
+        field("since", grant.since.iso8601Seconds)
+        optional("verified_at", grant.lastSuccessAt?.iso8601Seconds)
+        optional("google_email", grant.owner.email)
+        array("granted_scopes") { scopes in
+            for scope in grant.scope.split(separator: " ") { scopes.element(String(scope)) }
+        }
+    }
+}

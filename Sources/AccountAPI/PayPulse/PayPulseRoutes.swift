@@ -1,0 +1,120 @@
+internal import Clocks
+internal import HTTPServer
+internal import JSON
+internal import Observability
+internal import RefreshEngine
+internal import Store
+
+/// The PayPulse routes: storing what an app brings, the profile, and the two ways to end.
+struct PayPulseRoutes: Sendable {
+    /// How long a deleted id is refused at least: PayPulse's own tokens live a day.
+    private static let shortestTombstone: Duration = .seconds(86_400)
+
+    let services: AccountServices
+
+    var routes: [Route] {
+        [
+            route("POST", "/v1/auth/gmail-tokens", storeTokens),
+            // The name that older versions of the app know.
+            route("POST", "/v1/auth/gmail/store-tokens", storeTokens),
+            route("DELETE", "/v1/auth/gmail-tokens", disconnect),
+            route("GET", "/v1/user/me", profile),
+            route("DELETE", "/v1/user/me", deleteUser),
+        ]
+    }
+
+    private func route(
+        _ method: String,
+        _ pattern: String,
+        _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
+    ) -> Route {
+        Route(method, pattern) { request, _ in
+            do {
+                return .respond(try await handler(request).secured)
+            } catch {
+                return .respond(answer(to: error, of: request).secured)
+            }
+        }
+    }
+
+    private func answer(to error: any Error, of request: ServerRequest) -> ServerResponse {
+        guard let known = PayPulseError(error) else {
+            services.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
+            return PayPulseError.internalError.response()
+        }
+        return known.response(headers: (error as? TooManyRequests).map { [$0.header] } ?? [])
+    }
+
+    // MARK: Handlers
+
+    private func storeTokens(_ request: ServerRequest) async throws -> ServerResponse {
+        try services.spend(request)
+        let caller = try await services.gatekeeper.caller(of: request)
+        let tokens = try GmailTokens(request)
+        let identity = try await services.identityCheck.identity(behind: tokens.accessToken)
+        let connection = GmailConnection(services: services, tokens: tokens, identity: identity, caller: caller)
+        let outcome = try await connection.store()
+        services.diagnostics.info(
+            "connected",
+            [
+                "request": request.id, "grant": outcome.grant.id.description,
+                "account_switch": "\(outcome.relation.isSwitch)",
+            ]
+        )
+        return PayPulseAnswer.stored(outcome.relation, email: identity.email, scope: outcome.grant.scope)
+    }
+
+    private func profile(_ request: ServerRequest) async throws -> ServerResponse {
+        let user = try await services.gatekeeper.user(of: request)
+        return PayPulseAnswer.profile(of: user, grant: try await services.store.grant(ofUser: user.id))
+    }
+
+    private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
+        let caller = try await services.gatekeeper.caller(of: request)
+        let now = services.time.now
+        let ended = try await services.store.transact { transaction -> (former: Grant, grant: Grant)? in
+            let user = try caller.settle(in: transaction, at: now)
+            // Asked twice it is done once: the second time nothing is left to end.
+            guard let grant = try transaction.grant(ofUser: user.id), grant.reason != .userRequest else { return nil }
+            return (grant, try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now).grant)
+        }
+        if let ended { await tell(of: ended.grant, formerly: ended.former.state, by: request, at: now) }
+        return PayPulseAnswer.success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
+    }
+
+    private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
+        let caller = try await services.gatekeeper.caller(of: request)
+        let now = services.time.now
+        let end = max(now + Self.shortestTombstone, caller.claims.expiresAt)
+        let deleted = try await services.store.transact { transaction -> (former: Grant?, grant: Grant?) in
+            let user = try caller.settle(in: transaction, at: now)
+            let former = try transaction.grant(ofUser: user.id)
+            let outcome = try AccountDeletion.delete(user: user.id, in: transaction, at: now, until: end)
+            return (former, outcome?.grant)
+        }
+        if let former = deleted.former, let grant = deleted.grant {
+            await tell(of: grant, formerly: former.state, by: request, at: now)
+        }
+        return PayPulseAnswer.success("User deleted successfully")
+    }
+
+    /// Tells the log of a grant that ended at its user's wish, and the engine, which revokes it at Google.
+    private func tell(of grant: Grant, formerly former: GrantState, by request: ServerRequest, at now: Timestamp) async {
+        services.diagnostics.info(
+            "ended by its user",
+            ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
+        )
+        services.log.state(
+            GrantEvent(
+                grant: grant.id,
+                at: now,
+                kind: .state,
+                from: former,
+                to: grant.state,
+                reason: grant.reason,
+                generation: grant.generation
+            )
+        )
+        await services.engine.storeChanged()
+    }
+}

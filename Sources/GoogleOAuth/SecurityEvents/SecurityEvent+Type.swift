@@ -1,0 +1,23 @@
+extension SecurityEvent {
+    /// The names of the events, as they stand in a token and in the configuration of a stream.
+    package enum EventType {
+        private static let risc = "https://schemas.openid.net/secevent/risc/event-type/"
+        private static let oauth = "https://schemas.openid.net/secevent/oauth/event-type/"
+
+        package static let tokensRevoked = oauth + "tokens-revoked"
+        package static let tokenRevoked = oauth + "token-revoked"
+        package static let sessionsRevoked = risc + "sessions-revoked"
+        package static let accountDisabled = risc + "account-disabled"
+        package static let accountEnabled = risc + "account-enabled"
+        package static let credentialChangeRequired = risc + "account-credential-change-required"
+        package static let verification = risc + "verification"
+
+        /// Those that a stream is asked for.
+        ///
+        /// A verification comes when it is asked for, and only then; Google lists it among the events all the same.
+        package static let all = [
+            tokensRevoked, tokenRevoked, sessionsRevoked, accountDisabled, accountEnabled, credentialChangeRequired,
+            verification,
+        ]
+    }
+}

@@ -1,0 +1,54 @@
+package import Clocks
+import JSON
+
+/// What one of Google's security event tokens says, once it is believed (RFC 8417).
+package struct SecurityEventToken: Hashable, Sendable {
+    static let mostEvents = 16
+    static let longestID = 255
+    private static let farthestAhead = Duration.seconds(86_400)
+
+    /// The name of the token (`jti`): it comes again when Google is not sure that it arrived.
+    package let id: String
+    /// When the thing happened, or where that is not told, when the token was made: whole seconds.
+    package let happenedAt: Timestamp
+    package let events: [SecurityEvent]
+
+    package init(id: String, happenedAt: Timestamp, events: [SecurityEvent]) {
+        self.id = id
+        self.happenedAt = happenedAt
+        self.events = events
+    }
+
+    /// Reads the claims of a token whose signature has been found good.
+    ///
+    /// `exp` is not looked at: security events stay true (RFC 8417, section 2.2, and Google's own instruction).
+    init(
+        claims: JSONValue,
+        issuer: String,
+        clientIDs: Set<String>,
+        at now: Timestamp
+    ) throws(SecurityEventRefusal) {
+        guard let claimed = claims["iss"]?.string, Issuer.areSame(claimed, issuer) else {
+            throw .invalid(.issuer, "the token is of another issuer")
+        }
+        let audience = claims["aud"]
+        let audiences = audience?.string.map { [$0] } ?? audience?.array?.compactMap(\.string) ?? []
+        guard audiences.contains(where: clientIDs.contains) else {
+            throw .invalid(.audience, "the token is for another audience")
+        }
+        guard let id = claims["jti"]?.string, (1...Self.longestID).contains(id.utf8.count) else {
+            throw .invalid(.request, "jti is missing or too long")
+        }
+        guard let made = claims["iat"]?.integer, Timestamp(secondsSince1970: made) <= now + Self.farthestAhead else {
+            throw .invalid(.request, "iat is missing or lies in the future")
+        }
+        guard let events = claims["events"]?.object, (1...Self.mostEvents).contains(events.count) else {
+            throw .invalid(.request, "events is missing, empty or too long")
+        }
+        self.id = id
+        happenedAt = Timestamp(secondsSince1970: min(made, claims["toe"]?.integer ?? made))
+        self.events = events.sorted { $0.key < $1.key }.map { type, body in
+            SecurityEvent.reading(type: type, body, issuer: issuer)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package import Secrets
+
+/// How a request to one of Amazon's services is signed: Signature Version 4, which libcurl computes.
+///
+/// The signature covers the body and all of the request's headers
+/// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
+package struct AWSSignature: Sendable {
+    package var region: String
+    /// As in the scope of the signature: `secretsmanager`.
+    package var service: String
+    package var credentials: AWSCredentials
+
+    package init(region: String, service: String, credentials: AWSCredentials) {
+        self.region = region
+        self.service = service
+        self.credentials = credentials
+    }
+
+    /// Whether libcurl takes each part for what it is: a colon or a line break would begin another part.
+    var isSendable: Bool {
+        let names = [region, service]
+        return names.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(Self.isNameByte) } && credentials.isWellFormed
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+}
+
+/// Who signs: an access key, and the session token that temporary ones come with.
+package struct AWSCredentials: Equatable, Sendable {
+    package var keyID: Secret
+    package var secretKey: Secret
+    package var sessionToken: Secret?
+
+    package init(keyID: Secret, secretKey: Secret, sessionToken: Secret? = nil) {
+        self.keyID = keyID
+        self.secretKey = secretKey
+        self.sessionToken = sessionToken
+    }
+
+    /// Whether each part is visible ASCII, as all of Amazon's are.
+    package var isWellFormed: Bool {
+        [keyID, secretKey, sessionToken].compactMap(\.self).allSatisfy { secret in
+            !secret.isEmpty && secret.reveal().utf8.allSatisfy { (0x21...0x7e).contains($0) }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+package import JSON
+
+/// One event of a security event token that Google sent.
+package struct SecurityEventEvent: MetricsEvent {
+    package static let name = "security_event"
+
+    package static let fields: [MetricsField] = [
+        .always("token", .string, "16 hexadecimal digits that stand for the token; one that comes again has the same"),
+        .always(
+            "kind",
+            .string,
+            "what Google tells, as in `tokens_revoked`; `other` for what the worker does not know"
+        ),
+        .always(
+            "outcome",
+            .string,
+            "`applied`; `unmatched` (nothing stored here is meant); `ambiguous` (several grants could be meant, so none was "
+                + "touched); `outdated` (the user has signed in since: Google is asked instead); `recorded` (nothing is to be "
+                + "done); `repeated` (the token was here before)"
+        ),
+        .always("grants", .integer, "how many grants were changed or made due"),
+        .always("sessions", .integer, "how many of the app's sessions ended"),
+    ]
+
+    package enum Outcome: String, Sendable {
+        case applied
+        case unmatched
+        case ambiguous
+        case outdated
+        case recorded
+        case repeated
+    }
+
+    /// Stands for the token, whose own name Google alone should know.
+    package var token: String
+    package var kind: String
+    package var outcome: Outcome
+    package var grants: Int
+    package var sessions: Int
+
+    package init(token: String, kind: String, outcome: Outcome, grants: Int = 0, sessions: Int = 0) {
+        self.token = token
+        self.kind = kind
+        self.outcome = outcome
+        self.grants = grants
+        self.sessions = sessions
+    }
+
+    package func write(into line: inout JSONLine) {
+        line.text("token", token, limit: TextLimit.name)
+        line.text("kind", kind, limit: TextLimit.name)
+        line.field("outcome", outcome.rawValue)
+        line.field("grants", grants)
+        line.field("sessions", sessions)
+    }
+}

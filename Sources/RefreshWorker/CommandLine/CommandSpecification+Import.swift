@@ -1,0 +1,123 @@
+extension CommandSpecification {
+    private static let secretsManager = "aws-secrets-manager"
+    /// What has a meaning only with `--from`.
+    private static let secretsOptions = ["prefix", "region", "aws-endpoint", "aws-credentials-file", "dry-run"]
+
+    /// `grants import`, from a file or from AWS Secrets Manager.
+    static let importing = CommandSpecification(
+        words: ["grants", "import"],
+        summary: "bring grants in from a file of JSON, or from AWS Secrets Manager",
+        discussion: [
+            """
+            Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
+            expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
+            google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. \
+            Objects that are spread over several lines are read too, so is one array around them all, and so is \
+            what aws secretsmanager get-secret-value prints of a secret gmail/user/USER.
+            """,
+            """
+            Bad lines are reported with their number and skipped; the good ones are stored. An existing grant is \
+            kept, and reported, unless --replace is given. An import that was interrupted can be started again.
+            """,
+            """
+            With --from aws-secrets-manager each secret whose name begins with the prefix is a grant, and the rest of \
+            its name is the user. The client id comes from the secret Google-OAuth-Client-ID, unless exactly one is \
+            configured here. The credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, \
+            or from a file; they need secretsmanager:ListSecrets and secretsmanager:GetSecretValue. Secrets of users \
+            who are stored already are not read, so that an import started again is quick. With --replace a stored \
+            grant is replaced only where the secret is newer: where its created_at, or else the date of its version, \
+            is later than the arrival, the last rotation and the end of what is stored.
+            """,
+        ],
+        operands: [.file("the file to read; - is standard input; none with --from", isOptional: true)],
+        options: [
+            OptionSpecification(name: "replace", kind: .toggle, summary: "replace grants that are already stored"),
+            OptionSpecification(
+                name: "from",
+                kind: .choice([secretsManager], as: "SOURCE"),
+                summary: "read from aws-secrets-manager instead of a file"
+            ),
+            OptionSpecification(
+                name: "prefix",
+                kind: .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
+                summary: "what the secrets' names begin with, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
+            ),
+            OptionSpecification(
+                name: "region",
+                kind: .text(as: "REGION", AllowedText(lengthLimit: 32, signs: "-")),
+                summary: "the region of AWS that holds the secrets, such as eu-west-1; needed with --from"
+            ),
+            OptionSpecification(
+                name: "aws-endpoint",
+                kind: .endpoint,
+                summary: "where Secrets Manager answers, instead of the region's own address"
+            ),
+            OptionSpecification(
+                name: "aws-credentials-file",
+                kind: .file,
+                summary: """
+                    a file in the form of ~/.aws/credentials, mode 0600, instead of the environment; the profile is that \
+                    of AWS_PROFILE, or default
+                    """
+            ),
+            OptionSpecification(
+                name: "dry-run",
+                kind: .toggle,
+                summary: "store nothing and say what would be done; with --log-level info for each user"
+            ),
+        ],
+        settings: [.config, .database, .keyFile, .clientID, .caFile, .logLevel],
+        examples: [
+            Example(line: "refresh-worker grants import grants.jsonl", purpose: "from a file"),
+            Example(
+                line: "ssh old-host export-grants | refresh-worker grants import -",
+                purpose: "from another machine, without a copy on disk"
+            ),
+            Example(
+                line: """
+                    aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
+                    """,
+                purpose: "one grant, by Amazon's own program"
+            ),
+            Example(
+                line: "refresh-worker grants import --from aws-secrets-manager --region eu-west-1 --dry-run",
+                purpose: "what would come from AWS Secrets Manager"
+            ),
+        ],
+        exitCodes: [
+            .success, .usage, .badData, .inputUnreadable, .internalFailure, .inputOutput, .leftForLater,
+            .configuration,
+        ],
+        problems: importProblems,
+        make: makeImport
+    )
+
+    @Sendable
+    private static func importProblems(_ arguments: CommandArguments) -> [String] {
+        guard arguments.has("from") else {
+            let stray = secretsOptions.filter { arguments.has($0) }.map { "--\($0) has a meaning only with --from" }
+            return stray + (arguments.operands.isEmpty ? ["'grants import' takes FILE or --from; neither was given"] : [])
+        }
+        var problems: [String] = []
+        if !arguments.operands.isEmpty { problems.append("'grants import' takes either FILE or --from, not both") }
+        if !arguments.has("region") { problems.append("--from \(secretsManager) needs --region") }
+        return problems
+    }
+
+    @Sendable
+    private static func makeImport(_ arguments: CommandArguments) -> Command {
+        guard arguments.has("from") else {
+            return .importGrants(file: arguments.operand, replacesExisting: arguments.has("replace"))
+        }
+        return .importSecrets(
+            SecretsManagerOrder(
+                prefix: arguments.options["prefix"] ?? SecretsManagerOrder.usualPrefix,
+                region: arguments.options["region"]?.lowercased() ?? "",
+                endpoint: arguments.options["aws-endpoint"],
+                credentialsFile: arguments.options["aws-credentials-file"],
+                replacesExisting: arguments.has("replace"),
+                isRehearsal: arguments.has("dry-run")
+            )
+        )
+    }
+}

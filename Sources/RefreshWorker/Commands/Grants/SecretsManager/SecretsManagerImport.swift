@@ -1,0 +1,106 @@
+import Clocks
+import Store
+
+/// Brings grants in from the secrets of AWS Secrets Manager, a page of names after another.
+///
+/// Nothing is remembered between runs but the stored grants themselves: a run that was interrupted is started again, and
+/// reads no secret of a user who is stored already.
+struct SecretsManagerImport {
+    /// What has become of the secrets so far.
+    struct Tally: Equatable, Sendable {
+        var grants = GrantImport.Tally()
+        /// Secrets that are marked for deletion, or went while the import ran.
+        var deleted = 0
+
+        var all: Int { grants.read + deleted }
+
+        /// One line for people.
+        func sentence(isRehearsal: Bool) -> String {
+            isRehearsal
+                ? """
+                dry run, nothing was stored; \(all) secrets: \(grants.stored) to store, \(grants.replaced) to replace, \
+                \(grants.kept) to keep, \(grants.bad) bad, \(deleted) deleted
+                """
+                : """
+                \(all) secrets: \(grants.stored) stored, \(grants.replaced) replaced, \(grants.kept) kept, \
+                \(grants.bad) bad, \(deleted) deleted
+                """
+        }
+    }
+
+    let secrets: SecretsManagerReader
+    let intake: GrantIntake
+    /// Where bad secrets are reported, a line each.
+    let report: (String) -> Void
+    /// Where it is told what became of each good one.
+    let detail: (String) -> Void
+
+    private(set) var tally = Tally()
+
+    init(
+        secrets: SecretsManagerReader,
+        intake: GrantIntake,
+        report: @escaping (String) -> Void,
+        detail: @escaping (String) -> Void
+    ) {
+        self.secrets = secrets
+        self.intake = intake
+        self.report = report
+        self.detail = detail
+    }
+
+    /// Goes through all pages; `onTurn` hears how far it has come.
+    mutating func run(onTurn: (Tally) -> Void) async throws {
+        var token: String?
+        repeat {
+            let page = try await secrets.page(after: token)
+            token = page.nextToken
+            try await take(page.secrets)
+            onTurn(tally)
+        } while token != nil
+    }
+
+    private mutating func take(_ listed: [SecretsManagerClient.Listed]) async throws {
+        var wanted: [SecretsManagerReader.Named] = []
+        for secret in listed {
+            guard let named = secrets.named(secret) else { continue }
+            if secret.isMarkedDeleted {
+                tally.deleted += 1
+            } else if intake.existing == .keep, try await intake.store.grant(ofUser: named.userID) != nil {
+                count(.kept, of: named)
+            } else {
+                wanted.append(named)
+            }
+        }
+        let isFirst = tally.grants.stored + tally.grants.replaced + tally.grants.bad == 0
+        let readings = try await secrets.grants(of: wanted, mayAllBeDenied: !isFirst)
+        var outcomes = try await intake.store(readings.compactMap(\.grant))[...]
+        for (named, reading) in zip(wanted, readings) {
+            switch reading {
+            case .grant:
+                if let outcome = outcomes.popFirst() { count(outcome, of: named) }
+            case .deleted:
+                tally.deleted += 1
+            case .bad(let problem):
+                tally.grants.bad += 1
+                report("secret \(DisplayedText(named.secret)): \(problem.message)")
+            }
+        }
+    }
+
+    private mutating func count(_ outcome: GrantIntake.Outcome, of named: SecretsManagerReader.Named) {
+        let user = "user \(DisplayedText(named.userID))"
+        switch outcome {
+        case .stored:
+            tally.grants.stored += 1
+            detail("\(user): \(intake.isRehearsal ? "would be " : "")stored")
+        case .replaced:
+            tally.grants.replaced += 1
+            detail("\(user): \(intake.isRehearsal ? "would be " : "")replaced")
+        case .kept:
+            tally.grants.kept += 1
+            let reason = intake.existing == .keep ? "is stored already" : "what is stored is not older than the secret"
+            detail("\(user): \(reason): kept")
+        }
+    }
+}

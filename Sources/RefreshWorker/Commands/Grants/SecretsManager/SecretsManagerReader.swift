@@ -1,0 +1,132 @@
+import Clocks
+import Store
+
+/// Makes grants of secrets: which user a name stands for, and what the content says.
+struct SecretsManagerReader: Sendable {
+    /// A secret and the user in its name.
+    struct Named: Sendable {
+        let secret: String
+        let userID: String
+    }
+
+    /// What came of one secret.
+    enum Reading: Sendable {
+        case grant(ImportedGrant)
+        case deleted
+        case bad(ImportProblem)
+
+        var grant: ImportedGrant? {
+            guard case .grant(let grant) = self else { return nil }
+            return grant
+        }
+    }
+
+    /// Calls on their way at one time: far below the service's limits, so that others of the account notice nothing
+    /// (https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html).
+    static let concurrency = 8
+
+    let client: SecretsManagerClient
+    let prefix: String
+    /// Stand in where a secret names no client, if there is exactly one.
+    let clientIDs: [String]
+    let time: any TimeSource
+
+    /// Asks for the client id that the backend kept beside its grants.
+    static func clientID(from client: SecretsManagerClient) async throws -> String {
+        let name = SecretsManagerOrder.clientIDName
+        guard let text = try await client.value(of: name).text else {
+            throw CommandFailure(.badData, "the secret \(name) holds bytes and no text: give the client id with --client-id")
+        }
+        do throws(SettingValue.Refusal) {
+            let trimmed = String(text.split(whereSeparator: \.isWhitespace).joined(separator: " "))
+            try SettingValue.checkText(trimmed)
+            return try SettingValue.clientID(trimmed)
+        } catch {
+            throw CommandFailure(.badData, "the secret \(name) is no client id (give --client-id): it \(error.message)")
+        }
+    }
+
+    func page(after token: String?) async throws -> SecretsManagerClient.Page {
+        try await client.page(prefix: prefix, after: token)
+    }
+
+    /// The user of a secret; `nil` for one of another name, which a list may hold: the service matches by words, too.
+    func named(_ listed: SecretsManagerClient.Listed) -> Named? {
+        guard listed.name.utf8.starts(with: prefix.utf8), listed.name.utf8.count > prefix.utf8.count else { return nil }
+        return Named(secret: listed.name, userID: String(decoding: listed.name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
+    }
+
+    /// Reads secrets, several at a time, and answers in their order.
+    ///
+    /// - Parameters:
+    ///   - secrets: what to read.
+    ///   - mayAllBeDenied: whether none of them being allowed says something about these secrets, and not about the
+    ///     credentials.
+    func grants(of secrets: [Named], mayAllBeDenied: Bool) async throws -> [Reading] {
+        let results = try await withThrowingTaskGroup(of: (Int, Result<Reading, SecretsManagerFault>).self) { group in
+            var results: [Result<Reading, SecretsManagerFault>?] = Array(repeating: nil, count: secrets.count)
+            var started = 0
+            while started < min(Self.concurrency, secrets.count) {
+                add(secrets[started], at: started, to: &group)
+                started += 1
+            }
+            while let (position, result) = try await group.next() {
+                results[position] = result
+                guard started < secrets.count else { continue }
+                add(secrets[started], at: started, to: &group)
+                started += 1
+            }
+            return results.compactMap(\.self)
+        }
+        let denials = results.compactMap { result in
+            if case .failure(let fault) = result { fault } else { nil }
+        }
+        if !mayAllBeDenied, denials.count == results.count, let fault = denials.first { throw fault }
+        return results.map { result in
+            switch result {
+            case .success(let reading): reading
+            case .failure(let fault): .bad(ImportProblem("may not be read (\(fault.code))"))
+            }
+        }
+    }
+
+    private typealias Group = ThrowingTaskGroup<(Int, Result<Reading, SecretsManagerFault>), any Error>
+
+    private func add(_ secret: Named, at position: Int, to group: inout Group) {
+        group.addTask { (position, try await read(secret)) }
+    }
+
+    /// Reads one secret; only what concerns this one alone is a result, everything else ends the import.
+    private func read(_ named: Named) async throws -> Result<Reading, SecretsManagerFault> {
+        let value: SecretsManagerClient.Value
+        do {
+            value = try await client.value(of: named.secret)
+        } catch let fault as SecretsManagerFault {
+            switch fault.kind {
+            case .missing, .markedDeleted: return .success(.deleted)
+            case .denied, .undecryptable: return .failure(fault)
+            default: throw fault
+            }
+        }
+        do throws(ImportProblem) {
+            return .success(.grant(try grant(in: value, of: named)))
+        } catch {
+            return .success(.bad(error))
+        }
+    }
+
+    private func grant(
+        in value: SecretsManagerClient.Value,
+        of named: Named
+    ) throws(ImportProblem) -> ImportedGrant {
+        guard let text = value.text else { throw ImportProblem("holds bytes and no text") }
+        let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
+        var grant = try GrantReader(clientIDs: clientIDs, userID: named.userID).grant(from: record, at: time.now)
+        guard grant.userID.utf8.elementsEqual(named.userID.utf8) else {
+            throw ImportProblem("user_id names another user than the secret's name")
+        }
+        // The content cannot be younger than the version that holds it, whatever it says.
+        grant.obtainedAt = [grant.obtainedAt, value.storedAt].compactMap(\.self).min()
+        return grant
+    }
+}

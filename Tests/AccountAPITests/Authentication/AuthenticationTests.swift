@@ -1,0 +1,168 @@
+import Clocks
+import HTTPServer
+import JSON
+import Secrets
+import Store
+import Testing
+
+@testable import AccountAPI
+
+@Suite("Who is let in")
+struct AuthenticationTests {
+    private static let path = "/v1/user/me"
+
+    /// A way to present oneself, and what the profile then says.
+    struct Case: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var expected: String
+        var headers: @Sendable (AccountWorld) throws -> [ServerRequest.Field]
+
+        init(_ name: String, _ expected: String, _ headers: @escaping @Sendable (AccountWorld) throws -> [ServerRequest.Field]) {
+            testDescription = name
+            self.expected = expected
+            self.headers = headers
+        }
+
+        init(_ name: String, _ expected: String, claims: @escaping @Sendable (inout JSONLine) -> Void) {
+            self.init(name, expected) { [("Authorization", "Bearer \($0.sign(claims))")] }
+        }
+    }
+
+    @Test(
+        "each way to present oneself",
+        arguments: [
+            Case("no header", "401 INVALID_CREDENTIALS") { _ in [] },
+            Case("an empty header", "401 INVALID_CREDENTIALS") { _ in [("Authorization", "")] },
+            Case("a scheme without a token", "401 INVALID_CREDENTIALS") { _ in [("Authorization", "Bearer ")] },
+            Case("another scheme", "401 INVALID_CREDENTIALS") { _ in [("Authorization", "Basic YTpi")] },
+            Case("a token of Google's", "401 INVALID_TOKEN") { _ in [("Authorization", "Bearer ya29.jane")] },
+            Case("two headers", "401 INVALID_TOKEN") { world in
+                [1, 2].map { _ in ("Authorization", "Bearer \(world.token(ofUser: "42"))") }
+            },
+            Case("two tokens in one header", "401 INVALID_TOKEN") { world in
+                [("Authorization", "Bearer \(world.token(ofUser: "42")) \(world.token(ofUser: "42"))")]
+            },
+            Case("two tokens with a comma between", "401 INVALID_TOKEN") { world in
+                [("Authorization", "Bearer \(world.token(ofUser: "42")),Bearer")]
+            },
+            Case("the scheme in another case", "200") { world in
+                [("authorization", "bEARER \(world.token(ofUser: "42"))")]
+            },
+            Case("signed by the secret that is being retired", "200") { world in
+                let old = try TokenSigner(secrets: [AccountWorld.oldSecret])
+                return [("Authorization", "Bearer \(world.sign(by: old) { $0.field("sub", "42") })")]
+            },
+            Case("signed by a stranger", "401 INVALID_TOKEN") { world in
+                let stranger = try TokenSigner(secrets: [Secret("a stranger's secret of thirty-two bytes")])
+                return [("Authorization", "Bearer \(world.sign(by: stranger) { $0.field("sub", "42") })")]
+            },
+            Case("without a signature", "401 INVALID_TOKEN") { world in
+                let parts = world.token(ofUser: "42").split(separator: ".")
+                let header = Base64URL.encode(Array(#"{"alg":"none","typ":"JWT"}"#.utf8))
+                return [("Authorization", "Bearer \(header).\(parts[1]).")]
+            },
+            Case("expired", "401 TOKEN_EXPIRED") { world in
+                [("Authorization", "Bearer \(world.sign(lifetime: .seconds(-1)) { $0.field("sub", "42") })")]
+            },
+            Case("expired and forged", "401 INVALID_TOKEN") { world in
+                let token = world.sign(lifetime: .seconds(-1)) { $0.field("sub", "42") }
+                return [("Authorization", "Bearer \(token.dropLast(4))AAAA")]
+            },
+            Case("without an end", "401 INVALID_TOKEN") { world in
+                var claims = JSONLine()
+                claims.field("sub", "42")
+                return [("Authorization", "Bearer \(world.signer.sign(claims).reveal())")]
+            },
+            Case("the user in sub", "200") { $0.field("sub", "42") },
+            Case("the user in user_id", "200") { $0.field("user_id", "42") },
+            Case("the user as a number", "200") { $0.field("user_id", 42) },
+            Case("both, which agree", "200") { claims in
+                claims.field("sub", "42")
+                claims.field("user_id", 42)
+            },
+            Case("both, which differ", "401 INVALID_TOKEN") { claims in
+                claims.field("sub", "42")
+                claims.field("user_id", "43")
+            },
+            Case("no user", "401 INVALID_TOKEN") { $0.field("email", "jane@example.com") },
+            Case("an empty user", "401 INVALID_TOKEN") { $0.field("sub", "") },
+            Case("a user with a line break", "401 INVALID_TOKEN") { $0.field("sub", "4\n2") },
+            Case("a user of 255 bytes", "200") { $0.field("sub", String(repeating: "u", count: 255)) },
+            Case("a user of 256 bytes", "401 INVALID_TOKEN") { $0.field("sub", String(repeating: "u", count: 256)) },
+            Case("a user that is a list", "401 INVALID_TOKEN") { $0.array("sub") { $0.element("42") } },
+            Case("a fraction for a user", "401 INVALID_TOKEN") { $0.field("sub", 4.2) },
+            Case("an access token", "200") { claims in
+                claims.field("sub", "42")
+                claims.field("type", "access")
+            },
+            Case("a refresh token", "401 INVALID_TOKEN") { claims in
+                claims.field("sub", "42")
+                claims.field("type", "refresh")
+            },
+            Case("a token of no known type", "401 INVALID_TOKEN") { claims in
+                claims.field("sub", "42")
+                claims.null("type")
+            },
+            Case("a session that there is not", "401 INVALID_TOKEN") { claims in
+                claims.field("sub", "42")
+                claims.field("sid", "000102030405060708090a0b0c0d0e0f")
+            },
+            Case("a session without a name", "401 INVALID_TOKEN") { claims in
+                claims.field("sub", "42")
+                claims.field("sid", "")
+            },
+            Case("an inactive user", "401 INVALID_CREDENTIALS") { $0.field("sub", "inactive") },
+        ]
+    )
+    func presenting(_ example: Case) async throws {
+        let world = try AccountWorld()
+        let inactive = User(id: "inactive", createdAt: world.time.now, isActive: false)
+        try await world.store.transact { try $0.insert(inactive) }
+        let answer = try await world.ask("GET", Self.path, headers: try example.headers(world))
+        #expect(answer.payPulse == example.expected)
+        #expect((answer.header("WWW-Authenticate") == "Bearer") == (answer.status == 401))
+        #expect(answer.header("Cache-Control") == "no-store")
+        #expect(answer.header("X-Content-Type-Options") == "nosniff")
+
+        let other = try await world.ask("GET", "/api/auth/me", headers: try example.headers(world))
+        let isIn = example.expected == "200"
+        #expect(other.comprehension == (isIn ? "200" : "401 Could not validate credentials"))
+        #expect((other.header("WWW-Authenticate") == "Bearer") == !isIn)
+    }
+
+    @Test("a user who was not seen before is made of the claims")
+    func creation() async throws {
+        let world = try AccountWorld()
+        let answer = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "jane@example.com"))
+        #expect(answer.status == 200)
+        let user = try #require(try await world.store.user("42"))
+        #expect(user.email == "jane@example.com")
+        #expect(user.name == nil)
+        #expect(user.createdAt == world.time.now)
+    }
+
+    @Test("what an import did not know of a user is taken from the claims")
+    func completion() async throws {
+        let world = try AccountWorld()
+        try await world.importGrant()
+        let answer = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "jane@example.com"))
+        #expect(answer.data?["email"] == .string("jane@example.com"))
+        let other = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "other@example.com"))
+        #expect(other.data?["email"] == .string("jane@example.com"))
+    }
+
+    @Test("a session of another user lets nobody in")
+    func foreignSession() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        let claims = try world.signer.claims(of: tokens.access, at: world.time.now)
+        let sid = try #require(claims["sid"]?.string)
+        let forged = world.sign { line in
+            line.field("sub", "42")
+            line.field("sid", sid)
+        }
+        #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
+        #expect(try await world.store.user("42") == nil)
+    }
+}

@@ -1,0 +1,101 @@
+import Clocks
+import Secrets
+import Store
+import Testing
+
+@testable import AccountAPI
+
+/// What is stored when an app brings tokens of Jane's account, `g-1`.
+private struct Case: CustomTestStringConvertible, Sendable {
+    var id: String?
+    var email: String?
+    var hasRefreshToken = true
+    var isDead = false
+    var endedByUser = false
+    var learnt = ConnectionRules.Learnt.notAsked
+    var expected: ConnectionRules.Step
+
+    var testDescription: String {
+        "id \(id ?? "none"), e-mail \(email ?? "none"), token \(hasRefreshToken), dead \(isDead), \(learnt)"
+    }
+}
+
+private func switched(from name: String) -> ConnectionRules.Step {
+    .decided(.init(relation: .switched(from: name, to: "Jane@gmail.com"), keepsStored: false))
+}
+
+private let same = ConnectionRules.Step.decided(.init(relation: .same, keepsStored: true))
+private let sameButForgotten = ConnectionRules.Step.decided(.init(relation: .same, keepsStored: false))
+
+@Suite("What a connection means")
+struct ConnectionRuleTests {
+    private static let brought = Grant.Owner(googleUserID: "g-1", email: "Jane@gmail.com")
+
+    @Test("nothing stored is a first connection")
+    func first() {
+        let step = ConnectionRules.step(stored: nil, brought: Self.brought)
+        #expect(step == .decided(.init(relation: .first, keepsStored: false)))
+    }
+
+    @Test(
+        "the stored owner decides",
+        arguments: [
+            Case(id: "g-1", email: "jane@gmail.com", expected: same),
+            Case(id: "g-1", email: "renamed@gmail.com", expected: same),
+            Case(id: "g-1", email: nil, expected: same),
+            Case(id: "g-2", email: "john@gmail.com", expected: switched(from: "john@gmail.com")),
+            Case(id: "g-2", email: "jane@gmail.com", expected: switched(from: "jane@gmail.com")),
+            Case(id: "g-2", email: nil, expected: switched(from: "g-2")),
+            Case(id: nil, email: "JANE@GMAIL.COM", expected: same),
+            Case(id: "", email: "jane@gmail.com", expected: same),
+            Case(id: nil, email: "john@gmail.com", expected: switched(from: "john@gmail.com")),
+            Case(id: "", email: "john@gmail.com", expected: switched(from: "john@gmail.com")),
+            Case(id: nil, email: nil, expected: .learnOwner),
+            Case(id: "", email: "", expected: .learnOwner),
+            Case(id: nil, email: nil, hasRefreshToken: false, expected: sameButForgotten),
+            Case(id: nil, email: nil, isDead: true, expected: sameButForgotten),
+            Case(id: nil, email: nil, learnt: .unknowable, expected: sameButForgotten),
+            Case(id: nil, email: nil, learnt: .owner(.init(googleUserID: "g-1")), expected: same),
+            Case(
+                id: nil,
+                email: nil,
+                learnt: .owner(.init(googleUserID: "g-2", email: "john@gmail.com")),
+                expected: switched(from: "john@gmail.com")
+            ),
+            Case(id: nil, email: nil, learnt: .owner(.init()), expected: sameButForgotten),
+            Case(id: "g-1", email: nil, isDead: true, expected: same),
+            Case(id: "g-2", email: nil, isDead: true, expected: switched(from: "g-2")),
+            Case(id: "g-1", email: nil, isDead: true, endedByUser: true, expected: sameButForgotten),
+        ]
+    )
+    private func storedOwner(_ example: Case) throws {
+        let now = ManualTime().now
+        let sealed = try SealedSecret.sample()
+        var (grant, _) = Grant.connected(
+            id: GrantID(rawValue: 1),
+            userID: "42",
+            handover: Handover(
+                clientID: FakeGoogle.clientID,
+                owner: Grant.Owner(googleUserID: example.id, email: example.email),
+                refreshToken: example.hasRefreshToken ? Grant.RefreshToken(sealed: sealed) : nil
+            ),
+            dueAt: now,
+            at: now
+        )
+        if example.endedByUser {
+            _ = grant.disconnectByRequest(revokes: true, at: now)
+        } else if example.isDead {
+            _ = grant.disconnect(reason: .invalidGrant, at: now)
+        }
+        #expect(ConnectionRules.step(stored: grant, learnt: example.learnt, brought: Self.brought) == example.expected)
+    }
+
+    @Test("the app is told which it was")
+    func messages() {
+        #expect(ConnectionRules.Relation.first.message == "First Gmail connection")
+        #expect(ConnectionRules.Relation.same.message == "Same Google account or first connection")
+        #expect(ConnectionRules.Relation.switched(from: "a", to: "b").message == "Switching from a to b")
+        #expect(ConnectionRules.Relation.switched(from: "a", to: "b").isSwitch)
+        #expect(!ConnectionRules.Relation.same.isSwitch && !ConnectionRules.Relation.first.isSwitch)
+    }
+}

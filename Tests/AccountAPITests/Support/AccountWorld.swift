@@ -1,0 +1,187 @@
+import AccountAPI
+import Clocks
+import Glibc
+import GoogleOAuth
+import HTTPServer
+import JSON
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+import Synchronization
+
+/// The lines of a metrics log, which nobody here reads.
+private final class NoLines: LineSink {
+    var droppedLines: Int { 0 }
+    func write(_ line: JSONLine) {}
+}
+
+/// The public routes over a store in memory, a fake Google, and clocks that only a test moves.
+struct AccountWorld {
+    static let oldSecret = Secret("an older secret of more than thirty-two bytes")
+    static let newSecret = Secret("the secret that signs now, also long enough")
+
+    let time = ManualTime()
+    let random = SeededRandom(seed: 7)
+    let google = FakeGoogle()
+    let store: InMemoryStore
+    let vault: TokenVault
+    let engine: RefreshEngine
+    let signer: TokenSigner
+    let router: Router
+
+    init(requestsPerMinute: Int = 1000, googleDeadline: Duration = .seconds(10)) throws {
+        store = InMemoryStore(timeSource: time, random: random)
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        vault = TokenVault(ring: try LiveKeyRing { ring })
+        signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
+        let diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
+        let log = EngineLog(
+            metrics: MetricsLog(sink: NoLines(), worker: "worker", time: time),
+            diagnostics: diagnostics,
+            counters: IntervalCounters(time: time),
+            time: time
+        )
+        engine = RefreshEngine(
+            store: store,
+            endpoint: google,
+            vault: vault,
+            configuration: EngineConfiguration(workerName: "worker"),
+            time: time,
+            random: random,
+            log: log
+        )
+        let services = AccountServices(
+            store: store,
+            engine: engine,
+            google: google,
+            vault: vault,
+            signer: signer,
+            clientIDs: ["456-other-of-ours.apps.googleusercontent.com", FakeGoogle.clientID],
+            budget: AddressBudget(perMinute: requestsPerMinute, time: time),
+            time: time,
+            random: random,
+            log: log,
+            diagnostics: diagnostics,
+            googleDeadline: googleDeadline
+        )
+        router = PublicRoutes(services).router()
+    }
+
+    private static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+
+    // MARK: Asking
+
+    func ask(
+        _ method: String,
+        _ path: String,
+        token: String? = nil,
+        json: String? = nil,
+        form: String? = nil,
+        headers: [ServerRequest.Field] = [],
+        from address: String = "192.0.2.1"
+    ) async throws -> Answer {
+        var headers = headers
+        if let token { headers.append(("Authorization", "Bearer \(token)")) }
+        if json != nil { headers.append(("Content-Type", "application/json")) }
+        if form != nil { headers.append(("content-type", "Application/X-WWW-Form-Urlencoded; charset=utf-8")) }
+        let request = ServerRequest(
+            method: method,
+            path: path,
+            headers: headers,
+            body: Array((json ?? form ?? "").utf8),
+            peerAddress: address
+        )
+        guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }
+        return Answer(response)
+    }
+
+    struct NoAnswer: Error {}
+
+    /// Posts tokens of Google's as the app does.
+    func connect(
+        _ accessToken: String,
+        refreshToken: String? = nil,
+        user: String = "42",
+        also fields: String = ""
+    ) async throws -> Answer {
+        let refreshToken = refreshToken.map { #","refresh_token":"\#($0)""# } ?? ""
+        return try await ask(
+            "POST",
+            "/v1/auth/gmail-tokens",
+            token: token(ofUser: user),
+            json: #"{"access_token":"\#(accessToken)"\#(refreshToken)\#(fields)}"#
+        )
+    }
+
+    // MARK: Tokens of the app's own
+
+    /// What PayPulse's login gives.
+    func token(ofUser id: String, email: String? = "jane@example.com") -> String {
+        sign { claims in
+            claims.field("user_id", id)
+            if let email { claims.field("email", email) }
+        }
+    }
+
+    func sign(
+        lifetime: Duration = .seconds(86_400),
+        by signer: TokenSigner? = nil,
+        _ body: (inout JSONLine) -> Void
+    ) -> String {
+        var claims = JSONLine()
+        body(&claims)
+        claims.field("iat", time.now.milliseconds / 1000)
+        claims.field("exp", (time.now + lifetime).milliseconds / 1000)
+        return (signer ?? self.signer).sign(claims).reveal()
+    }
+
+    /// Signs in with Google and answers both tokens.
+    func signIn(_ googleToken: String = "ya29.jane") async throws -> (access: String, refresh: String) {
+        let answer = try await ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(googleToken)"}"#)
+        guard let access = answer["access_token"]?.string, let refresh = answer["refresh_token"]?.string else {
+            throw NoAnswer()
+        }
+        return (access, refresh)
+    }
+
+    func refresh(_ token: String) async throws -> Answer {
+        try await ask("POST", "/api/auth/refresh", json: #"{"refresh_token":"\#(token)"}"#)
+    }
+
+    // MARK: What is stored
+
+    func grant(ofUser user: String = "42") async throws -> Grant? { try await store.grant(ofUser: user) }
+
+    func refreshToken(ofUser user: String = "42") async throws -> String? {
+        try await grant(ofUser: user).flatMap { try vault.openRefreshToken(of: $0)?.reveal() }
+    }
+
+    func accessToken(ofUser user: String = "42") async throws -> String? {
+        try await grant(ofUser: user).flatMap { try vault.openAccessToken(of: $0)?.reveal() }
+    }
+
+    /// Stores a grant as an import does.
+    func importGrant(
+        ofUser user: String = "42",
+        owner: Grant.Owner = Grant.Owner(),
+        refreshToken: String? = "1//imported",
+        clientID: String = FakeGoogle.clientID
+    ) async throws {
+        let id = GrantID.random(from: random)
+        var handover = Handover(clientID: clientID, owner: owner, scope: "openid")
+        if let refreshToken {
+            handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
+        }
+        let (grant, _) = Grant.connected(id: id, userID: user, handover: handover, dueAt: time.now, at: time.now)
+        try await store.transact { try $0.insert(grant) }
+    }
+
+    func change(ofUser user: String = "42", _ body: @escaping @Sendable (inout Grant) -> Void) async throws {
+        try await store.transact { transaction in
+            guard var grant = try transaction.grant(ofUser: user) else { throw NoAnswer() }
+            body(&grant)
+            try transaction.update(grant)
+        }
+    }
+}

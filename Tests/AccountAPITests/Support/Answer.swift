@@ -1,0 +1,35 @@
+import HTTPServer
+import JSON
+
+/// An answer with its JSON read.
+struct Answer: Sendable {
+    let status: Int
+    let headers: [ServerRequest.Field]
+    let body: JSONValue?
+    let text: String
+
+    init(_ response: ServerResponse) {
+        status = response.status
+        headers = response.headers
+        body = JSONValue.object(in: response.body)
+        text = String(decoding: response.body, as: UTF8.self)
+    }
+
+    subscript(name: String) -> JSONValue? { body?[name] }
+
+    var data: JSONValue? { body?["data"] }
+
+    /// The status and the code of a PayPulse error, as in "401 INVALID_TOKEN"; of a success the status alone.
+    var payPulse: String {
+        guard let code = body?["error"]?["code"]?.string else { return "\(status)" }
+        return "\(status) \(code)"
+    }
+
+    /// The status and the detail of a ComprehensionEngine error.
+    var comprehension: String {
+        guard let detail = body?["detail"]?.string else { return "\(status)" }
+        return "\(status) \(detail)"
+    }
+
+    func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+}

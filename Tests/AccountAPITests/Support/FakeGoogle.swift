@@ -1,0 +1,182 @@
+import JSON
+import Secrets
+import Synchronization
+
+@testable import AccountAPI
+@testable import GoogleOAuth
+
+/// Google in memory: says of each access token what a test told it, and answers refreshes as a script says.
+final class FakeGoogle: GoogleLookups, TokenEndpoint {
+    static let clientID = "123-ours.apps.googleusercontent.com"
+
+    /// What is said of one access token.
+    struct Account: Sendable {
+        var id = "g-1"
+        var email: String? = "jane@gmail.com"
+        var emailIsVerified = true
+        var name: String? = "Jane Smith"
+        var hostedDomain: String?
+        var audience = FakeGoogle.clientID
+        var authorizedParty: String?
+        var subject: String?
+        var scope: String? = "openid gmail"
+        var lifetime: Int? = 1800
+    }
+
+    enum Saying: Sendable {
+        case account(Account)
+        case failure(LookupFailure)
+        /// Says nothing, until nobody waits any more.
+        case nothing
+    }
+
+    enum Reply: Sendable {
+        case grant
+        case answer(RefreshVerdict)
+        case hold
+    }
+
+    private struct State {
+        var userInfo: [String: Saying] = [:]
+        var tokenInfo: [String: Saying] = [:]
+        var script: @Sendable (String) -> Reply = { _ in .grant }
+        var refreshed: [String] = []
+        var revoked: [String] = []
+        var lookups = 0
+        var held: [CheckedContinuation<RefreshVerdict, Never>] = []
+        var holdWaiter: CheckedContinuation<Void, Never>?
+        var issued = 0
+    }
+
+    private let state = Mutex(State())
+
+    var lookups: Int { state.withLock { $0.lookups } }
+    var refreshed: [String] { state.withLock { $0.refreshed } }
+    var revoked: [String] { state.withLock { $0.revoked } }
+
+    func know(_ token: String, _ account: Account = Account()) {
+        say(token, userInfo: .account(account), tokenInfo: .account(account))
+    }
+
+    func say(_ token: String, userInfo: Saying, tokenInfo: Saying) {
+        state.withLock {
+            $0.userInfo[token] = userInfo
+            $0.tokenInfo[token] = tokenInfo
+        }
+    }
+
+    func answerRefreshes(by script: @escaping @Sendable (_ token: String) -> Reply) {
+        state.withLock { $0.script = script }
+    }
+
+    // MARK: Lookups
+
+    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+        let account = try await account(state.withLock { $0.userInfo[accessToken.reveal()] })
+        var members: [String: JSONValue] = [
+            "sub": .string(account.id), "email_verified": .bool(account.emailIsVerified),
+        ]
+        members["email"] = account.email.map { .string($0) }
+        members["name"] = account.name.map { .string($0) }
+        members["hd"] = account.hostedDomain.map { .string($0) }
+        members["picture"] = .string("https://example.com/jane.png")
+        guard let info = UserInfo(.object(members)) else { throw .unavailable(code: "flawed_answer") }
+        return info
+    }
+
+    func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
+        let account = try await account(state.withLock { $0.tokenInfo[accessToken.reveal()] })
+        var members: [String: JSONValue] = ["aud": .string(account.audience)]
+        members["azp"] = account.authorizedParty.map { .string($0) }
+        members["sub"] = account.subject.map { .string($0) }
+        members["scope"] = account.scope.map { .string($0) }
+        members["expires_in"] = account.lifetime.map { .string("\($0)") }
+        guard let info = TokenInfo(.object(members)) else { throw .unavailable(code: "flawed_answer") }
+        return info
+    }
+
+    private func account(_ saying: Saying?) async throws(LookupFailure) -> Account {
+        state.withLock { $0.lookups += 1 }
+        switch saying {
+        case .account(let account): return account
+        case .failure(let failure): throw failure
+        case nil: throw .refused
+        case .nothing:
+            let (silence, speaker) = AsyncStream<Void>.makeStream()
+            for await _ in silence {}
+            speaker.finish()
+            throw .unavailable(code: "cancelled")
+        }
+    }
+
+    // MARK: Refreshes
+
+    /// Waits until a refresh is held.
+    func waitUntilHolding() async {
+        await withCheckedContinuation { caller in
+            let isHolding = state.withLock { state in
+                if state.held.isEmpty { state.holdWaiter = caller }
+                return !state.held.isEmpty
+            }
+            if isHolding { caller.resume() }
+        }
+    }
+
+    /// Lets the held refreshes go with an answer; later ones are granted.
+    func release(_ verdict: RefreshVerdict) {
+        let held = state.withLock { state in
+            state.script = { _ in .grant }
+            defer { state.held = [] }
+            return state.held
+        }
+        for caller in held { caller.resume(returning: verdict) }
+    }
+
+    func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer {
+        guard mayStillSend() else { return RefreshAnswer(verdict: .notSent(code: "withheld")) }
+        let text = token.reveal()
+        let script = state.withLock { state in
+            state.refreshed.append(text)
+            return state.script
+        }
+        switch script(text) {
+        case .grant: return RefreshAnswer(verdict: issue(for: text), status: 200)
+        case .answer(let verdict): return RefreshAnswer(verdict: verdict, status: 400)
+        case .hold:
+            let verdict = await withCheckedContinuation { caller in
+                let waiter = state.withLock { state in
+                    state.held.append(caller)
+                    return state.holdWaiter.take()
+                }
+                waiter?.resume()
+            }
+            return RefreshAnswer(verdict: verdict, status: 400)
+        }
+    }
+
+    /// Says whose the access tokens are that a refresh token brings.
+    func knowOwner(ofRefreshToken token: String, _ saying: Saying) {
+        state.withLock { $0.userInfo["owner of \(token)"] = saying }
+    }
+
+    private func issue(for refreshToken: String) -> RefreshVerdict {
+        let number = state.withLock { state in
+            state.issued += 1
+            let token = "fresh-\(state.issued)"
+            state.userInfo[token] = state.userInfo["owner of \(refreshToken)"]
+            return state.issued
+        }
+        return .granted(
+            TokenAnswer(accessToken: Secret("fresh-\(number)"), lifetime: .seconds(3600), type: "Bearer")
+        )
+    }
+
+    func revoke(_ token: Secret) async -> LookupFailure? {
+        state.withLock { $0.revoked.append(token.reveal()) }
+        return nil
+    }
+}

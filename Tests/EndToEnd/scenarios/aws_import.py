@@ -1,0 +1,246 @@
+"""Grants come over from AWS Secrets Manager: signed, paged, resumable, and nothing newer is overwritten.
+
+The stand-in for Amazon is moto's server, which checks signatures, session tokens and permissions.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from harness import CLIENT, ROOT, Skipped, check, wait_for
+
+REGION = "eu-west-1"
+# Over two pages of a hundred.
+COUNT = 230
+
+
+class Moto:
+    def __init__(self, program, place):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        with open(place.folder / "moto.log", "wb") as log:
+            self.process = subprocess.Popen([program, "-H", "127.0.0.1", "-p", str(port)], stdout=log, stderr=log)
+        wait_for(self.answers, 60, "moto's server answers")
+
+    def answers(self):
+        try:
+            return self.post("/moto-api/reset", b"", {})
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+    def post(self, path, body, headers):
+        request = urllib.request.Request(self.url + path, data=body, headers=headers, method="POST")
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.read().decode() or "{}"
+
+    @staticmethod
+    def scope(service):
+        """Enough of a signature for moto to know whom the request is for, while it checks none."""
+        return f"AWS4-HMAC-SHA256 Credential=x/20260101/{REGION}/{service}/aws4_request, SignedHeaders=host, Signature=x"
+
+    def secrets(self, operation, **fields):
+        headers = {
+            "Authorization": self.scope("secretsmanager"), "Content-Type": "application/x-amz-json-1.1",
+            "X-Amz-Target": f"secretsmanager.{operation}",
+        }
+        return json.loads(self.post("/", json.dumps(fields).encode(), headers))
+
+    def put(self, name, content):
+        text = content if isinstance(content, str) else json.dumps(content)
+        self.secrets("CreateSecret", Name=name, SecretString=text)
+
+    def query(self, service, action, wanted, version, **fields):
+        body = urllib.parse.urlencode({"Action": action, "Version": version, **fields}).encode()
+        headers = {"Authorization": self.scope(service), "Content-Type": "application/x-www-form-urlencoded"}
+        answer = self.post("/", body, headers)
+        return [re.search(f"<{name}>(.*?)</{name}>", answer).group(1) for name in wanted]
+
+    def iam(self, action, wanted=(), **fields):
+        return self.query("iam", action, wanted, "2010-05-08", **fields)
+
+    def user(self, name, *actions):
+        """The environment of a user who may do these things, all keys made before moto begins to look."""
+        self.iam("CreateUser", UserName=name)
+        if actions:
+            self.iam("PutUserPolicy", UserName=name, PolicyName="p", PolicyDocument=self.policy(actions))
+        key, secret = self.iam("CreateAccessKey", ("AccessKeyId", "SecretAccessKey"), UserName=name)
+        return {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
+
+    def session(self, *actions):
+        """The environment of a session, whose token is part of what is signed."""
+        trust = json.dumps({"Version": "2012-10-17", "Statement": [
+            {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}]})
+        (arn,) = self.iam("CreateRole", ("Arn",), RoleName="r", AssumeRolePolicyDocument=trust)
+        self.iam("PutRolePolicy", RoleName="r", PolicyName="p", PolicyDocument=self.policy(actions))
+        names = ("AccessKeyId", "SecretAccessKey", "SessionToken")
+        values = self.query("sts", "AssumeRole", names, "2011-06-15", RoleArn=arn, RoleSessionName="s")
+        return dict(zip(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), values))
+
+    @staticmethod
+    def policy(actions):
+        statement = {"Effect": "Allow", "Action": list(actions), "Resource": "*"}
+        return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+    def checks_signatures(self, does):
+        self.post("/moto-api/reset-auth", b"0" if does else b"inf", {"Authorization": self.scope("iam"), "Content-Type": "text/plain"})
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+
+def program():
+    own = ROOT / ".build" / "python" / "bin" / "moto_server"
+    found = str(own) if own.exists() else shutil.which("moto_server")
+    if not found:
+        raise Skipped("moto's server is not installed: scripts/ensure-python-tools installs it")
+    return found
+
+
+def moment(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%S.123456", time.gmtime(seconds))
+
+
+def content(grant, **changes):
+    """The JSON of a grant as the backend stored it."""
+    fields = {
+        "access_token": grant["access_token"], "refresh_token": grant["refresh_token"],
+        "expires_at": moment(grant["expires_at"]), "expires_in": 3600, "scope": grant["scope"], "token_type": "Bearer",
+        "created_at": moment(time.time() - 60), "google_user_id": "", "google_email": grant["email"],
+        "google_name": "N", "google_verified_email": True,
+    }
+    fields.update(changes)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def scenario(place):
+    moto = Moto(program(), place)
+    try:
+        return story(place, moto)
+    finally:
+        moto.stop()
+
+
+def story(place, moto):
+    place.generate_keys()
+    grants = place.sandbox.create(COUNT)
+    moto.put("Google-OAuth-Client-ID", CLIENT + "\n")
+    for number, grant in enumerate(grants):
+        moto.put(f"gmail/user/u{number}", content(grant, refresh_token=None) if number == 5 else content(grant))
+    moto.put("gmail/user/broken", "{rubbish 1//BROKEN")
+    moto.put("gmail/user-other/x", content(grants[0]))
+    moto.put("gmail/user/going", content(grants[0]))
+    moto.secrets("DeleteSecret", SecretId="gmail/user/going", RecoveryWindowInDays=7)
+    permissions = ("secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
+    importer, stranger, session = moto.user("importer", *permissions), moto.user("stranger"), moto.session(*permissions)
+    moto.checks_signatures(True)
+
+    source = ["--from", "aws-secrets-manager", "--prefix", "gmail/user/", "--region", REGION, "--aws-endpoint", moto.url]
+    base_environment, base_arguments = dict(place.environment), place.arguments
+    said = []
+
+    def bring(credentials, *extra, expect=65, client_id=False):
+        place.environment = {**base_environment, **credentials}
+        words = base_arguments()
+        at = words.index("--client-id")
+        place.arguments = lambda *more: [*(words if client_id else words[:at] + words[at + 2:]), *map(str, more)]
+        try:
+            result = place.run("grants", "import", *source, *extra, expect=expect)
+        finally:
+            place.environment, place.arguments = base_environment, base_arguments
+        said.append(result.stdout + result.stderr)
+        return result.stderr
+
+    # A dry run stores nothing, and makes no database.
+    told = bring(importer, "--dry-run", "--log-level", "info")
+    check(f"{COUNT} to store, 0 to replace, 0 to keep, 1 bad" in told, f"the dry run says {told[-300:]!r}")
+    check("user 'u7': would be stored" in told, "and names each user")
+    check(not place.database.exists(), "there is no database yet")
+
+    # What cannot work is told in plain words, and nothing is stored.
+    def refused(credentials, *names, expect=78, extra=()):
+        told = bring(credentials, *extra, expect=expect)
+        check(all(name in told for name in names), f"{names} are not all in {told!r}")
+
+    refused({}, "AWS_ACCESS_KEY_ID", "--aws-credentials-file")
+    refused(stranger, "secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
+    refused({**importer, "AWS_SECRET_ACCESS_KEY": "not/the+key"}, "secret access key does not belong")
+    refused({**importer, "AWS_ACCESS_KEY_ID": "AKIANOBODYSKEYID0000"}, "does not know these credentials")
+    refused({**session, "AWS_SESSION_TOKEN": "of-another-session"}, "does not know these credentials")
+    refused(importer, "Google-OAuth-Client-ID", "--client-id", extra=("--region", "eu-west-2"))
+
+    # Killed in the middle, and started again: all there, none twice.
+    place.environment = {**base_environment, **session}
+    process = subprocess.Popen(
+        place.arguments("grants", "import", *source), env=place.environment, stderr=subprocess.DEVNULL
+    )
+    place.environment = base_environment
+    wait_for(lambda: place.database.exists() and stored(place), 60, "the first page is stored", pause=0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=30)
+    partly = len(place.rows())
+    check(0 < partly < COUNT, f"the import was killed in the middle: {partly} stored")
+    told = bring(session)
+    check(f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in told, f"it went on: {told[-300:]!r}")
+    check("gmail/user/broken" in told and "BROKEN" not in told, "the bad one is named, its content is not")
+    rows = place.grants()
+    check(set(rows) == {f"u{number}" for number in range(COUNT)}, "all users, and only they, are stored")
+    check(all(row["client_id"] == CLIENT for row in rows.values()), "the client id is that of the secret")
+
+    # The grants work.
+    check(place.run("token", "u7", "--min-ttl", "7200", expect=None).returncode == 0, "an imported grant vends")
+    told = place.run("grants", "show", "u5").stdout
+    check("refresh token   none" in told, f"a grant without a refresh token came over: {told!r}")
+
+    # Credentials from a file; the mode counts.
+    file = place.folder / "credentials"
+    file.write_text(
+        "[other]\naws_access_key_id = x\naws_secret_access_key = y\n\n# mine\n[mine]\n"
+        + "".join(f"{name.lower()} = {value}\n" for name, value in session.items())
+    )
+    os.chmod(file, 0o644)
+    refused({"AWS_PROFILE": "mine"}, "chmod 600", extra=("--aws-credentials-file", file))
+    os.chmod(file, 0o600)
+    refused({}, "profile 'default'", extra=("--aws-credentials-file", file))
+    told = bring({"AWS_PROFILE": "mine"}, "--aws-credentials-file", file)
+    check(f"0 stored, 0 replaced, {COUNT} kept" in told, f"nothing is doubled: {told[-300:]!r}")
+
+    # --replace: only what is newer.
+    moto.checks_signatures(False)
+    newer = place.sandbox.create(email="newer@example.com")[0]
+    for number, changes in ((1, {"created_at": moment(time.time() + 1)}), (2, {"created_at": moment(time.time() - 86400)})):
+        text = json.dumps(content(newer, google_email=None, **changes))
+        time.sleep(1.1)  # moto dates versions in whole seconds
+        moto.secrets("PutSecretValue", SecretId=f"gmail/user/u{number}", SecretString=text)
+    moto.checks_signatures(True)
+    told = bring(session, "--replace", "--dry-run")
+    check(f"1 to replace, {COUNT - 1} to keep" in told, f"the dry run says {told[-300:]!r}")
+    check(place.grants()["u1"]["generation"] == 1, "and replaced nothing")
+    told = bring(session, "--replace")
+    check(f"1 replaced, {COUNT - 1} kept" in told, f"the newer one was taken: {told[-300:]!r}")
+    generations = {user: row["generation"] for user, row in place.grants().items() if row["generation"] != 1}
+    check(generations == {"u1": 2}, f"other refresh tokens are in place of: {generations}")
+    check(place.integrity() == ["ok"], "the database is whole")
+
+    secrets = [value for one in (importer, stranger, session) for name, value in one.items() if name != "AWS_ACCESS_KEY_ID"]
+    secrets += [grant[name] for grant in grants for name in ("access_token", "refresh_token")]
+    leaked = [number for number, secret in enumerate(secrets) if any(secret in text for text in said)]
+    check(not leaked, f"secrets number {leaked} were printed")
+    return f"{COUNT} grants in three pages; killed after {partly}"
+
+
+def stored(place):
+    try:
+        return place.rows()
+    except Exception:  # the tables are being made
+        return []
