@@ -48,6 +48,11 @@ let package = Package(
             swiftSettings: common
         ),
         .target(
+            name: "Notices",
+            dependencies: ["Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
+            swiftSettings: common
+        ),
+        .target(
             name: "AccountAPI",
             dependencies: [
                 "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets", "Store",
@@ -59,8 +64,8 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
-                "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
+                "Observability", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
@@ -110,8 +115,16 @@ let package = Package(
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine", "Secrets",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine",
+                "Secrets",
                 "Store",
+            ],
+            swiftSettings: common
+        ),
+        .testTarget(
+            name: "NoticesTests",
+            dependencies: [
+                "Clocks", "HTTPClient", "JSON", "Notices", "Observability", "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -119,7 +132,8 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "RefreshWorker",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine",
+                "RefreshWorker",
                 "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common

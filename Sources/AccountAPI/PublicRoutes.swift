@@ -1,21 +1,32 @@
 package import HTTPServer
 
-/// Every route that an app calls, with each family's words for what no route answers.
+/// Every route of the public listener: the app's, Google's security events, and the two probes of a load balancer.
+///
+/// What no route answers is told in the words of the family that the path belongs to.
 package struct PublicRoutes: Sendable {
     private let services: AccountServices
+    private let securityEvents: SecurityEventReceiver
+    private let probes: Probes
 
-    package init(_ services: AccountServices) {
+    package init(_ services: AccountServices, securityEvents: SecurityEventReceiver, probes: Probes) {
         self.services = services
+        self.securityEvents = securityEvents
+        self.probes = probes
     }
 
-    /// The families' routes; further ones, such as Google's own, are added by who makes the router.
     package var routes: [Route] {
-        PayPulseRoutes(services: services).routes + ComprehensionRoutes(services: services).routes
+        PayPulseRoutes(services: services).routes + ComprehensionRoutes(services: services).routes + [
+            Route("POST", "/v1/google/security-events") { [securityEvents] request, _ in
+                .respond(await securityEvents.answer(request))
+            },
+            Route("GET", "/healthz") { [probes] _, _ in .respond(probes.health().secured) },
+            Route("GET", "/readyz") { [probes] _, _ in .respond(await probes.bareReadiness().secured) },
+        ]
     }
 
-    package func router(with further: [Route] = []) -> Router {
+    package var router: Router {
         Router(
-            routes + further,
+            routes,
             unknownPath: { request in
                 Self.belongsToComprehensionEngine(request)
                     ? ComprehensionError.unknownPath.response().secured

@@ -10,7 +10,7 @@ extension RefreshAnswer {
         return RefreshAnswer(
             verdict: verdict(status: response.status, body: body, sent: sent),
             status: response.status,
-            retryAfter: RetryAfter.read(response.header("retry-after")),
+            retryAfter: response.retryAfter,
             text: ErrorText.excerpt(of: body, without: sent)
         )
     }

@@ -15,6 +15,10 @@ struct Grant: Sendable {
     let name: String
     let clientID: String
     let scope: String
+    /// Whether its owner has shown the e-mail address to be theirs.
+    let emailIsVerified: Bool
+    /// The Workspace domain of its owner.
+    let hostedDomain: String?
 
     var refreshTokens: RefreshTokenChain
     var isRevoked = false

@@ -48,6 +48,8 @@ extension SandboxState {
         var scope = Self.usualScope
         var name: String?
         var lifetime: Int64?
+        var emailIsVerified = true
+        var hostedDomain: String?
         for (field, value) in try order.members(of: "a grant") {
             switch field {
             case "refresh_token": refreshToken = try value.string(field)
@@ -57,6 +59,8 @@ extension SandboxState {
             case "scope": scope = try value.string(field)
             case "name": name = try value.string(field)
             case "lifetime": lifetime = try value.integer(field)
+            case "email_verified": emailIsVerified = try value.bool(field)
+            case "hd": hostedDomain = try value.string(field)
             default: throw ControlError("a grant: unknown field \(field)")
             }
         }
@@ -68,6 +72,8 @@ extension SandboxState {
             name: name ?? "User \(number)",
             clientID: clientID,
             scope: scope,
+            emailIsVerified: emailIsVerified,
+            hostedDomain: hostedDomain,
             refreshTokens: RefreshTokenChain(token),
             lifetime: lifetime
         )

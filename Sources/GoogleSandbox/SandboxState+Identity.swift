@@ -12,12 +12,14 @@ extension SandboxState {
         var members = [OrderedJSON.Member(name: isVersion2 ? "id" : "sub", value: .string(grant.sub))]
         if grant.showsEmail {
             members.append(.init(name: "email", value: .string(grant.email)))
-            members.append(.init(name: isVersion2 ? "verified_email" : "email_verified", value: true))
+            let verified = isVersion2 ? "verified_email" : "email_verified"
+            members.append(.init(name: verified, value: .bool(grant.emailIsVerified)))
         }
         let names = grant.name.split(separator: " ", maxSplits: 1).map(String.init)
         members.append(.init(name: "name", value: .string(grant.name)))
         members.append(.init(name: "given_name", value: .string(names.first ?? grant.name)))
         if names.count > 1 { members.append(.init(name: "family_name", value: .string(names[1]))) }
+        if let domain = grant.hostedDomain { members.append(.init(name: "hd", value: .string(domain))) }
         members.append(.init(name: "picture", value: "https://lh3.googleusercontent.com/a/default-user=s96-c"))
         return success(.object(members))
     }
@@ -37,7 +39,7 @@ extension SandboxState {
         ]
         if grant.showsEmail {
             members.append(.init(name: "email", value: .string(grant.email)))
-            members.append(.init(name: "email_verified", value: "true"))
+            members.append(.init(name: "email_verified", value: .string(grant.emailIsVerified.description)))
         }
         members.append(.init(name: "access_type", value: "offline"))
         return success(.object(members))

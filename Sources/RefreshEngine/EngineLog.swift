@@ -133,7 +133,7 @@ package final class EngineLog: Sendable {
         diagnostics.notice("grants stored by a clock that was ahead are refreshed soon", ["grants": "\(count)"])
     }
 
-    func storeTrouble(_ error: any Error, waiting: Int) {
+    package func storeTrouble(_ error: any Error, waiting: Int) {
         diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
         raise(
             Alarm(

@@ -23,6 +23,10 @@ extension Query {
         WHERE refresh_digest_mark = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
         """
     )
+    static let lastConnection = Query(
+        "last connection",
+        "SELECT at FROM grant_events WHERE grant_id = ? AND kind = ? ORDER BY seq DESC LIMIT 1"
+    )
     static let userByID = Query("user by id", "SELECT \(UserRow.columns) FROM users WHERE user_id = ?")
     static let userOfAccount = Query(
         "user of a Google account",
@@ -63,6 +67,19 @@ extension SQLiteTransaction {
     }
 
     // MARK: Users
+
+    func lastConnection(of id: GrantID) throws -> Timestamp? {
+        try perform { () throws(StoreError) in
+            try connection.first(
+                .lastConnection,
+                bind: { statement in
+                    statement.bind(id.rawValue)
+                    statement.bind(GrantEvent.Kind.connected.rawValue)
+                },
+                read: { (row: inout Row) throws(StoreError) in Timestamp(milliseconds: row.integer()) }
+            )
+        }
+    }
 
     func user(_ id: String) throws -> User? {
         try perform { () throws(StoreError) in

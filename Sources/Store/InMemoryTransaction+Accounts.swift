@@ -13,6 +13,10 @@ extension InMemoryTransaction {
             .sorted { $0.id < $1.id }
     }
 
+    func lastConnection(of id: GrantID) -> Timestamp? {
+        state.events[id]?.last { $0.kind == .connected }?.at
+    }
+
     func user(_ id: String) -> User? { state.users[id] }
 
     func user(withGoogleUserID googleUserID: String) -> User? {

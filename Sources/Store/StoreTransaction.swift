@@ -17,6 +17,9 @@ package protocol StoreTransaction {
     /// Grants, but those of deleted users, whose stored refresh token has this mark.
     func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant]
 
+    /// When the app, or an import, last brought tokens for a grant.
+    func lastConnection(of id: GrantID) throws -> Timestamp?
+
     /// Adds a grant, and its user where there is none. A user has one grant, and one that was deleted has none: else it
     /// throws.
     func insert(_ grant: Grant) throws

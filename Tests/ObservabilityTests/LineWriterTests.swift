@@ -151,6 +151,29 @@ struct LineWriterTests {
         )
     }
 
+    @Test("says of a line that it cannot be counted on, when the queue is full or the line before it was lost")
+    func uncertainLines() async throws {
+        let full = try LineWriter(to: .file("/dev/full"), time: time, diagnostics: diagnostics.log)
+        #expect(full.write(numbered(1)))
+        #expect(await full.flush(within: .seconds(120)))
+        #expect(!full.write(numbered(2)))
+
+        let pipe = TestPipe()
+        #expect(pipe.shrink() == 4096)
+        let stalled = try LineWriter(
+            to: .descriptor(pipe.writer),
+            time: time,
+            diagnostics: diagnostics.log,
+            capacity: 2
+        )
+        #expect((0..<3).map { stalled.write(numbered($0, padding: 10_000)) } == [true, true, false])
+        async let text = pipe.readToEnd()
+        #expect(await stalled.flush(within: .seconds(120)))
+        close(pipe.writer)
+        #expect(try numbers(await text) == [0, 1])
+        close(pipe.reader)
+    }
+
     @Test("takes back the half of a line for which there was room")
     func noRoomForAWholeLine() async {
         await #expect(processExitsWith: .success) {

@@ -30,6 +30,14 @@ enum MetricsSamples {
             attempt: 1,
             lateness: .milliseconds(-5)
         ),
+        VendEvent(
+            service: "mailer",
+            outcome: "served",
+            scopes: "https://mail.google.com/ openid",
+            forced: true,
+            grant: "00000000000000ab"
+        ),
+        VendEvent(service: "mailer", outcome: "forbidden", scopes: "", forced: false, grant: nil),
         StateEvent(
             grant: "00000000000000ab",
             from: "active",
@@ -65,6 +73,8 @@ enum MetricsSamples {
         StoppingEvent(reason: "SIGTERM", inFlight: 3),
         StoppedEvent(uptime: .seconds(60)),
         ClockStepEvent(step: .seconds(-3_600)),
+        NoticeEvent(notice: "ntc_00000000_1", grant: "0000000000000001", outcome: "accepted", attempt: 1, status: 204),
+        NoticeEvent(notice: "ntc_00000000_1", grant: "0000000000000001", outcome: "postponed", attempt: 1, status: nil),
     ]
 
     static func summary(_ counts: IntervalCounts, _ grants: SummaryEvent.GrantCounts?, overdue: Int = 2) -> SummaryEvent

@@ -87,7 +87,11 @@ final class MemorySink: LineSink {
     var lines: [JSONLine] { kept.withLock { $0 } }
     var droppedLines: Int { 0 }
 
-    func write(_ line: JSONLine) { kept.withLock { $0.append(line) } }
+    @discardableResult
+    func write(_ line: JSONLine) -> Bool {
+        kept.withLock { $0.append(line) }
+        return true
+    }
 }
 
 /// A diagnostic log whose lines a test reads back.

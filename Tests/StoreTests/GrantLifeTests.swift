@@ -50,6 +50,56 @@ struct GrantLifeTests {
         }
     }
 
+    @Test(
+        "A security event wipes the tokens at once and moves the fence",
+        arguments: [GrantState.active, .retrying, .suspended, .reauthRequired]
+    )
+    func endedByEvent(state: GrantState) throws {
+        var grant = try Sample.grant(1)
+        grant.adopt(state: state, reason: .none, since: start)
+        let fence = grant.generation
+        let events = grant.disconnectByEvent(reason: .tokensRevoked, at: later)
+        #expect(grant.state == .disconnected && grant.reason == .tokensRevoked && grant.since == later)
+        #expect(grant.refreshToken == nil && grant.accessToken == nil)
+        #expect(grant.generation == fence + 1)
+        #expect(grant.dueAt == nil)
+        #expect(events.map(\.from) == [state])
+    }
+
+    @Test("A security event about a disconnected grant wipes what is left, and leaves its reason")
+    func endedAgainByEvent() throws {
+        var grant = try Sample.grant(1)
+        _ = grant.disconnectByRequest(revokes: true, at: start)
+        #expect(grant.refreshToken != nil)
+        #expect(grant.disconnectByEvent(reason: .tokensRevoked, at: later).isEmpty)
+        #expect(grant.reason == .userRequest && grant.since == start)
+        #expect(grant.refreshToken == nil && grant.accessToken == nil)
+        #expect(grant.revocationAskedAt == nil && grant.dueAt == nil)
+        var lost = try Sample.grant(2)
+        _ = lost.disconnect(reason: .invalidGrant, at: start)
+        _ = lost.disconnectByEvent(reason: .tokensRevoked, at: later)
+        #expect(lost.recall(confirmAt: later, at: later).isEmpty, "there is nothing left to ask with")
+    }
+
+    @Test("A probe comes now, but never where the grant is over or awaits a second opinion")
+    func probes() throws {
+        var suspended = try Sample.grant(1)
+        _ = suspended.suspend(reason: .accountDisabled, probeAt: later + .seconds(86_400), at: start)
+        suspended.probeNow(at: later)
+        #expect(suspended.dueAt == later)
+        var held = try Sample.grant(2)
+        _ = held.retry(reason: .invalidGrantUnconfirmed, dueAt: later + .seconds(5), at: start)
+        held.probeNow(at: later)
+        #expect(held.dueAt == later + .seconds(5))
+        var over = try Sample.grant(3)
+        _ = over.requireSignIn(reason: .noRefreshToken, at: start)
+        over.probeNow(at: later)
+        #expect(over.dueAt == nil)
+        var early = try Sample.grant(4, dueAt: start)
+        early.probeNow(at: later)
+        #expect(early.dueAt == start)
+    }
+
     @Test("Another account's tokens replace everything, even by nothing")
     func switchingAccounts() throws {
         var grant = try Sample.grant(1, owner: .init(googleUserID: "old", email: "old@example.com", name: "Old"))

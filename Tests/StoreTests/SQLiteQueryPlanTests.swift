@@ -21,6 +21,7 @@ struct SQLiteQueryPlanTests {
             (Query.grantOfUser, "SEARCH grants USING INDEX sqlite_autoindex_grants_1 (user_id=?)"),
             (Query.pageOfState, "SEARCH grants USING INDEX grants_by_state (state=? AND rowid>?)"),
             (Query.eventsOfGrant, "SEARCH grant_events USING INDEX grant_events_by_grant (grant_id=?)"),
+            (Query.lastConnection, "SEARCH grant_events USING INDEX grant_events_by_grant (grant_id=?)"),
             (SQLiteTransaction.hasten, "SEARCH grants USING INDEX grants_by_state (state=?)"),
             (SQLiteTransaction.selectSameAccount, "SEARCH grants USING INDEX grants_by_account (google_user_id=?)"),
             (SQLiteTransaction.selectSameEmail, "SEARCH grants USING INDEX grants_by_email (<expr>=?)"),

@@ -3,7 +3,8 @@ internal import JSON
 
 extension ServerResponse {
     /// An answer whose body is the object that `body` writes.
-    static func object(status: Int = 200, headers: [ServerRequest.Field] = [], _ body: (inout JSONLine) -> Void) -> Self {
+    static func object(status: Int = 200, headers: [ServerRequest.Field] = [], _ body: (inout JSONLine) -> Void) -> Self
+    {
         var line = JSONLine()
         body(&line)
         return ServerResponse(

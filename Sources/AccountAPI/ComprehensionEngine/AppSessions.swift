@@ -103,7 +103,8 @@ struct AppSessions: Sendable {
     func end(by token: String) async throws {
         let presented = try services.gatekeeper.claims(of: token)
         if let claims = RefreshClaims(presented) {
-            guard let session = try await services.store.session(claims.sessionID), session.userID == claims.userID else {
+            guard let session = try await services.store.session(claims.sessionID), session.userID == claims.userID
+            else {
                 throw AuthenticationRefusal.invalid
             }
             return try await end(claims.sessionID)

@@ -38,7 +38,11 @@ struct GmailConnection: Sendable {
         for _ in 0..<Self.mostRounds {
             let (stored, verdict) = try await decide()
             let now = services.time.now
-            guard case .stored(let grant, let events) = try await commit(try plan(verdict, over: stored, at: now), at: now)
+            guard
+                case .stored(let grant, let events) = try await commit(
+                    try plan(verdict, over: stored, at: now),
+                    at: now
+                )
             else { continue }
             for event in events { services.log.state(event) }
             await services.engine.storeChanged()

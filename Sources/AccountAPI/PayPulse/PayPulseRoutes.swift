@@ -99,7 +99,8 @@ struct PayPulseRoutes: Sendable {
     }
 
     /// Tells the log of a grant that ended at its user's wish, and the engine, which revokes it at Google.
-    private func tell(of grant: Grant, formerly former: GrantState, by request: ServerRequest, at now: Timestamp) async {
+    private func tell(of grant: Grant, formerly former: GrantState, by request: ServerRequest, at now: Timestamp) async
+    {
         services.diagnostics.info(
             "ended by its user",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]

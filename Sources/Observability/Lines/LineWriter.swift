@@ -18,6 +18,8 @@ package final class LineWriter: LineSink {
         var count = 0
         var isDraining = false
         var isOverflowing = false
+        /// Whether the line that was written last was lost.
+        var isFailing = false
         var dropped = 0
     }
 
@@ -41,13 +43,14 @@ package final class LineWriter: LineSink {
 
     package var droppedLines: Int { backlog.withLock { $0.dropped } }
 
-    package func write(_ line: JSONLine) {
+    @discardableResult
+    package func write(_ line: JSONLine) -> Bool {
         let bytes = line.bytes
-        let overflowsNow = backlog.withLock { backlog in
+        let (isSafe, overflowsNow) = backlog.withLock { backlog in
             guard backlog.count < capacity else {
                 backlog.dropped += 1
                 defer { backlog.isOverflowing = true }
-                return !backlog.isOverflowing
+                return (false, !backlog.isOverflowing)
             }
             // A reader that is only just too slow frees one place at a time: that is one overflow, told of once.
             if backlog.count <= capacity / 2 { backlog.isOverflowing = false }
@@ -58,11 +61,12 @@ package final class LineWriter: LineSink {
                 // Inside the lock, so that a flush asked for later than this line comes behind it on the queue.
                 queue.async { self.drain() }
             }
-            return false
+            return (!backlog.isFailing, false)
         }
         if overflowsNow {
             diagnostics.warning("lines are being lost because their reader is slow", ["waiting": capacity.description])
         }
+        return isSafe
     }
 
     /// Opens the file anew by its name, as `SIGHUP` asks; lines written before go into the old one.
@@ -86,6 +90,7 @@ package final class LineWriter: LineSink {
                 let isWritten = output.withLock { $0.write(line) }
                 backlog.withLock { backlog in
                     backlog.count -= 1
+                    backlog.isFailing = !isWritten
                     if !isWritten { backlog.dropped += 1 }
                 }
             }

@@ -2,7 +2,7 @@ package import Clocks
 internal import JSON
 private import Synchronization
 
-/// Counts refreshes from many tasks until the next summary takes the counts away.
+/// Counts refreshes from many tasks: until the next summary takes the counts away, and beside that from the start on.
 package final class IntervalCounters: Sendable {
     private struct State {
         var start: BootInstant
@@ -11,15 +11,19 @@ package final class IntervalCounters: Sendable {
         var lateness = Histogram()
     }
 
+    /// The counts that only grow.
+    package let running: RunningCounters
     private let time: any TimeSource
     private let state: Mutex<State>
 
     package init(time: any TimeSource) {
         self.time = time
+        running = RunningCounters(time: time)
         state = Mutex(State(start: time.sinceBoot))
     }
 
     package func record(_ event: RefreshEvent) {
+        running.record(event)
         state.withLock { state in
             state.outcomes[event.outcome, default: 0] += 1
             state.lateness.record(event.lateness.wholeMilliseconds)

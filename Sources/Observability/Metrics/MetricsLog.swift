@@ -14,7 +14,10 @@ package struct MetricsLog: Sendable {
     }
 
     /// Writes an event's line without making the caller wait.
-    package func record(_ event: some MetricsEvent) {
+    ///
+    /// Answers whether the line can be counted on, for what must not happen without a record of it.
+    @discardableResult
+    package func record(_ event: some MetricsEvent) -> Bool {
         sink.write(event.line(at: time.now, worker: worker))
     }
 

@@ -9,9 +9,8 @@ package enum MetricsSchema {
 
     /// The events, in the order of the document.
     package static let events: [any MetricsEvent.Type] = [
-        RefreshEvent.self, StateEvent.self, BreakerEvent.self, PacerEvent.self, AlarmEvent.self,
-        SecurityEventEvent.self,
-        SummaryEvent.self, RunOnceEvent.self, StartedEvent.self, StoppingEvent.self, StoppedEvent.self,
-        ClockStepEvent.self,
+        RefreshEvent.self, VendEvent.self, StateEvent.self, BreakerEvent.self, PacerEvent.self, AlarmEvent.self,
+        SecurityEventEvent.self, SummaryEvent.self, RunOnceEvent.self, StartedEvent.self, StoppingEvent.self,
+        StoppedEvent.self, ClockStepEvent.self, NoticeEvent.self,
     ]
 }

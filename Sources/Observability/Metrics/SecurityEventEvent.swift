@@ -14,8 +14,8 @@ package struct SecurityEventEvent: MetricsEvent {
         .always(
             "outcome",
             .string,
-            "`applied`; `unmatched` (nothing stored here is meant); `ambiguous` (several grants could be meant, so none was "
-                + "touched); `outdated` (the user has signed in since: Google is asked instead); `recorded` (nothing is to be "
+            "`applied`; `unmatched` (nothing stored here is meant); `ambiguous` (several grants could be meant: Google is "
+                + "asked about them); `outdated` (the user has signed in since: Google is asked instead); `recorded` (nothing is to be "
                 + "done); `repeated` (the token was here before)"
         ),
         .always("grants", .integer, "how many grants were changed or made due"),

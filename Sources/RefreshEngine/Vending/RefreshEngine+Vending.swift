@@ -1,28 +1,14 @@
-package import Clocks
+import Clocks
 import Observability
 import Scheduler
 package import Secrets
-package import Store
+import Store
 
-/// A token for a caller.
-package struct VendedToken: Sendable {
-    package var accessToken: Secret
-    package var type: String
-    package var expiresAt: Timestamp
-    package var scope: String
-    /// Why the token is older than was asked for, when it is.
-    package var warning: String?
-}
-
-/// Why there is no token for a caller.
-package enum VendFailure: Error, Hashable, Sendable {
-    case unknownUser
-    /// The user, or an administrator, must act.
-    case refused(state: GrantState, reason: GrantReason, since: Timestamp)
-    /// Google cannot be reached, or not yet again, and the stored token has expired.
-    case unavailable(reason: String)
-    /// The stored token cannot be opened with the key ring.
-    case unreadable(SealError)
+/// What a caller asks for.
+private enum VendWish {
+    case life(Duration)
+    /// Another token than this one, which Google did not take.
+    case otherThan(Secret)
 }
 
 /// Handing tokens out: a stored one at once, a fresh one by the flight that everybody shares.
@@ -34,18 +20,26 @@ extension RefreshEngine {
 
     /// Gives the user's access token with at least `minimumLife` to live, refreshing it if need be.
     package func freshToken(of userID: String, minimumLife: Duration) async throws -> VendedToken {
+        try await vend(to: userID, .life(minimumLife))
+    }
+
+    /// Gives another access token than the one that Google did not take: the stored one if it is another, else a fresh one.
+    package func renewedToken(of userID: String, insteadOf rejected: Secret) async throws -> VendedToken {
+        try await vend(to: userID, .otherThan(rejected))
+    }
+
+    private func vend(to userID: String, _ wish: VendWish) async throws -> VendedToken {
         let end = time.sinceBoot + Self.patience
         var isAfterRefresh = false
         var reason = "timeout"
         while time.sinceBoot < end {
             guard let grant = try await store.grant(ofUser: userID) else { throw VendFailure.unknownUser }
             // After a refresh whatever lives is the best there is, even if more life was asked for than Google gives.
-            let wanted = isAfterRefresh ? .zero : minimumLife
-            switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
+            switch try decide(isAfterRefresh ? .life(.zero) : wish, grant) {
             case .serve:
-                return try open(grant)
+                return try VendedToken(of: grant, vault: courier.vault, isFresh: isAfterRefresh)
             case .refuse:
-                throw VendFailure.refused(state: grant.state, reason: grant.reason, since: grant.since)
+                throw VendFailure.refused(grant)
             case .refresh:
                 break
             }
@@ -57,49 +51,57 @@ extension RefreshEngine {
                 guard settled.ruling.outcome != .void, let grant = settled.grant, grant.state.isConnected else {
                     continue
                 }
-                return try serveOldToken(of: grant, reason: settled.finding.code)
+                return try serveOldToken(of: grant, wish, reason: settled.finding.code)
             case .elsewhere:
                 reason = "claimed_elsewhere"
                 guard let current = try await waitForOthers(grant, until: end) else { continue }
                 isAfterRefresh = isAfterRefresh || current.accessToken != grant.accessToken
                 guard current.attempts <= grant.attempts else {
-                    return try serveOldToken(of: current, reason: current.reason.rawValue)
+                    return try serveOldToken(of: current, wish, reason: current.reason.rawValue)
                 }
             case .objected(let reason):
-                return try serveOldToken(of: grant, reason: reason)
+                return try serveOldToken(of: grant, wish, reason: reason)
             case .abandoned:
-                return try serveOldToken(of: grant, reason: "not_sent")
+                return try serveOldToken(of: grant, wish, reason: "not_sent")
             }
         }
         guard let grant = try await store.grant(ofUser: userID) else { throw VendFailure.unknownUser }
-        return try serveOldToken(of: grant, reason: reason)
+        return try serveOldToken(of: grant, wish, reason: reason)
     }
 
-    private func open(_ grant: Grant, warning: String? = nil) throws -> VendedToken {
-        let opened: Secret?
+    private func decide(_ wish: VendWish, _ grant: Grant) throws(VendFailure) -> VendDecision {
+        switch wish {
+        case .life(let minimum):
+            return VendDecision.make(for: grant, minimumLife: minimum, at: time.now)
+        case .otherThan(let rejected):
+            let isStored = try stores(rejected, grant)
+            switch RenewalDecision.make(for: grant, storesRejectedToken: isStored, at: time.now) {
+            case .serve: return .serve
+            case .refresh: return .refresh
+            case .refuse: return .refuse
+            case .wait(let span): throw .tooSoon(wait: span)
+            }
+        }
+    }
+
+    /// Whether a token is the one that is stored, in a time that does not tell how nearly it is.
+    private func stores(_ token: Secret, _ grant: Grant) throws(VendFailure) -> Bool {
         do throws(SealError) {
-            opened = try courier.vault.openAccessToken(of: grant)
+            return try courier.vault.openAccessToken(of: grant) == token
         } catch {
-            throw VendFailure.unreadable(error)
+            throw .unreadable(error)
         }
-        guard let stored = grant.accessToken, let opened else {
-            throw VendFailure.unavailable(reason: "no_access_token")
-        }
-        return VendedToken(
-            accessToken: opened,
-            type: stored.type,
-            expiresAt: stored.expiresAt,
-            scope: grant.scope,
-            warning: warning
-        )
     }
 
-    /// A token that still lives is served with a warning while refreshing fails.
-    private func serveOldToken(of grant: Grant, reason: String) throws -> VendedToken {
+    /// A token that still lives is served with a warning while refreshing fails, unless it is the one that does not work.
+    private func serveOldToken(of grant: Grant, _ wish: VendWish, reason: String) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
             throw VendFailure.unavailable(reason: reason)
         }
-        return try open(grant, warning: reason)
+        if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
+            throw VendFailure.unavailable(reason: reason)
+        }
+        return try VendedToken(of: grant, vault: courier.vault, warning: reason)
     }
 
     /// Sends one grant for a caller.

@@ -16,6 +16,7 @@ enum Command: Equatable, Sendable {
     case listKeys
     case rotateKeys
     case retireKey(id: String)
+    case replayNotices(user: String?, within: Duration)
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)

@@ -40,7 +40,8 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "prefix",
                 kind: .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
-                summary: "what the secrets' names begin with, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
+                summary:
+                    "what the secrets' names begin with, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
             ),
             OptionSpecification(
                 name: "region",
@@ -96,7 +97,8 @@ extension CommandSpecification {
     private static func importProblems(_ arguments: CommandArguments) -> [String] {
         guard arguments.has("from") else {
             let stray = secretsOptions.filter { arguments.has($0) }.map { "--\($0) has a meaning only with --from" }
-            return stray + (arguments.operands.isEmpty ? ["'grants import' takes FILE or --from; neither was given"] : [])
+            return stray
+                + (arguments.operands.isEmpty ? ["'grants import' takes FILE or --from; neither was given"] : [])
         }
         var problems: [String] = []
         if !arguments.operands.isEmpty { problems.append("'grants import' takes either FILE or --from, not both") }

@@ -122,6 +122,8 @@ extension OptionSpecification {
                 try SettingValue.checkText(value)
             case .clientID:
                 _ = try SettingValue.clientID(value)
+            case .user:
+                return OperandSpecification.user("").problem(with: value)
             case .endpoint:
                 _ = try SettingValue.endpoint(value)
             case .text(_, let allowed):

@@ -46,6 +46,7 @@ struct OptionSpecification: Sendable {
         case seconds(ClosedRange<Int>)
         case file
         case clientID
+        case user
         case endpoint
         /// What the expression matches whole, which the word stands for.
         case text(as: String, AllowedText)
@@ -63,6 +64,7 @@ struct OptionSpecification: Sendable {
         case .seconds: "SECONDS"
         case .file: "FILE"
         case .clientID: "ID"
+        case .user: "USER"
         case .endpoint: "URL"
         case .text(let placeholder, _): placeholder
         }

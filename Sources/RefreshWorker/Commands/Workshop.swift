@@ -40,6 +40,7 @@ struct Workshop: Sendable {
         case .listKeys: try await listKeys()
         case .rotateKeys: try await rotateKeys()
         case .retireKey(let id): try await retireKey(id)
+        case .replayNotices(let user, let span): try await replayNotices(of: user, within: span)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)
@@ -58,7 +59,12 @@ struct Workshop: Sendable {
 
     /// Opens the database; it blocks, which harms nobody this early.
     func openStore() throws(StoreError) -> SQLiteStore {
-        try SQLiteStore(path: configuration.database, timeSource: time, random: random)
+        try SQLiteStore(
+            path: configuration.database,
+            timeSource: time,
+            random: random,
+            keepsNotices: configuration.noticeURL != nil
+        )
     }
 
     func openVault() throws -> TokenVault {
@@ -136,5 +142,5 @@ struct Workshop: Sendable {
 private struct SilentSink: LineSink {
     let droppedLines = 0
 
-    func write(_ line: JSONLine) {}
+    func write(_ line: JSONLine) -> Bool { false }
 }

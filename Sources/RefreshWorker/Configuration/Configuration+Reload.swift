@@ -10,6 +10,16 @@ extension Configuration {
             (.metricsLog, metricsLog == running.metricsLog),
             (.summaryInterval, summaryInterval == running.summaryInterval),
             (.stopDeadline, stopDeadline == running.stopDeadline),
+            (.listen, publicListener == running.publicListener),
+            (.listenInternal, internalListener == running.internalListener),
+            (.socketMode, socketMode == running.socketMode),
+            (.trustedProxy, trustedProxies == running.trustedProxies),
+            (.googleCallsPerMinute, googleCallsPerMinute == running.googleCallsPerMinute),
+            (.jwtSecretFile, jwtSecretFile == running.jwtSecretFile),
+            (.servicesFile, servicesFile == running.servicesFile),
+            (.securityEventsEndpoint, securityEventsEndpoint == running.securityEventsEndpoint),
+            (.noticeURL, noticeURL == running.noticeURL),
+            (.noticeSecretFile, noticeSecretFile == running.noticeSecretFile),
         ]
         return comparisons.filter { !$0.1 }.map { "--" + $0.0.rawValue }
     }

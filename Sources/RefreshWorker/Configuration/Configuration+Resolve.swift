@@ -8,7 +8,7 @@ extension Configuration {
     static func resolve(_ inputs: ConfigurationInputs) throws(ConfigurationError) -> Configuration {
         var resolver = ConfigurationResolver(inputs)
         let database = resolver.value(of: .database, SettingValue.path)
-        let keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.keyRingCredential)
+        let keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
         let clientIDs = resolver.clientIDs()
         let clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
         let token = resolver.value(of: .tokenEndpoint, SettingValue.endpoint)
@@ -26,10 +26,28 @@ extension Configuration {
             try SettingValue.seconds(text, in: 1...3600)
         }
         let runsOnce = resolver.value(of: .runOnce, SettingValue.switched)
+        let publicListener = resolver.optional(.listen, SettingValue.publicPlace)
+        let internalListener = resolver.optional(.listenInternal, SettingValue.internalPlace)
+        let socketMode = resolver.value(of: .socketMode, SettingValue.socketMode)
+        let proxies = resolver.list(.trustedProxy, SettingValue.networks)
+        let googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(SettingValue.Refusal) in
+            try SettingValue.count(text, in: 1...100_000)
+        }
+        let jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
+        let servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
+        let securityEvents = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
+        let noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
+        let noticeSecretFile =
+            resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
+        let hasSecret = jwtSecretFile != nil || inputs.environment[Setting.jwtSecretName] != nil
+        resolver.require(hasSecret, for: .listen, "needs --jwt-secret-file: the secret of the app's own tokens")
+        resolver.require(!clientIDs.isEmpty, for: .listen, "needs --client-id: only tokens of these clients are taken")
+        resolver.require(servicesFile != nil, for: .listenInternal, "needs --services-file: who may have tokens")
+        resolver.require(noticeSecretFile != nil, for: .noticeURL, "needs --notice-secret-file: notices are signed")
         // A value is missing only where a problem was recorded.
         guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
             let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,
-            let runsOnce
+            let runsOnce, let socketMode, let googleCallsPerMinute, let securityEvents
         else { throw ConfigurationError(problems: resolver.problems) }
         return Configuration(
             configurationFile: resolver.file,
@@ -44,7 +62,17 @@ extension Configuration {
             maximumRate: maximumRate,
             summaryInterval: summaryInterval,
             stopDeadline: stopDeadline,
-            runsOnce: runsOnce
+            runsOnce: runsOnce,
+            publicListener: publicListener,
+            internalListener: internalListener,
+            socketMode: socketMode,
+            trustedProxies: proxies,
+            googleCallsPerMinute: googleCallsPerMinute,
+            jwtSecretFile: jwtSecretFile,
+            servicesFile: servicesFile,
+            securityEventsEndpoint: securityEvents,
+            noticeURL: noticeURL,
+            noticeSecretFile: noticeSecretFile
         )
     }
 }

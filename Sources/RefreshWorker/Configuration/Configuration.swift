@@ -1,4 +1,5 @@
 import GoogleOAuth
+import HTTPClient
 import Observability
 
 /// What the worker was told: every setting, checked and typed, from flags, environment, file and defaults.
@@ -25,4 +26,18 @@ struct Configuration: Equatable, Sendable {
     let summaryInterval: Duration
     let stopDeadline: Duration
     let runsOnce: Bool
+    /// Where the app's routes are served, if they are.
+    let publicListener: ListeningPlace?
+    /// Where tokens are vended, if they are.
+    let internalListener: ListeningPlace?
+    let socketMode: UInt32
+    /// Proxies, or networks of them, that are believed.
+    let trustedProxies: [String]
+    /// How often a minute one address may call the routes that ask Google.
+    let googleCallsPerMinute: Int
+    let jwtSecretFile: String?
+    let servicesFile: String?
+    let securityEventsEndpoint: Endpoint
+    let noticeURL: Endpoint?
+    let noticeSecretFile: String?
 }

@@ -16,9 +16,9 @@ struct ConfigurationResolver {
 
     var file: String? { sources.file }
 
-    /// The key ring that systemd handed in, if it did.
-    var keyRingCredential: String? {
-        credentialsDirectory.map { $0 + "/key-ring" }.flatMap { files.exists($0) ? $0 : nil }
+    /// The path of a credential that systemd handed in, if it did.
+    func credential(_ name: String) -> String? {
+        credentialsDirectory.map { $0 + "/" + name }.flatMap { files.exists($0) ? $0 : nil }
     }
 
     /// The value of a setting, or of its default; `nil` only after a problem was recorded.
@@ -47,18 +47,31 @@ struct ConfigurationResolver {
         return strongest
     }
 
-    /// All client ids of the strongest layer that names any, each once.
-    mutating func clientIDs() -> [String] {
-        var chosen: [String] = []
+    /// All values of a list's strongest layer that has any.
+    mutating func list<Element>(_ name: Setting.Name, _ read: Reader<[Element]>) -> [Element] {
+        var chosen: [Element] = []
         for layer in sources.layers {
-            let identifiers = (layer[.clientID] ?? []).flatMap { check($0, SettingValue.clientIDs) ?? [] }
-            chosen = chosen.isEmpty ? identifiers : chosen
+            let elements = (layer[name] ?? []).flatMap { check($0, read) ?? [] }
+            chosen = chosen.isEmpty ? elements : chosen
         }
+        return chosen
+    }
+
+    /// All client ids of the strongest place that names any, each once.
+    mutating func clientIDs() -> [String] {
+        var chosen = list(.clientID, SettingValue.clientIDs)
         if !isGiven(.clientID) {
             chosen = credentialClientIDs()
         }
         var seen: Set<String> = []
         return chosen.filter { seen.insert($0).inserted }
+    }
+
+    /// Records that a setting makes no sense without another.
+    mutating func require(_ isThere: Bool, for name: Setting.Name, _ need: String) {
+        if isGiven(name), !isThere {
+            problems.append(.init(origin: "--\(name.rawValue)", message: need))
+        }
     }
 
     /// The client ids in the credential, one on each line; without that credential there are none.

@@ -21,6 +21,16 @@ struct Setting: Sendable {
         case summaryInterval = "summary-interval"
         case stopDeadline = "stop-deadline"
         case runOnce = "run-once"
+        case listen
+        case listenInternal = "listen-internal"
+        case socketMode = "socket-mode"
+        case trustedProxy = "trusted-proxy"
+        case googleCallsPerMinute = "google-calls-per-minute"
+        case jwtSecretFile = "jwt-secret-file"
+        case servicesFile = "services-file"
+        case securityEventsEndpoint = "security-events-endpoint"
+        case noticeURL = "notice-url"
+        case noticeSecretFile = "notice-secret-file"
     }
 
     let name: Name
@@ -60,12 +70,18 @@ extension Setting {
     /// The second name of the client id, shared with other programs of the backend.
     static let sharedClientIDName = "GOOGLE_CLIENT_ID"
 
+    /// The variable with the secret of the app's own tokens, shared with the backend that this worker replaces.
+    static let jwtSecretName = "JWT_SECRET"
+
     /// Where systemd puts the credentials of `LoadCredential`
     /// (https://www.freedesktop.org/software/systemd/man/252/systemd.exec.html#Credentials).
     static let credentialsDirectoryName = "CREDENTIALS_DIRECTORY"
 
     /// Every setting, in the order of the help.
-    static let all: [Setting] = [
+    static let all: [Setting] = refreshing + listening
+
+    /// What the worker needs to keep grants alive.
+    private static let refreshing: [Setting] = [
         Setting(
             .config,
             "FILE",

@@ -69,16 +69,20 @@ enum SettingValue {
 
     /// Whole seconds within a range.
     static func seconds(_ text: String, in range: ClosedRange<Int>) throws(Refusal) -> Duration {
+        .seconds(try count(text, in: range, of: " of seconds"))
+    }
+
+    /// A whole number within a range.
+    static func count(_ text: String, in range: ClosedRange<Int>, of unit: String = "") throws(Refusal) -> Int {
         let isPlain = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
         guard isPlain, let number = Int(text), range.contains(number) else {
             throw Refusal(
                 message: """
-                    \(DisplayedText(text)) is not a whole number of seconds from \(range.lowerBound) to \
-                    \(range.upperBound)
+                    \(DisplayedText(text)) is not a whole number\(unit) from \(range.lowerBound) to \(range.upperBound)
                     """
             )
         }
-        return .seconds(number)
+        return number
     }
 
     /// The words that systemd takes for a Boolean

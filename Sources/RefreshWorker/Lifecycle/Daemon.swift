@@ -1,5 +1,8 @@
+import AccountAPI
 import Clocks
+import GoogleOAuth
 import HTTPClient
+import Notices
 import Observability
 import RefreshEngine
 import SQLiteStore
@@ -29,17 +32,39 @@ struct Daemon: Sendable {
             workerName: workshop.workerName,
             diagnostics: workshop.diagnostics
         )
+        let pulse = LoopPulse(time: workshop.time)
+        let listeners = try Listeners(
+            Listeners.Parts(
+                workshop: workshop,
+                store: store,
+                engine: engine,
+                vault: vault,
+                http: http,
+                metrics: metrics.log,
+                counters: metrics.counters,
+                log: log,
+                pulse: pulse
+            )
+        )
         let crew = Crew(
             workshop: workshop,
             engine: engine,
             store: store,
+            vault: vault,
             http: http,
             metrics: metrics.log,
             writer: metrics.writer,
             counters: metrics.counters,
             presence: presence,
             notifier: notifier,
-            pulse: LoopPulse(time: workshop.time)
+            pulse: pulse,
+            listeners: listeners,
+            notices: try workshop.openNotices(
+                store: store,
+                http: http,
+                metrics: metrics.log,
+                counters: metrics.counters
+            )
         )
         let signals = await SignalStream.start()
         try await presence.report()
@@ -56,10 +81,13 @@ struct Daemon: Sendable {
 private struct Crew: Sendable {
     /// How often the HTTP client's thread is looked at for the watchdog.
     private static let glance: Duration = .seconds(2)
+    /// Successors of sessions are kept for seconds, so the sweep must not be much slower.
+    private static let sweepInterval: Duration = .seconds(5)
 
     let workshop: Workshop
     let engine: RefreshEngine
     let store: SQLiteStore
+    let vault: TokenVault
     let http: HTTPClient
     let metrics: MetricsLog
     let writer: LineWriter
@@ -67,16 +95,25 @@ private struct Crew: Sendable {
     let presence: WorkerPresence
     let notifier: SystemdNotifier
     let pulse: LoopPulse
+    let listeners: Listeners
+    /// Tells the backend, where one is to be told.
+    let notices: NoticeCourier?
 
     func work(until signals: SignalStream) async -> ExitCode {
         let started = workshop.time.sinceBoot
         let loops = Task { await runLoops() }
+        listeners.phase.enter(.serving)
         tell(.ready, .status("refreshing"))
         let reason = await answer(signals)
 
         tell(.stopping, .status("finishing what is in flight"))
         metrics.record(StoppingEvent(reason: reason?.name ?? "", inFlight: await engine.inFlight))
-        let lost = await engine.stop(within: workshop.configuration.stopDeadline)
+        let deadline = workshop.configuration.stopDeadline
+        // Routes may wait for a refresh, so they end while the engine still flies what it has begun.
+        async let drained: Void = listeners.drain(within: deadline)
+        let lost = await engine.stop(within: deadline)
+        await drained
+        await listeners.stop(within: .seconds(1))
         loops.cancel()
         await loops.value
         await engine.recordClock()
@@ -111,6 +148,7 @@ private struct Crew: Sendable {
             let fresh = try Configuration.resolve(workshop.inputs)
             workshop.diagnostics.level = fresh.logLevel
             await engine.change(maxRate: fresh.maximumRate)
+            try listeners.reload(workshop)
             let pending = fresh.settingsThatNeedRestart(comparedWith: current)
             if pending.isEmpty {
                 workshop.diagnostics.notice("reloaded")
@@ -139,6 +177,10 @@ private struct Crew: Sendable {
                 await Metronome.beat(every: WorkerPresence.interval) { await engine.recordClock() }
             }
             group.addTask { await watchHTTP() }
+            group.addTask { await sweep() }
+            if let notices {
+                group.addTask { await deliver(notices) }
+            }
             group.addTask { await summarise() }
             if let interval = notifier.watchdogInterval {
                 group.addTask { await feedWatchdog(interval) }
@@ -165,6 +207,33 @@ private struct Crew: Sendable {
                 let names = stalled.map(\.rawValue).joined(separator: ", ")
                 workshop.diagnostics.error("the watchdog is not fed: a loop does not turn", ["loops": names])
             }
+        }
+    }
+
+    /// Marks tokens of an older version's database, then removes what has had its time, again and again.
+    private func sweep() async {
+        await Metronome.beat(every: Self.sweepInterval) {
+            do {
+                _ = try await TokenMarking.markTokens(store: store, vault: vault)
+                while try await store.sweep(at: workshop.time.now).mayHaveMore {}
+            } catch {
+                workshop.diagnostics.debug("sweep", ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func deliver(_ notices: NoticeCourier) async {
+        await Metronome.beat(every: .seconds(1)) {
+            do {
+                try await notices.deliverDue()
+            } catch {
+                workshop.diagnostics.debug("notices", ["error": "\(error)"])
+            }
+        }
+        do {
+            try await notices.stop()
+        } catch {
+            workshop.diagnostics.debug("notices", ["error": "\(error)"])
         }
     }
 

@@ -4,7 +4,7 @@ package import JSON
 /// Makes and checks the app's own tokens: JSON Web Tokens by HS256 (RFC 7519, RFC 7518 section 3.2).
 package struct TokenSigner: Sendable {
     /// A key as long as the hash (RFC 7518, section 3.2).
-    static let leastSecretLength = 32
+    package static let leastSecretLength = 32
     static let greatestTokenLength = 8192
     private static let algorithm = "HS256"
 

@@ -17,7 +17,11 @@ struct AuthenticationTests {
         var expected: String
         var headers: @Sendable (AccountWorld) throws -> [ServerRequest.Field]
 
-        init(_ name: String, _ expected: String, _ headers: @escaping @Sendable (AccountWorld) throws -> [ServerRequest.Field]) {
+        init(
+            _ name: String,
+            _ expected: String,
+            _ headers: @escaping @Sendable (AccountWorld) throws -> [ServerRequest.Field]
+        ) {
             testDescription = name
             self.expected = expected
             self.headers = headers

@@ -102,7 +102,7 @@ private struct PlayedEndpoint: TokenEndpoint {
 private struct NoLines: LineSink {
     var droppedLines: Int { 0 }
 
-    func write(_ line: JSONLine) {}
+    func write(_ line: JSONLine) -> Bool { false }
 }
 
 extension RefreshAnswer {

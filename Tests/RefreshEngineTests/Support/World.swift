@@ -15,11 +15,12 @@ final class CapturedLines: LineSink {
 
     var droppedLines: Int { 0 }
 
-    func write(_ line: JSONLine) {
+    func write(_ line: JSONLine) -> Bool {
         guard let members = JSONValue.object(in: line.bytes)?.object else {
             preconditionFailure("no JSON: \(line.text)")
         }
         lines.withLock { $0.append(members.compactMapValues(\.string)) }
+        return true
     }
 
     /// The texts in the lines of one event, in order.

@@ -89,7 +89,9 @@ struct GrantIntake: Sendable {
         return try await answers(to: prepared, at: now)
     }
 
-    private func answers(to prepared: [(userID: String, content: Preparation)], at now: Timestamp) async throws -> [Answer] {
+    private func answers(to prepared: [(userID: String, content: Preparation)], at now: Timestamp) async throws
+        -> [Answer]
+    {
         let existing = existing
         let writes = !isRehearsal
         return try await store.transact { transaction in

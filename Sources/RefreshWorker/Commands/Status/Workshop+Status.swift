@@ -19,7 +19,7 @@ extension Workshop {
     }
 
     func statusReport() async throws -> StatusReport {
-        var report = try await withExistingStore { store in try await gather(from: store) }
+        var report = try await withExistingStore { store in try await statusReport(from: store) }
         // Once the connections are closed, the file may be opened, and the log has been written back into it.
         let path = configuration.database
         let header = try await BlockingQueue.files.run { DatabaseHeader.read(path) }
@@ -27,7 +27,8 @@ extension Workshop {
         return report
     }
 
-    private func gather(from store: SQLiteStore) async throws -> StatusReport {
+    /// The report as far as an open store tells it: the database's header is for those who have closed it.
+    func statusReport(from store: any AccountStore) async throws -> StatusReport {
         let now = time.now
         let leaseTime = try await store.leaseTime()
         let stored = try await store.clientHealth()

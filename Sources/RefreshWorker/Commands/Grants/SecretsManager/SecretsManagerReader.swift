@@ -35,7 +35,10 @@ struct SecretsManagerReader: Sendable {
     static func clientID(from client: SecretsManagerClient) async throws -> String {
         let name = SecretsManagerOrder.clientIDName
         guard let text = try await client.value(of: name).text else {
-            throw CommandFailure(.badData, "the secret \(name) holds bytes and no text: give the client id with --client-id")
+            throw CommandFailure(
+                .badData,
+                "the secret \(name) holds bytes and no text: give the client id with --client-id"
+            )
         }
         do throws(SettingValue.Refusal) {
             let trimmed = String(text.split(whereSeparator: \.isWhitespace).joined(separator: " "))
@@ -53,7 +56,10 @@ struct SecretsManagerReader: Sendable {
     /// The user of a secret; `nil` for one of another name, which a list may hold: the service matches by words, too.
     func named(_ listed: SecretsManagerClient.Listed) -> Named? {
         guard listed.name.utf8.starts(with: prefix.utf8), listed.name.utf8.count > prefix.utf8.count else { return nil }
-        return Named(secret: listed.name, userID: String(decoding: listed.name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
+        return Named(
+            secret: listed.name,
+            userID: String(decoding: listed.name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
+        )
     }
 
     /// Reads secrets, several at a time, and answers in their order.

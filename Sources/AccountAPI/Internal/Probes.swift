@@ -1,0 +1,164 @@
+package import Clocks
+package import HTTPServer
+import JSON
+package import Observability
+package import RefreshEngine
+package import Store
+
+/// What the process says of itself to those who watch it: health, readiness, status and metrics.
+///
+/// None of it holds a secret, a user's id or an e-mail address, so none needs a credential.
+package struct Probes: Sendable {
+    private let store: any GrantStore
+    private let engine: RefreshEngine
+    private let census: CensusCache
+    private let counters: RunningCounters
+    private let metrics: MetricsLog
+    private let phase: ServingPhase
+    private let time: any TimeSource
+    private let stalledLoops: @Sendable () -> [String]
+    private let statusReport: @Sendable () async throws -> String
+
+    /// - Parameters:
+    ///   - stalledLoops: the names of the worker's loops that have not come round for too long
+    ///   - statusReport: what `refresh-worker status --json` prints
+    package init(
+        store: any GrantStore,
+        engine: RefreshEngine,
+        counters: RunningCounters,
+        metrics: MetricsLog,
+        phase: ServingPhase,
+        time: any TimeSource,
+        stalledLoops: @escaping @Sendable () -> [String],
+        statusReport: @escaping @Sendable () async throws -> String
+    ) {
+        self.store = store
+        self.engine = engine
+        census = CensusCache(store: store, time: time)
+        self.counters = counters
+        self.metrics = metrics
+        self.phase = phase
+        self.time = time
+        self.stalledLoops = stalledLoops
+        self.statusReport = statusReport
+    }
+
+    /// Whether the process turns; where it does not, only a restart helps.
+    package func health() -> ServerResponse {
+        let stalled = stalledLoops()
+        guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }
+        return .text("ok\n")
+    }
+
+    /// Whether requests should be sent here: not while starting or draining, nor without the database.
+    ///
+    /// An outage of Google is no reason: it would take every replica out at once. It stands in the body all the same.
+    package func readiness() async -> ServerResponse {
+        let phase = phase.current
+        let databaseError = await databaseError()
+        let isReady = phase == .serving && databaseError == nil
+        let standings = await engine.clientStandings
+        let waiting = await engine.waiting
+        // A probe must not wait for a count over millions of grants.
+        let census = await census.glimpse()
+        var line = JSONLine()
+        line.field("ready", isReady)
+        line.object("checks") { checks in
+            checks.field("phase", phase.rawValue)
+            checks.field("database", databaseError ?? "ok")
+        }
+        line.array("clients") { array in
+            for standing in standings {
+                array.object { client in
+                    client.field("client_id", standing.clientID)
+                    client.field("breaker", standing.breaker.rawValue)
+                    client.field("ceiling_per_s", standing.ceiling)
+                }
+            }
+        }
+        line.object("backlog") { backlog in
+            backlog.field("waiting", waiting)
+            if let census {
+                backlog.field("overdue", census.due)
+                backlog.field("oldest_overdue_seconds", Self.oldestOverdue(census, at: time.now).inSeconds)
+            }
+        }
+        return Self.json(line.bytes, status: isReady ? 200 : 503)
+    }
+
+    /// The same for strangers, who are not told why.
+    package func bareReadiness() async -> ServerResponse {
+        let isReady = await readiness().status == 200
+        return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
+    }
+
+    /// What `refresh-worker status --json` prints.
+    package func status() async -> ServerResponse {
+        do {
+            return Self.json(Array(try await statusReport().utf8))
+        } catch {
+            return VendRefusal.storeUnavailable.response
+        }
+    }
+
+    /// The metrics in Prometheus' text format.
+    package func prometheus() async -> ServerResponse {
+        let clients = await engine.clientStandings.map { standing in
+            PrometheusReport.Client(
+                id: standing.clientID,
+                breaker: PrometheusReport.Client.Breaker(rawValue: standing.breaker.rawValue) ?? .closed,
+                ceiling: standing.ceiling
+            )
+        }
+        let report = PrometheusReport(
+            counts: counters.counts,
+            startedAt: counters.startedAt,
+            droppedLines: metrics.droppedLines,
+            inFlight: await engine.inFlight,
+            grants: await countedGrants(),
+            clients: clients,
+            usage: .current
+        )
+        return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
+    }
+
+    private func countedGrants() async -> PrometheusReport.Grants? {
+        let census: Census
+        do {
+            census = try await self.census.census()
+        } catch {
+            // The answer says so itself: see `refresh_worker_store_up`.
+            return nil
+        }
+        return PrometheusReport.Grants(
+            byState: GrantState.allCases.map { (state: $0.rawValue, count: census.byState[$0, default: 0]) },
+            due: await engine.waiting + census.due,
+            overdue: census.due,
+            oldestOverdue: Self.oldestOverdue(census, at: time.now)
+        )
+    }
+
+    /// The code of what is wrong with the database; `nil` when it can be read.
+    private func databaseError() async -> String? {
+        do {
+            _ = try await store.clientHealth()
+            return nil
+        } catch let error as StoreError {
+            return error.code.rawValue
+        } catch {
+            return "unknown"
+        }
+    }
+
+    private static func oldestOverdue(_ census: Census, at now: Timestamp) -> Duration {
+        census.oldestDueAt.map { max(.zero, now - $0) } ?? .zero
+    }
+
+    private static func json(_ body: [UInt8], status: Int = 200) -> ServerResponse {
+        ServerResponse(
+            status: status,
+            headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
+            body: body
+        )
+    }
+}

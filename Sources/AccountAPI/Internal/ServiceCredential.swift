@@ -1,0 +1,52 @@
+package import Clocks
+private import JSON
+package import Secrets
+
+/// A new credential for a service, and what the services file says of it.
+package struct ServiceCredential: Sendable {
+    /// What tells such a credential from other secrets, for those who search for leaked ones.
+    private static let mark = "rwc_"
+
+    static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
+
+    /// What the service presents; shown once and kept nowhere.
+    package let secret: Secret
+    /// The service's entry for the services file, which allows it everything until somebody narrows it.
+    package let entry: String
+
+    /// Makes 256 random bits; `nil` for a name that a services file cannot have.
+    package init?(forService name: String, random: any RandomSource) {
+        guard Self.isName(name) else { return nil }
+        var bytes: [UInt8] = []
+        for _ in 0..<4 {
+            let bits = random.nextBits()
+            for shift in stride(from: 0, to: 64, by: 8) {
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
+            }
+        }
+        let text = Self.mark + Base64URL.encode(bytes)
+        secret = Secret(text)
+        var line = JSONLine()
+        line.field("name", name)
+        line.field("credential_sha256", Self.hex(Digest.sha256(Array(text.utf8))))
+        line.array("scopes") { $0.element("*") }
+        line.array("users") { $0.element("*") }
+        entry = line.text
+    }
+
+    static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    private static func hex(_ bytes: [UInt8]) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}

@@ -1,0 +1,127 @@
+import JSON
+
+/// What is wrong in a services file, and where.
+package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Where in the file, as `services[2].scopes`.
+    package let place: String
+    package let problem: String
+
+    package var description: String { place.isEmpty ? problem : "\(place): \(problem)" }
+}
+
+extension ServiceRoster {
+    /// How many services one file may name.
+    package static let mostServices = 1_000
+    private static let mostValues = 10_000
+    private static let longestValue = 1024
+
+    /// Reads a services file strictly: what is misspelt in it must not end as a service that may have more than was meant.
+    ///
+    ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]}]}
+    package init(reading text: some Collection<UInt8>) throws(ServicesFileError) {
+        let document: JSONValue
+        do throws(JSONError) {
+            document = try JSONValue.parse(text)
+        } catch {
+            throw ServicesFileError(place: "", problem: "no JSON: \(error)")
+        }
+        let members = try Self.members(of: document, ["services"], at: "")
+        guard let entries = members["services"]?.array else {
+            throw ServicesFileError(place: "services", problem: "must be an array of services")
+        }
+        guard (1...Self.mostServices).contains(entries.count) else {
+            throw ServicesFileError(place: "services", problem: "must have 1 to \(Self.mostServices) services")
+        }
+        var services: [[UInt8]: Service] = [:]
+        var names: [String: Int] = [:]
+        for (index, entry) in entries.enumerated() {
+            let place = "services[\(index)]"
+            let (hash, service) = try Self.service(entry, at: place)
+            if let other = names.updateValue(index, forKey: service.name) {
+                throw ServicesFileError(place: "\(place).name", problem: "is the name of services[\(other)] too")
+            }
+            if let other = services.updateValue(service, forKey: hash) {
+                let problem = "is the credential of services[\(names[other.name] ?? index)] too"
+                throw ServicesFileError(place: "\(place).credential_sha256", problem: problem)
+            }
+        }
+        self.init(services: services)
+    }
+
+    private static func service(_ entry: JSONValue, at place: String) throws(ServicesFileError) -> ([UInt8], Service) {
+        let members = try members(of: entry, ["name", "credential_sha256", "scopes", "users"], at: place)
+        guard let name = members["name"]?.string, ServiceCredential.isName(name) else {
+            throw ServicesFileError(place: "\(place).name", problem: ServiceCredential.nameRule)
+        }
+        guard let digits = members["credential_sha256"]?.string, let hash = bytes(ofHex: digits) else {
+            let problem = "must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
+            throw ServicesFileError(place: "\(place).credential_sha256", problem: problem)
+        }
+        let scopes = try allowance(members["scopes"], at: "\(place).scopes") { ScopeName($0)?.canonical }
+        let users = try allowance(members["users"], at: "\(place).users") { $0.isEmpty ? nil : $0 }
+        return (hash, Service(name: name, scopes: scopes, users: users))
+    }
+
+    /// The members of an object that may have just these, and must have each of them.
+    private static func members(
+        of value: JSONValue,
+        _ names: [String],
+        at place: String
+    ) throws(ServicesFileError) -> [String: JSONValue] {
+        guard let members = value.object else {
+            throw ServicesFileError(place: place, problem: "must be an object")
+        }
+        let prefix = place.isEmpty ? "" : "\(place)."
+        if let unknown = members.keys.filter({ !names.contains($0) }).min() {
+            let known = names.joined(separator: ", ")
+            let shown = unknown.unicodeScalars.contains(where: \.disturbsTerminals) ? "?" : unknown.capped(at: 64)
+            throw ServicesFileError(place: prefix + shown, problem: "is not known; there are: \(known)")
+        }
+        for name in names where members[name] == nil {
+            throw ServicesFileError(place: prefix + name, problem: "is missing")
+        }
+        return members
+    }
+
+    private static func allowance(
+        _ value: JSONValue?,
+        at place: String,
+        _ read: (String) -> String?
+    ) throws(ServicesFileError) -> Service.Allowance {
+        guard let values = value?.array, (1...mostValues).contains(values.count) else {
+            let problem = "must be [\"*\"] for all, or an array of 1 to \(mostValues) texts"
+            throw ServicesFileError(place: place, problem: problem)
+        }
+        if values == [.string("*")] { return .everything }
+        var names: Set<String> = []
+        for (index, value) in values.enumerated() {
+            guard let text = value.string, text.utf8.count <= longestValue, text != "*", let name = read(text) else {
+                let problem = value.string == "*" ? "must stand alone to mean all" : "is no name"
+                throw ServicesFileError(place: "\(place)[\(index)]", problem: problem)
+            }
+            names.insert(name)
+        }
+        return .only(names)
+    }
+
+    private static func bytes(ofHex digits: String) -> [UInt8]? {
+        let digits = Array(digits.utf8)
+        guard digits.count == 64 else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(ofDigit: digits[index]), let low = value(ofDigit: digits[index + 1]) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    private static func value(ofDigit digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package import Clocks
+package import HTTPServer
+import JSON
+package import Observability
+package import RefreshEngine
+import Secrets
+import Store
+
+/// Hands access tokens to the user's own services: who may have which, the answer, and the audit of both.
+package struct TokenDesk: Sendable {
+    /// What the audit will say, as far as a request came.
+    private struct Audit {
+        var scopes: [ScopeName] = []
+        var grant: GrantID?
+    }
+
+    private let vendor: Vendor
+    private let services: ServiceDirectory
+    private let metrics: MetricsLog
+    private let counters: RunningCounters
+    private let diagnostics: DiagnosticLog
+    private let time: any TimeSource
+
+    package init(
+        vendor: Vendor,
+        services: ServiceDirectory,
+        metrics: MetricsLog,
+        counters: RunningCounters,
+        diagnostics: DiagnosticLog,
+        time: any TimeSource
+    ) {
+        self.vendor = vendor
+        self.services = services
+        self.metrics = metrics
+        self.counters = counters
+        self.diagnostics = diagnostics
+        self.time = time
+    }
+
+    /// A token that lives as long as the query asks: the stored one, or one from a refresh that all callers share.
+    package func token(for request: ServerRequest, userID: String) async -> ServerResponse {
+        await vend(request, forced: false) { service, audit in
+            let wish = try TokenWish(request.query)
+            let grant = try await grant(ofUser: userID, for: service, wish, &audit)
+            return try await vendor.token(of: grant, minimumLife: wish.minimumLife)
+        }
+    }
+
+    /// Another token than the one in the body, which Google did not take.
+    package func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
+        await vend(request, forced: true) { service, audit in
+            let wish = try TokenWish(request.query)
+            let rejected = try TokenWish.rejectedToken(in: request.body)
+            let grant = try await grant(ofUser: userID, for: service, wish, &audit)
+            return try await vendor.renewedToken(of: grant, insteadOf: rejected)
+        }
+    }
+
+    /// The grant that a service asks for, once it is known that it may.
+    private func grant(
+        ofUser userID: String,
+        for service: Service,
+        _ wish: TokenWish,
+        _ audit: inout Audit
+    ) async throws -> Grant {
+        audit.scopes = wish.scopes
+        // Before the store is asked: a service learns nothing of users who are none of its business.
+        if let problem = service.objection(toUser: userID, scopes: wish.scopes) { throw VendRefusal.forbidden(problem) }
+        guard let grant = try await vendor.grant(ofUser: userID) else { throw VendRefusal.notFound }
+        guard grant.reason != .userDeleted else { throw VendRefusal.notFound }
+        audit.grant = grant.id
+        guard grant.state.isConnected else {
+            throw VendRefusal.mustAct(state: grant.state, reason: grant.reason, since: grant.since)
+        }
+        let missing = ScopeName.missing(wish.scopes, in: grant.scope)
+        guard missing.isEmpty else { throw VendRefusal.missingScopes(missing) }
+        return grant
+    }
+
+    private func vend(
+        _ request: ServerRequest,
+        forced: Bool,
+        _ body: (Service, inout Audit) async throws -> VendedToken
+    ) async -> ServerResponse {
+        let start = time.sinceBoot
+        guard let service = service(presentedBy: request) else {
+            diagnostics.info("a request for a token without a known credential", ["from": request.peerAddress])
+            return refuse(.unauthorized, since: start)
+        }
+        var audit = Audit()
+        do {
+            let token = try await body(service, &audit)
+            // The refresh may have narrowed what the grant gives.
+            let missing = ScopeName.missing(audit.scopes, in: token.scope)
+            guard missing.isEmpty else { throw VendRefusal.missingScopes(missing) }
+            let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
+            guard record(outcome, service, audit, forced: forced) else {
+                return refuse(.auditUnavailable, since: start)
+            }
+            counters.recordVend(outcome: outcome, duration: time.sinceBoot - start)
+            return Self.answer(token, at: time.now)
+        } catch {
+            let refusal = VendRefusal(error)
+            if case .storeUnavailable = refusal {
+                diagnostics.warning("a token could not be vended", ["error": "\(error)"])
+            }
+            _ = record(refusal.code, service, audit, forced: forced)
+            return refuse(refusal, since: start)
+        }
+    }
+
+    /// Two credentials are none: it is not for us to choose.
+    private func service(presentedBy request: ServerRequest) -> Service? {
+        let values = request.headers.filter { $0.name.lowercased() == "authorization" }
+        guard values.count == 1, let value = values.first?.value, let space = value.firstIndex(of: " "),
+            value[..<space].lowercased() == "bearer"
+        else { return nil }
+        return services.service(presenting: value[value.index(after: space)...])
+    }
+
+    /// Writes the audit's line; answers whether it can be counted on.
+    private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
+        metrics.record(
+            VendEvent(
+                service: service.name,
+                outcome: outcome,
+                scopes: audit.scopes.map(\.text).joined(separator: " "),
+                forced: forced,
+                grant: audit.grant?.description
+            )
+        )
+    }
+
+    private func refuse(_ refusal: VendRefusal, since start: BootInstant) -> ServerResponse {
+        counters.recordVend(outcome: refusal.code, duration: time.sinceBoot - start)
+        return refusal.response
+    }
+
+    private static func answer(_ token: VendedToken, at now: Timestamp) -> ServerResponse {
+        var line = JSONLine()
+        line.field("access_token", token.accessToken.reveal())
+        line.field("token_type", token.type)
+        line.field("expires_in", max(0, (token.expiresAt - now).wholeMilliseconds / 1000))
+        line.field("expires_at", token.expiresAt.iso8601Seconds)
+        line.array("granted_scopes") { array in
+            for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
+        }
+        if let warning = token.warning { line.field("warning", warning) } else { line.null("warning") }
+        return ServerResponse(
+            headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
+            body: line.bytes
+        )
+    }
+}

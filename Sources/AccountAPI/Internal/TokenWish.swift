@@ -1,0 +1,58 @@
+import GoogleOAuth
+import HTTPServer
+import JSON
+import Observability
+import Secrets
+
+/// What a service asks for in a request for a token.
+struct TokenWish: Sendable {
+    private static let usualLife = 60
+    private static let longestLife = 3600
+
+    let minimumLife: Duration
+    let scopes: [ScopeName]
+
+    /// Reads `min_ttl` and `scope` of a query.
+    init(_ query: [ServerRequest.Field]) throws(VendRefusal) {
+        minimumLife = try Self.life(query)
+        scopes = try Self.scopes(query)
+    }
+
+    private static func life(_ query: [ServerRequest.Field]) throws(VendRefusal) -> Duration {
+        let values = query.filter { $0.name == "min_ttl" }.map(\.value)
+        guard let text = values.first else { return .seconds(usualLife) }
+        let isNumber = (1...4).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        guard values.count == 1, isNumber, let seconds = Int(text), seconds <= longestLife else {
+            throw .invalidRequest("min_ttl must be given once, as whole seconds from 0 to \(longestLife)")
+        }
+        return .seconds(seconds)
+    }
+
+    private static func scopes(_ query: [ServerRequest.Field]) throws(VendRefusal) -> [ScopeName] {
+        var scopes: [ScopeName] = []
+        var length = 0
+        for field in query where field.name == "scope" {
+            length += field.value.utf8.count + 1
+            for part in field.value.split(separator: " ") {
+                guard let scope = ScopeName(part) else {
+                    throw .invalidRequest("scope has a character that no scope has")
+                }
+                if !scopes.contains(scope) { scopes.append(scope) }
+            }
+            guard length <= VendEvent.longestScopes else {
+                throw .invalidRequest("scope must not be longer than \(VendEvent.longestScopes) bytes")
+            }
+        }
+        return scopes
+    }
+
+    /// Reads from a body which token it was that Google did not take.
+    static func rejectedToken(in body: [UInt8]) throws(VendRefusal) -> Secret {
+        guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
+            throw .invalidRequest(
+                "the body must be a JSON object with access_token, the token that Google did not take"
+            )
+        }
+        return token
+    }
+}

@@ -1,0 +1,118 @@
+import Clocks
+import HTTPServer
+import JSON
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+
+/// Why a service is not given a token: status, code and words of the answer.
+enum VendRefusal: Error, Hashable, Sendable {
+    case invalidRequest(String)
+    case unauthorized
+    case forbidden(String)
+    case notFound
+    case missingScopes([String])
+    /// Only the user, or an administrator, can help.
+    case mustAct(state: GrantState, reason: GrantReason, since: Timestamp)
+    /// Google cannot be reached and no living token is stored, or one was just tried.
+    case unavailable(reason: String, wait: Duration)
+    case storeUnavailable
+    case auditUnavailable
+    /// The key ring does not open the stored token.
+    case unreadable
+
+    /// When to come again where nothing says how long it will take: sooner than most outages end, later than a busy loop.
+    private static let usualWait: Duration = .seconds(5)
+
+    init(_ error: any Error) {
+        switch error {
+        case let refusal as VendRefusal: self = refusal
+        case let failure as VendFailure: self.init(failure)
+        case is CancellationError: self = .unavailable(reason: "stopping", wait: Self.usualWait)
+        default: self = .storeUnavailable
+        }
+    }
+
+    private init(_ failure: VendFailure) {
+        switch failure {
+        case .unknownUser: self = .notFound
+        case .refused(let state, let reason, let since):
+            self = reason == .userDeleted ? .notFound : .mustAct(state: state, reason: reason, since: since)
+        case .unavailable(let reason): self = .unavailable(reason: reason, wait: Self.usualWait)
+        case .tooSoon(let wait): self = .unavailable(reason: "just_tried", wait: wait)
+        case .unreadable: self = .unreadable
+        }
+    }
+
+    var status: Int {
+        switch self {
+        case .invalidRequest: 400
+        case .unauthorized: 401
+        case .forbidden, .missingScopes: 403
+        case .notFound: 404
+        case .mustAct: 409
+        case .unreadable: 500
+        case .unavailable, .storeUnavailable, .auditUnavailable: 503
+        }
+    }
+
+    var code: String {
+        switch self {
+        case .invalidRequest: "invalid_request"
+        case .unauthorized: "unauthorized"
+        case .forbidden: "forbidden"
+        case .missingScopes: "missing_scopes"
+        case .notFound: "not_found"
+        case .mustAct(let state, _, _): state.rawValue
+        case .unreadable: "token_unreadable"
+        case .unavailable: "unavailable"
+        case .storeUnavailable: "store_unavailable"
+        case .auditUnavailable: "audit_unavailable"
+        }
+    }
+
+    private var message: String {
+        switch self {
+        case .invalidRequest(let problem): problem
+        case .unauthorized: "a known credential is needed: Authorization: Bearer"
+        case .forbidden(let problem): problem
+        case .missingScopes: "the user has not granted all of the scopes asked for"
+        case .notFound: "there is no grant of this user"
+        case .mustAct(.suspended, _, _): "an administrator or a policy blocks the account"
+        case .mustAct(.reauthRequired, _, _): "the user must sign in with Google again"
+        case .mustAct: "the account is disconnected"
+        case .unreadable: "the stored token cannot be opened with the worker's key ring"
+        case .unavailable: "no token can be had from Google now"
+        case .storeUnavailable: "the database cannot be read now"
+        case .auditUnavailable: "the audit cannot be written now, and nothing is vended without it"
+        }
+    }
+
+    var response: ServerResponse {
+        var line = JSONLine()
+        line.field("error", code)
+        line.field("message", message)
+        var headers: [ServerRequest.Field] = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        switch self {
+        case .unauthorized:
+            headers.append(("WWW-Authenticate", "Bearer"))
+        case .missingScopes(let scopes):
+            line.array("missing") { array in for scope in scopes { array.element(scope) } }
+        case .mustAct(_, let reason, let since):
+            line.field("reason", reason.rawValue)
+            line.field("since", since.iso8601Seconds)
+        case .unavailable(let reason, let wait):
+            line.field("reason", reason)
+            headers.append(("Retry-After", Self.seconds(wait)))
+        case .storeUnavailable, .auditUnavailable:
+            headers.append(("Retry-After", Self.seconds(Self.usualWait)))
+        case .invalidRequest, .forbidden, .notFound, .unreadable: break
+        }
+        return ServerResponse(status: status, headers: headers, body: line.bytes)
+    }
+
+    private static func seconds(_ span: Duration) -> String {
+        max(1, (span.wholeMilliseconds + 999) / 1000).description
+    }
+}

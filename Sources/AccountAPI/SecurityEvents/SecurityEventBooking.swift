@@ -1,0 +1,97 @@
+import Clocks
+import GoogleOAuth
+import Observability
+import Store
+
+/// What one event came to.
+struct BookedEvent: Sendable {
+    let kind: String
+    var outcome: SecurityEventEvent.Outcome
+    var grants = 0
+    var sessions = 0
+    /// Moves of grants, for the logs.
+    var changes: [GrantEvent] = []
+}
+
+/// Applies the events of one token inside a transaction, so that all of them are stored or none.
+struct SecurityEventBooking {
+    /// When a grant is probed whose account is disabled.
+    private static let probeAfter = Duration.seconds(86_400)
+    /// Of how many grants Google is asked when an event may mean any of them.
+    private static let mostProbes = 16
+
+    let transaction: any StoreTransaction
+    let happenedAt: Timestamp
+    let now: Timestamp
+
+    func apply(_ event: SecurityEvent) throws -> BookedEvent {
+        var booked = BookedEvent(kind: event.code, outcome: .recorded)
+        guard !SecurityEventRules.isForTheRecord(event.kind) else { return booked }
+        let grants = try grants(meantBy: event)
+        let users = try users(meantBy: event, grants: grants)
+        guard !grants.isEmpty || !users.isEmpty else {
+            booked.outcome = .unmatched
+            return booked
+        }
+        booked.outcome = .applied
+        let isAmbiguous = event.namesToken && grants.count > 1
+        if isAmbiguous { booked.outcome = .ambiguous }
+        for grant in grants.prefix(isAmbiguous ? Self.mostProbes : .max) {
+            let action = SecurityEventRules.action(
+                for: event.kind,
+                happenedAt: happenedAt,
+                on: grant,
+                lastConnection: try transaction.lastConnection(of: grant.id)
+            )
+            guard let events = try apply(isAmbiguous ? .probe : action, to: grant) else { continue }
+            booked.grants += 1
+            booked.changes += events
+            if action == .probe, event.kind != .accountEnabled, !isAmbiguous { booked.outcome = .outdated }
+        }
+        for user in users { booked.sessions += try transaction.endSessions(ofUser: user) }
+        return booked
+    }
+
+    private func grants(meantBy event: SecurityEvent) throws -> [Grant] {
+        switch event.kind {
+        case .tokenRevoked(let name):
+            let mark =
+                switch name {
+                case .prefix(let text): TokenMark(prefix: text)
+                case .doubleHash(let text): TokenMark(doubleHash: text)
+                }
+            return try mark.map { try transaction.grants(withRefreshTokenMark: $0) } ?? []
+        default:
+            return try event.googleUserID.map { try transaction.grants(ofGoogleUser: $0) } ?? []
+        }
+    }
+
+    /// The changes of state, or `nil` where nothing changes at all.
+    private func apply(_ action: SecurityEventRules.GrantAction, to stored: Grant) throws -> [GrantEvent]? {
+        var grant = stored
+        var events: [GrantEvent] = []
+        switch action {
+        case .disconnect(let reason): events = grant.disconnectByEvent(reason: reason, at: now)
+        case .suspend(let reason): events = grant.suspend(reason: reason, probeAt: now + Self.probeAfter, at: now)
+        case .probe: grant.probeNow(at: now)
+        case .leave: return nil
+        }
+        guard grant != stored else { return nil }
+        try transaction.update(grant)
+        for event in events { try transaction.record(event) }
+        return events
+    }
+
+    /// Whoever signs in with the account, and whoever has connected it, where the event ends their sessions.
+    private func users(meantBy event: SecurityEvent, grants: [Grant]) throws -> Set<String> {
+        guard SecurityEventRules.endsSessions(event.kind), let account = event.googleUserID else { return [] }
+        let signedIn = try transaction.user(withGoogleUserID: account).map { [$0.id] } ?? []
+        return Set(signedIn + grants.map(\.userID))
+    }
+}
+
+extension SecurityEvent {
+    fileprivate var namesToken: Bool {
+        if case .tokenRevoked = kind { true } else { false }
+    }
+}

@@ -1,0 +1,120 @@
+package import Clocks
+package import GoogleOAuth
+package import HTTPServer
+import JSON
+package import Observability
+package import RefreshEngine
+import Secrets
+package import Store
+
+/// Takes the security event tokens that Google posts (Cross-Account Protection), and does what they ask for.
+///
+/// Google is told 202 once all of it is stored, 400 where the token is no good, and 503 where nobody can tell or store: a
+/// token is delivered again until it is taken (RFC 8935, section 2).
+package struct SecurityEventReceiver: Sendable {
+    private let reader: SecurityEventReader
+    private let store: any AccountStore
+    private let metrics: MetricsLog
+    private let log: EngineLog
+    private let time: any TimeSource
+    private let onChange: @Sendable () async -> Void
+
+    /// - Parameters:
+    ///   - reader: believes or refuses.
+    ///   - store: what the events change.
+    ///   - metrics: told of every event.
+    ///   - log: told of every grant that moves.
+    ///   - time: the wall clock.
+    ///   - onChange: called after grants have changed, so that the engine looks at what is due now.
+    package init(
+        reader: SecurityEventReader,
+        store: any AccountStore,
+        metrics: MetricsLog,
+        log: EngineLog,
+        time: any TimeSource,
+        onChange: @escaping @Sendable () async -> Void
+    ) {
+        self.reader = reader
+        self.store = store
+        self.metrics = metrics
+        self.log = log
+        self.time = time
+        self.onChange = onChange
+    }
+
+    package func answer(_ request: ServerRequest) async -> ServerResponse {
+        do throws(SecurityEventRefusal) {
+            guard request.body.count <= SecurityEventReader.longestBody else {
+                throw .invalid(.request, "the body is longer than \(SecurityEventReader.longestBody) bytes")
+            }
+            return await take(try await reader.read(request.body))
+        } catch {
+            switch error {
+            case .invalid(let code, let description): return Self.refusal(code, description)
+            case .unavailable(let pause): return Self.later(after: pause)
+            }
+        }
+    }
+
+    private func take(_ token: SecurityEventToken) async -> ServerResponse {
+        let now = time.now
+        do {
+            let booked = try await store.transact { transaction -> [BookedEvent]? in
+                guard try transaction.remember(securityEvent: token.id, at: now) else { return nil }
+                let booking = SecurityEventBooking(transaction: transaction, happenedAt: token.happenedAt, now: now)
+                return try token.events.map { try booking.apply($0) }
+            }
+            tell(booked, of: token)
+            if booked?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
+            return ServerResponse(status: 202, headers: [("Cache-Control", "no-store")])
+        } catch {
+            log.storeTrouble(error, waiting: 1)
+            return Self.later(after: .seconds(5))
+        }
+    }
+
+    private func tell(_ booked: [BookedEvent]?, of token: SecurityEventToken) {
+        // The name itself is between Google and the worker.
+        let name = Digest.sha256(Array(token.id.utf8)).prefix(8).map { byte in
+            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }.joined()
+        guard let booked else {
+            metrics.record(SecurityEventEvent(token: name, kind: "token", outcome: .repeated))
+            return
+        }
+        for event in booked {
+            metrics.record(
+                SecurityEventEvent(
+                    token: name,
+                    kind: event.kind,
+                    outcome: event.outcome,
+                    grants: event.grants,
+                    sessions: event.sessions
+                )
+            )
+            for change in event.changes { log.state(change) }
+        }
+    }
+
+    /// The answer of RFC 8935, section 2.3.
+    private static func refusal(_ code: SecurityEventRefusal.Code, _ description: String) -> ServerResponse {
+        var body = JSONLine()
+        body.field("err", code.rawValue)
+        body.field("description", description)
+        return ServerResponse(
+            status: 400,
+            headers: [
+                ("Content-Type", "application/json"), ("Content-Language", "en"), ("Cache-Control", "no-store"),
+            ],
+            body: body.bytes
+        )
+    }
+
+    private static func later(after pause: Duration) -> ServerResponse {
+        let seconds = max(1, (pause.wholeMilliseconds + 999) / 1000)
+        return ServerResponse(
+            status: 503,
+            headers: [("Retry-After", String(seconds)), ("Cache-Control", "no-store")]
+        )
+    }
+}

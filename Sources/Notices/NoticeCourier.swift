@@ -1,0 +1,119 @@
+package import Clocks
+package import HTTPClient
+package import Observability
+package import Secrets
+package import Store
+
+/// Delivers notices to the backend: claims what is due, posts it, and stores what came of it.
+///
+/// The outbox in the store is the queue, so that nothing is lost when the worker dies; a notice whose acceptance could not
+/// be stored is posted again, under the same id. Of one grant only the oldest open notice is ever due, which keeps them in
+/// order. A batch is done well within the claim, which is renewed for each.
+package struct NoticeCourier: Sendable {
+    /// What one request may take; the claim outlasts it.
+    private static let deadline: Duration = .seconds(10)
+    private static let claimSpan: Duration = .seconds(30)
+    /// How many are posted at once.
+    private static let batchSize = 16
+
+    let store: any AccountStore
+    let http: HTTPClient
+    let endpoint: Endpoint
+    let key: MessageKey
+    let workerName: String
+    let metrics: MetricsLog
+    let counters: RunningCounters
+    let diagnostics: DiagnosticLog
+    let time: any TimeSource
+    let random: any RandomSource
+
+    package init(
+        store: any AccountStore,
+        http: HTTPClient,
+        endpoint: Endpoint,
+        key: MessageKey,
+        workerName: String,
+        metrics: MetricsLog,
+        counters: RunningCounters,
+        diagnostics: DiagnosticLog,
+        time: any TimeSource,
+        random: any RandomSource
+    ) {
+        self.store = store
+        self.http = http
+        self.endpoint = endpoint
+        self.key = key
+        self.workerName = workerName
+        self.metrics = metrics
+        self.counters = counters
+        self.diagnostics = diagnostics
+        self.time = time
+        self.random = random
+    }
+
+    /// Delivers until nothing is due, if no other process is at it; answers how many notices were posted.
+    @discardableResult
+    package func deliverDue() async throws -> Int {
+        var posted = 0
+        while !Task.isCancelled {
+            guard try await store.nextNoticeAt().map({ $0 <= time.now }) ?? false,
+                try await store.claimNotices(owner: workerName, for: Self.claimSpan)
+            else { break }
+            let notices = try await store.dueNotices(at: time.now, atMost: Self.batchSize)
+            guard !notices.isEmpty else { break }
+            try await withThrowingDiscardingTaskGroup { group in
+                for notice in notices { group.addTask { try await deliver(notice) } }
+            }
+            posted += notices.count
+        }
+        return posted
+    }
+
+    /// Lets another process deliver.
+    package func stop() async throws {
+        try await store.releaseNotices(owner: workerName)
+    }
+
+    private func deliver(_ notice: Notice) async throws {
+        let answer = await post(notice)
+        let now = time.now
+        let outcome = NoticeOutcome.make(
+            of: notice,
+            status: answer.status,
+            retryAfter: answer.retryAfter,
+            at: now,
+            unit: random.nextUnit()
+        )
+        switch outcome {
+        case .accepted: try await store.noticeAccepted(notice.sequence, at: now)
+        case .postponed(let until): try await store.noticePostponed(notice.sequence, until: until)
+        case .givenUp:
+            try await store.noticeGivenUp(notice.sequence, at: now)
+            diagnostics.error(
+                "a notice was not accepted within a day and is given up; refresh-worker notices replay posts it again",
+                ["notice": notice.id, "grant": notice.grant.description]
+            )
+        }
+        counters.recordNotice(outcome: outcome.name)
+        metrics.record(
+            NoticeEvent(
+                notice: notice.id,
+                grant: notice.grant.description,
+                outcome: outcome.name,
+                attempt: notice.attempts + 1,
+                status: answer.status
+            )
+        )
+    }
+
+    private func post(_ notice: Notice) async -> (status: Int?, retryAfter: Duration?) {
+        let request = NoticeMessage.request(for: notice, to: endpoint, key: key, at: time.now)
+        do throws(HTTPFailure) {
+            let response = try await http.send(request, deadline: Self.deadline)
+            return (response.status, response.retryAfter)
+        } catch {
+            diagnostics.info("a notice could not be posted", ["notice": notice.id, "error": error.kind.rawValue])
+            return (nil, nil)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+package import Clocks
+package import HTTPClient
+private import JSON
+private import Observability
+package import Secrets
+package import Store
+
+/// One notice as it is posted: what happened to whose grant, signed.
+///
+/// The headers and what is signed are those of Standard Webhooks
+/// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers find
+/// ready libraries: HMAC-SHA256 over the id, the time of sending and the body. The id stays the same however often a notice
+/// is posted, so that a receiver can tell what it has had.
+package enum NoticeMessage {
+    /// The notice's body: ids, states and times, and nothing that is secret.
+    package static func body(of notice: Notice) -> [UInt8] {
+        var line = JSONLine()
+        line.field("id", notice.id)
+        line.field("type", notice.to.isConnected ? "grant.connected" : "grant.disconnected")
+        line.field("timestamp", notice.at.iso8601)
+        line.object("data") { data in
+            data.field("user_id", notice.userID)
+            data.field("grant_id", notice.grant.description)
+            data.field("connected", notice.to.isConnected)
+            data.field("state", notice.to.rawValue)
+            if notice.reason == .none { data.null("reason") } else { data.field("reason", notice.reason.rawValue) }
+            data.field("former_state", notice.from.rawValue)
+        }
+        return line.bytes
+    }
+
+    /// The request that delivers the notice at this instant.
+    package static func request(for notice: Notice, to endpoint: Endpoint, key: MessageKey, at now: Timestamp)
+        -> HTTPRequest
+    {
+        let body = body(of: notice)
+        let seconds = "\(now.milliseconds / 1000)"
+        let signed = Array("\(notice.id).\(seconds).".utf8) + body
+        return HTTPRequest(
+            method: .post,
+            url: endpoint.url,
+            headers: [
+                ("Content-Type", "application/json"), ("webhook-id", notice.id), ("webhook-timestamp", seconds),
+                ("webhook-signature", "v1,\(base64(key.authenticate(signed)))"),
+            ],
+            body: HTTPBody(body)
+        )
+    }
+
+    /// Standard Base64 with padding, as the specification wants it.
+    private static func base64(_ bytes: [UInt8]) -> String {
+        let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
+        return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
+    }
+}

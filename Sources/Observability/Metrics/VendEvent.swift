@@ -1,0 +1,54 @@
+package import JSON
+
+/// One request for an access token by a service, whatever its outcome: the audit.
+package struct VendEvent: MetricsEvent {
+    package static let name = "vend"
+
+    package static let fields: [MetricsField] = [
+        .always("service", .string, "the name of the service that asked, as in the services file"),
+        .always(
+            "outcome",
+            .string,
+            """
+            `served` (the stored token), `refreshed` (after a refresh that the service waited for), `warning` (an older token than \
+            was asked for, because refreshing fails), else the code of the error that it was answered with
+            """
+        ),
+        .always("scopes", .string, "the scopes that were asked for, separated by spaces; empty where none was named"),
+        .always("forced", .boolean, "whether the service asked for another token than the one it had"),
+        .sometimes(
+            "grant",
+            .string,
+            "the grant's id, 16 hexadecimal digits; only if the request came as far as a grant"
+        ),
+    ]
+
+    /// The longest list of scopes, in bytes, that is shown whole; whoever takes requests refuses longer ones.
+    package static let longestScopes = 1024
+
+    package var service: String
+    /// How it ended, as a code.
+    package var outcome: String
+    /// The scopes asked for, separated by spaces.
+    package var scopes: String
+    /// Whether a refresh was asked for, and not just a token.
+    package var forced: Bool
+    /// The grant's id, 16 hexadecimal digits, where one was found.
+    package var grant: String?
+
+    package init(service: String, outcome: String, scopes: String, forced: Bool, grant: String?) {
+        self.service = service
+        self.outcome = outcome
+        self.scopes = scopes
+        self.forced = forced
+        self.grant = grant
+    }
+
+    package func write(into line: inout JSONLine) {
+        line.text("service", service, limit: TextLimit.name)
+        line.text("outcome", outcome, limit: TextLimit.name)
+        line.text("scopes", scopes, limit: Self.longestScopes)
+        line.field("forced", forced)
+        if let grant { line.text("grant", grant, limit: TextLimit.name) }
+    }
+}

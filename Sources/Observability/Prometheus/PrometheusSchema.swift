@@ -1,0 +1,108 @@
+/// All that the worker tells Prometheus: docs/prometheus.md in code.
+package enum PrometheusSchema {
+    static let refreshes = PrometheusFamily(
+        "refresh_worker_refreshes_total",
+        .counter,
+        labels: ["outcome"],
+        "Tries at refreshing a grant, by what became of it."
+    )
+    static let refreshDuration = PrometheusFamily(
+        "refresh_worker_refresh_duration_seconds",
+        .histogram,
+        "From sending a refresh to the end of its answer."
+    )
+    static let vends = PrometheusFamily(
+        "refresh_worker_vends_total",
+        .counter,
+        labels: ["outcome"],
+        "Requests for an access token by services, by outcome as in the audit."
+    )
+    static let vendDuration = PrometheusFamily(
+        "refresh_worker_vend_duration_seconds",
+        .histogram,
+        "From a request for an access token to its answer, its wait for a refresh included."
+    )
+    static let requests = PrometheusFamily(
+        "refresh_worker_http_requests_total",
+        .counter,
+        labels: ["route", "status"],
+        "Requests answered, by route and class of the status."
+    )
+    static let notices = PrometheusFamily(
+        "refresh_worker_notices_total",
+        .counter,
+        labels: ["outcome"],
+        "Tries at delivering a notice to the backend, by outcome."
+    )
+    static let securityEvents = PrometheusFamily(
+        "refresh_worker_security_events_total",
+        .counter,
+        labels: ["type"],
+        "Security events received from Google, by type."
+    )
+    static let droppedLines = PrometheusFamily(
+        "refresh_worker_dropped_lines_total",
+        .counter,
+        "Lines of the metrics log that were lost."
+    )
+    static let grants = PrometheusFamily(
+        "refresh_worker_grants",
+        .gauge,
+        labels: ["state"],
+        "Grants stored, by state."
+    )
+    static let due = PrometheusFamily(
+        "refresh_worker_grants_due",
+        .gauge,
+        "Grants that are due or soon will be, as far as the worker looks ahead."
+    )
+    static let overdue = PrometheusFamily(
+        "refresh_worker_grants_overdue",
+        .gauge,
+        "Grants whose due instant has passed."
+    )
+    static let oldestOverdue = PrometheusFamily(
+        "refresh_worker_oldest_overdue_seconds",
+        .gauge,
+        "For how long the longest overdue grant has been, 0 when none is."
+    )
+    static let inFlight = PrometheusFamily(
+        "refresh_worker_refreshes_in_flight",
+        .gauge,
+        "Refreshes that have begun and whose result is not stored yet."
+    )
+    static let breaker = PrometheusFamily(
+        "refresh_worker_breaker_state",
+        .gauge,
+        labels: ["client", "state"],
+        "1 for the state that the client's breaker is in, 0 for the other two."
+    )
+    static let ceiling = PrometheusFamily(
+        "refresh_worker_pacer_ceiling_per_second",
+        .gauge,
+        labels: ["client"],
+        "Refreshes a second that are allowed for the client now."
+    )
+    static let storeUp = PrometheusFamily(
+        "refresh_worker_store_up",
+        .gauge,
+        "Whether the database could be read for this answer; when not, the metrics that need it are left out."
+    )
+    static let startTime = PrometheusFamily(
+        "process_start_time_seconds",
+        .gauge,
+        "When the worker started, in seconds since 1970."
+    )
+    static let residentMemory = PrometheusFamily(
+        "process_resident_memory_bytes",
+        .gauge,
+        "Memory of the process that lies in RAM."
+    )
+    static let openDescriptors = PrometheusFamily("process_open_fds", .gauge, "File descriptors that are open.")
+
+    /// The families, in the order of the document and of the answer.
+    package static let families: [PrometheusFamily] = [
+        refreshes, refreshDuration, vends, vendDuration, requests, notices, securityEvents, droppedLines, grants, due,
+        overdue, oldestOverdue, inFlight, breaker, ceiling, storeUp, startTime, residentMemory, openDescriptors,
+    ]
+}

@@ -1,0 +1,67 @@
+package import Clocks
+private import Synchronization
+
+/// Counts what the worker does from its start on: these numbers only grow, as Prometheus wants them.
+package final class RunningCounters: Sendable {
+    /// Requests of one route whose answers had a status of one class, as `2xx`.
+    package struct Requests: Hashable, Comparable, Sendable {
+        /// The pattern of the route, never the path: a path may name a user, and there are too many of them.
+        package var route: String
+        package var statusClass: String
+
+        package static func < (left: Requests, right: Requests) -> Bool {
+            (left.route, left.statusClass) < (right.route, right.statusClass)
+        }
+    }
+
+    /// What was counted so far.
+    package struct Counts: Sendable {
+        package fileprivate(set) var refreshes: [RefreshOutcome: Int] = [:]
+        package fileprivate(set) var refreshDuration = DurationBuckets()
+        package fileprivate(set) var vends: [String: Int] = [:]
+        package fileprivate(set) var vendDuration = DurationBuckets()
+        package fileprivate(set) var requests: [Requests: Int] = [:]
+        package fileprivate(set) var notices: [String: Int] = [:]
+        package fileprivate(set) var securityEvents: [String: Int] = [:]
+    }
+
+    package let startedAt: Timestamp
+    private let state = Mutex(Counts())
+
+    package init(time: any TimeSource) {
+        startedAt = time.now
+    }
+
+    package var counts: Counts { state.withLock { $0 } }
+
+    func record(_ event: RefreshEvent) {
+        state.withLock { counts in
+            counts.refreshes[event.outcome, default: 0] += 1
+            if let latency = event.latency { counts.refreshDuration.record(latency) }
+        }
+    }
+
+    /// Counts a request for a token by how it ended, as in the event `vend`, and how long its answer took.
+    package func recordVend(outcome: String, duration: Duration) {
+        state.withLock { counts in
+            counts.vends[outcome, default: 0] += 1
+            counts.vendDuration.record(duration)
+        }
+    }
+
+    /// Counts an HTTP request; `route` is the pattern of its route, or `unknown` where none fits.
+    package func recordRequest(route: String, status: Int) {
+        let key = Requests(route: route, statusClass: "\(status / 100)xx")
+        state.withLock { $0.requests[key, default: 0] += 1 }
+    }
+
+    /// Counts a try at delivering a notice by its outcome, as a code.
+    package func recordNotice(outcome: String) {
+        state.withLock { $0.notices[outcome, default: 0] += 1 }
+    }
+
+    /// Counts a security event by the last part of its type, as a code.
+    package func recordSecurityEvent(kind: String) {
+        state.withLock { $0.securityEvents[kind, default: 0] += 1 }
+    }
+}

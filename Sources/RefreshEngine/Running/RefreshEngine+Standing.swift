@@ -1,0 +1,30 @@
+import Clocks
+import Scheduler
+
+/// How one client id stands with Google, as far as this worker knows.
+package struct ClientStanding: Hashable, Sendable {
+    package enum Breaker: String, Sendable {
+        case closed, open, probing
+    }
+
+    package var clientID: String
+    package var breaker: Breaker
+    /// Requests a second that are allowed now.
+    package var ceiling: Double
+}
+
+extension RefreshEngine {
+    /// The client ids that this worker has come across, in the order of their names.
+    package var clientStandings: [ClientStanding] {
+        let instant = time.sinceBoot
+        return gates.sorted { $0.key < $1.key }.map { client, gate in
+            let breaker: ClientStanding.Breaker =
+                switch gate.health.breaker.state {
+                case .closed: .closed
+                case .open: .open
+                case .probing: .probing
+                }
+            return ClientStanding(clientID: client, breaker: breaker, ceiling: gate.pacer.ceiling(at: instant))
+        }
+    }
+}

@@ -1,0 +1,33 @@
+package import Clocks
+package import Store
+
+/// What to do for a caller whose token Google did not take: pure, from the grant as stored.
+package enum RenewalDecision: Hashable, Sendable {
+    /// The stored token is already another, and lives.
+    case serve
+    /// A fresh one is needed.
+    case refresh
+    /// The last try is only just over: a caller that gets a 401 each time must not turn into a call to Google each time.
+    case wait(Duration)
+    /// No refresh is possible: the user must act, or an administrator.
+    case refuse
+
+    /// How far apart the tries of one grant are that callers can bring about.
+    package static let pause: Duration = .seconds(10)
+
+    /// - Parameter storesRejectedToken: whether the stored access token is the one that Google did not take.
+    package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> RenewalDecision {
+        guard grant.state.isConnected else { return .refuse }
+        guard storesRejectedToken else {
+            switch VendDecision.make(for: grant, minimumLife: .zero, at: now) {
+            case .serve: return .serve
+            case .refresh: return .refresh
+            case .refuse: return .refuse
+            }
+        }
+        guard grant.refreshToken != nil else { return .refuse }
+        // A try that lies ahead of the clock was made before the clock was set back.
+        if let last = grant.lastAttemptAt, last <= now, now < last + pause { return .wait(last + pause - now) }
+        return .refresh
+    }
+}

@@ -1,0 +1,65 @@
+package import Clocks
+package import Secrets
+package import Store
+
+/// A token for a caller.
+package struct VendedToken: Sendable {
+    package var grant: GrantID
+    package var accessToken: Secret
+    package var type: String
+    package var expiresAt: Timestamp
+    package var scope: String
+    /// Whether a refresh went before it that this caller waited for.
+    package var isFresh: Bool
+    /// Why the token is older than was asked for, when it is.
+    package var warning: String?
+}
+
+extension VendedToken {
+    /// Opens the stored access token of a grant.
+    init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendFailure) {
+        let opened: Secret?
+        do throws(SealError) {
+            opened = try vault.openAccessToken(of: grant)
+        } catch {
+            throw .unreadable(error)
+        }
+        guard let stored = grant.accessToken, let opened else { throw .unavailable(reason: "no_access_token") }
+        self.init(
+            grant: grant.id,
+            accessToken: opened,
+            type: stored.type,
+            expiresAt: stored.expiresAt,
+            scope: grant.scope,
+            isFresh: isFresh,
+            warning: warning
+        )
+    }
+}
+
+/// Why there is no token for a caller.
+package enum VendFailure: Error, Hashable, Sendable {
+    case unknownUser
+    /// The user, or an administrator, must act.
+    case refused(state: GrantState, reason: GrantReason, since: Timestamp)
+    /// Google cannot be reached, or not yet again, and the stored token has expired.
+    case unavailable(reason: String)
+    /// Another token was asked for in place of one that is only just there; it may be asked for again after that time.
+    case tooSoon(wait: Duration)
+    /// The stored token cannot be opened with the key ring.
+    case unreadable(SealError)
+}
+
+extension VendFailure {
+    /// What a caller hears of a grant from which no refresh can come.
+    static func refused(_ grant: Grant) -> VendFailure {
+        // A grant whose token cannot be renewed shows as connected until the engine comes to it.
+        grant.state.isConnected
+            ? .refused(
+                state: .reauthRequired,
+                reason: .noRefreshToken,
+                since: grant.accessToken.map(\.expiresAt) ?? grant.since
+            )
+            : .refused(state: grant.state, reason: grant.reason, since: grant.since)
+    }
+}

@@ -1,0 +1,45 @@
+extension CommandSpecification {
+    /// The commands about what the backend is told.
+    static let notices = CommandSpecification(
+        words: ["notices"],
+        summary: "tell the backend again what it may have missed",
+        discussion: [
+            """
+            With --notice-url the worker posts one signed notice for each account that was disconnected or is connected \
+            again, and tries for a day until it is accepted. docs/notices.md tells what a notice holds and how to check \
+            its signature.
+            """
+        ],
+        settings: [.config, .database],
+        exitCodes: [.usage],
+        subcommands: [replay]
+    )
+
+    private static let replay = CommandSpecification(
+        words: ["notices", "replay"],
+        summary: "post notices again, under the same ids",
+        discussion: [
+            """
+            Puts the notices of the last day, or of --within, back into the outbox, accepted or given up as they may be; a \
+            running worker posts them within a second. Notices are kept for seven days after they were accepted or given up.
+            """
+        ],
+        options: [
+            OptionSpecification(
+                name: "within",
+                kind: .seconds(1...604_800),
+                summary: "how far to go back; 86400 (a day) when not given"
+            ),
+            OptionSpecification(name: "user", kind: .user, summary: "only the notices of this user"),
+        ],
+        settings: [.config, .database, .logLevel],
+        examples: [
+            Example(
+                line: "refresh-worker notices replay --within 7200",
+                purpose: "after the backend has lost what it was told in the last two hours"
+            )
+        ],
+        exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
+        make: { .replayNotices(user: $0.options["user"], within: $0.seconds("within", otherwise: 86_400)) }
+    )
+}

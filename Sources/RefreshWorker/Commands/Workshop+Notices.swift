@@ -1,0 +1,18 @@
+import Clocks
+import SQLiteStore
+import Store
+
+/// `notices replay`: has notices posted again.
+extension Workshop {
+    func replayNotices(of user: String?, within span: Duration) async throws -> ExitCode {
+        let since = time.now - span
+        let count = try await withExistingStore { store in
+            try await store.replayNotices(since: since, ofUser: user, at: time.now)
+        }
+        Output.standard.line(
+            count == 0
+                ? "there are no such notices" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
+        )
+        return .success
+    }
+}

@@ -1,0 +1,77 @@
+extension Setting {
+    /// What the worker needs to be asked and to tell: its two listeners, who may ask, and whom it tells.
+    static let listening: [Setting] = [
+        Setting(
+            .listen,
+            "PLACE",
+            """
+            Where the app's routes are served: ADDRESS:PORT, or systemd:NAME for a socket that systemd hands in. Plain \
+            HTTP: a proxy in front ends TLS. Without it they are not served.
+            """
+        ),
+        Setting(
+            .listenInternal,
+            "PLACE",
+            """
+            Where tokens are vended and metrics, health and status are told: unix:PATH, ADDRESS:PORT on this machine, or \
+            systemd:NAME. Without it nothing is vended.
+            """
+        ),
+        Setting(
+            .socketMode,
+            "MODE",
+            default: "0660",
+            "The file mode of a unix socket, in octal; its group is the worker's."
+        ),
+        Setting(
+            .trustedProxy,
+            "ADDRESS",
+            repeatable: true,
+            """
+            A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For and request ids are believed. May repeat; in \
+            the environment and the file a list with commas.
+            """
+        ),
+        Setting(
+            .googleCallsPerMinute,
+            "N",
+            default: "60",
+            "How often a minute one address may call the routes that ask Google; 1 to 100000."
+        ),
+        Setting(
+            .jwtSecretFile,
+            "FILE",
+            """
+            File with the secret of the app's own tokens (HS256), at least 32 bytes; on a second line the former one, while \
+            it is being replaced. Or the variable JWT_SECRET, or a systemd credential named jwt-secret. Needed with --listen.
+            """
+        ),
+        Setting(
+            .servicesFile,
+            "FILE",
+            """
+            The services that may have tokens, as JSON; or a systemd credential named services. Read again on SIGHUP. \
+            Needed with --listen-internal.
+            """
+        ),
+        Setting(
+            .securityEventsEndpoint,
+            "URL",
+            default: "https://accounts.google.com/.well-known/risc-configuration",
+            "Where Google says who signs its security events, and with which keys."
+        ),
+        Setting(
+            .noticeURL,
+            "URL",
+            "Where the backend is told that an account was disconnected or is connected again. Must be https, except here."
+        ),
+        Setting(
+            .noticeSecretFile,
+            "FILE",
+            """
+            File with the secret that signs those notices, at least 32 bytes; or a systemd credential named notice-secret. \
+            Needed with --notice-url.
+            """
+        ),
+    ]
+}

@@ -1,0 +1,104 @@
+import AccountAPI
+import Clocks
+import GoogleOAuth
+import HTTPServer
+import JSON
+import Observability
+import RefreshEngine
+import Store
+
+/// What each listener serves, made from the daemon's parts.
+extension Listeners {
+    /// Beside the app's routes Google's security events, and the two probes that a load balancer asks.
+    static func publicRouter(_ parts: Parts, phase: ServingPhase) throws -> Router {
+        let workshop = parts.workshop
+        let configuration = workshop.configuration
+        let services = AccountServices(
+            store: parts.store,
+            engine: parts.engine,
+            google: GoogleAccounts(http: parts.http, endpoints: configuration.endpoints),
+            vault: parts.vault,
+            signer: try workshop.openSigner(),
+            clientIDs: configuration.clientIDs,
+            budget: AddressBudget(perMinute: configuration.googleCallsPerMinute, time: workshop.time),
+            time: workshop.time,
+            random: workshop.random,
+            log: parts.log,
+            diagnostics: workshop.diagnostics
+        )
+        let events = SecurityEventReceiver(
+            reader: SecurityEventReader(
+                keys: SecurityEventKeys(
+                    http: parts.http,
+                    configurationEndpoint: configuration.securityEventsEndpoint,
+                    time: workshop.time
+                ),
+                clientIDs: Set(configuration.clientIDs),
+                time: workshop.time
+            ),
+            store: parts.store,
+            metrics: parts.metrics,
+            log: parts.log,
+            time: workshop.time,
+            onChange: { await parts.engine.storeChanged() }
+        )
+        return PublicRoutes(services, securityEvents: events, probes: probes(parts, phase: phase)).router
+    }
+
+    static func internalRouter(_ parts: Parts, services: ServiceDirectory, phase: ServingPhase) -> Router {
+        let workshop = parts.workshop
+        let desk = TokenDesk(
+            vendor: Vendor(store: parts.store, vault: parts.vault, engine: parts.engine, time: workshop.time),
+            services: services,
+            metrics: parts.metrics,
+            counters: parts.counters.running,
+            diagnostics: workshop.diagnostics,
+            time: workshop.time
+        )
+        return InternalRoutes(desk: desk, probes: probes(parts, phase: phase)).router
+    }
+
+    static func probes(_ parts: Parts, phase: ServingPhase) -> Probes {
+        let workshop = parts.workshop
+        let pulse = parts.pulse
+        return Probes(
+            store: parts.store,
+            engine: parts.engine,
+            counters: parts.counters.running,
+            metrics: parts.metrics,
+            phase: phase,
+            time: workshop.time,
+            stalledLoops: {
+                pulse.stalled(since: workshop.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
+            },
+            statusReport: { try await workshop.statusReport(from: parts.store).json.text }
+        )
+    }
+
+    static func open(_ configuration: HTTPServer.Configuration, _ router: Router, _ parts: Parts) throws -> HTTPServer {
+        let diagnostics = parts.workshop.diagnostics
+        let counters = parts.counters.running
+        do throws(HTTPServerError) {
+            return try HTTPServer(
+                configuration: configuration,
+                time: parts.workshop.time,
+                random: parts.workshop.random,
+                log: { summary in
+                    counters.recordRequest(route: summary.route, status: summary.status)
+                    diagnostics.debug(
+                        "request",
+                        [
+                            "id": summary.id, "method": summary.method, "route": summary.route,
+                            "status": "\(summary.status)", "milliseconds": "\(summary.duration.wholeMilliseconds)",
+                            "bytes": "\(summary.bytes)", "address": summary.address,
+                        ]
+                    )
+                },
+                quick: { router.quickAnswer($0) },
+                handler: { await router.answer($0) }
+            )
+        } catch {
+            throw CommandFailure(.cannotCreate, "\(error): see that nothing else listens there, or name another place")
+        }
+    }
+}

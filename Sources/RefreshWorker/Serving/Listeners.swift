@@ -1,0 +1,78 @@
+import AccountAPI
+import HTTPClient
+import HTTPServer
+import Observability
+import RefreshEngine
+import Store
+
+/// The daemon's listeners and what they serve: the app's routes on one, tokens and probes on the other.
+struct Listeners: Sendable {
+    /// What all routes are made of.
+    struct Parts: Sendable {
+        let workshop: Workshop
+        let store: any AccountStore
+        let engine: RefreshEngine
+        let vault: TokenVault
+        let http: HTTPClient
+        let metrics: MetricsLog
+        let counters: IntervalCounters
+        let log: EngineLog
+        let pulse: LoopPulse
+    }
+
+    /// Ten thousand idle strangers must not keep others out.
+    private static let mostConnections = 20_000
+    private static let mostConnectionsOfAddress = 256
+    /// How long a loop may take to come round before the process counts as ill.
+    static let longestTurn: Duration = .seconds(60)
+
+    let phase = ServingPhase()
+    private let services: ServiceDirectory?
+    private let publicServer: HTTPServer?
+    private let internalServer: HTTPServer?
+
+    /// Reads what they need and begins to listen; until ``ServingPhase`` says so, `/readyz` answers that it is not ready.
+    init(_ parts: Parts) throws {
+        let workshop = parts.workshop
+        let configuration = workshop.configuration
+        let inherited = try SocketActivation.descriptors(
+            environment: workshop.inputs.environment,
+            processID: ProcessIdentity.number
+        )
+        var services: ServiceDirectory?
+        internalServer = try configuration.internalListener.map { place in
+            let directory = ServiceDirectory(try workshop.readServices())
+            services = directory
+            var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
+            server.threads = 2
+            return try Self.open(server, Self.internalRouter(parts, services: directory, phase: phase), parts)
+        }
+        self.services = services
+        publicServer = try configuration.publicListener.map { place in
+            var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
+            server.maximumConnections = Self.mostConnections
+            server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
+            server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
+            let router = try Self.publicRouter(parts, phase: phase)
+            _ = try OpenFileLimit.raise()
+            return try Self.open(server, router, parts)
+        }
+    }
+
+    /// Takes the services anew from their file.
+    func reload(_ workshop: Workshop) throws {
+        guard let services else { return }
+        services.replace(try workshop.readServices())
+    }
+
+    /// Says that requests should go elsewhere, and lets those of the app that have begun have their answers.
+    func drain(within grace: Duration) async {
+        phase.enter(.draining)
+        await publicServer?.stop(within: grace)
+    }
+
+    /// Ends the internal listener, the last to go: it tells of the draining until then.
+    func stop(within grace: Duration) async {
+        await internalServer?.stop(within: grace)
+    }
+}

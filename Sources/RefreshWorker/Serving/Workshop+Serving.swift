@@ -1,0 +1,111 @@
+import AccountAPI
+import HTTPClient
+import HTTPServer
+import Notices
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+
+/// Opening what the listeners and the notices need; each refusal says what to mend.
+extension Workshop {
+    /// The secrets of the app's own tokens: one, or two while one takes the other's place.
+    func openSigner() throws -> TokenSigner {
+        let source: String
+        let secrets: [Secret]
+        if let path = configuration.jwtSecretFile {
+            source = "--jwt-secret-file: \(path)"
+            secrets = try readPrivate(path, for: "--jwt-secret-file").lines
+        } else {
+            source = "the variable \(Setting.jwtSecretName)"
+            secrets = Secret(inputs.environment[Setting.jwtSecretName] ?? "").lines
+        }
+        do throws(TokenSignerError) {
+            return try TokenSigner(secrets: secrets)
+        } catch {
+            throw CommandFailure(.configuration, "\(source): \(error)")
+        }
+    }
+
+    /// The services that may have tokens, as their file says now.
+    func readServices() throws -> ServiceRoster {
+        guard let path = configuration.servicesFile else {
+            throw CommandFailure(.configuration, "--services-file is needed to vend tokens")
+        }
+        let text = try readPrivate(path, for: "--services-file")
+        do throws(ServicesFileError) {
+            return try ServiceRoster(reading: text.reveal().utf8)
+        } catch {
+            throw CommandFailure(.configuration, "--services-file: \(path): \(error)")
+        }
+    }
+
+    /// The key that notices are signed with.
+    func openNoticeKey() throws -> MessageKey {
+        guard let path = configuration.noticeSecretFile else {
+            throw CommandFailure(.configuration, "--notice-secret-file is needed to sign notices")
+        }
+        let secret = try readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
+        guard secret.count >= TokenSigner.leastSecretLength else {
+            throw CommandFailure(
+                .configuration,
+                """
+                --notice-secret-file: \(path) holds \(secret.count) bytes, and at least \(TokenSigner.leastSecretLength) are \
+                needed: run: openssl rand -base64 48 >\(path)
+                """
+            )
+        }
+        return MessageKey(secret)
+    }
+
+    /// What delivers notices, where `--notice-url` says to whom.
+    func openNotices(
+        store: any AccountStore,
+        http: HTTPClient,
+        metrics: MetricsLog,
+        counters: IntervalCounters
+    ) throws -> NoticeCourier? {
+        guard let endpoint = configuration.noticeURL else { return nil }
+        return NoticeCourier(
+            store: store,
+            http: http,
+            endpoint: endpoint,
+            key: try openNoticeKey(),
+            workerName: workerName,
+            metrics: metrics,
+            counters: counters.running,
+            diagnostics: diagnostics,
+            time: time,
+            random: random
+        )
+    }
+
+    /// Where a listener listens.
+    ///
+    /// - Parameter inherited: the sockets that systemd has handed in
+    func listenAddress(_ place: ListeningPlace, inherited: [String: Int32]) throws -> ListenAddress {
+        switch place {
+        case .own(.unix(let path, mode: _)): return .unix(path: path, mode: configuration.socketMode)
+        case .own(let address): return address
+        case .systemd(let name):
+            guard let descriptor = inherited[name] else {
+                throw CommandFailure(
+                    .configuration,
+                    """
+                    systemd has handed in no socket named \(DisplayedText(name)): see FileDescriptorName= in the socket's \
+                    unit, and start the service through it
+                    """
+                )
+            }
+            return .inherited(descriptor: descriptor)
+        }
+    }
+
+    private func readPrivate(_ path: String, for flag: String) throws -> Secret {
+        do throws(PrivateFileError) {
+            return try Secret.read(privateFile: path)
+        } catch {
+            throw CommandFailure(.configuration, "\(flag): \(error)")
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import Clocks
+import JSON
+import Secrets
+import Store
+import Testing
+
+@testable import AccountAPI
+
+@Suite("The app's own sessions")
+struct SessionTests {
+    private static let refusal = "401 Invalid refresh token"
+
+    @Test("signing in brings both tokens and makes the user")
+    func signIn() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let answer = try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        #expect(answer.status == 200)
+        #expect(answer["token_type"] == .string("bearer"))
+        #expect(answer["expires_in"] == .number("1800"))
+        let access = try #require(answer["access_token"]?.string)
+        let claims = try world.signer.claims(of: access, at: world.time.now)
+        #expect(claims["email"] == .string("jane@gmail.com"))
+        #expect(claims["type"] == .string("access"))
+        let issued = try #require(claims["iat"]?.integer)
+        #expect(claims["exp"]?.integer == issued + 1800)
+
+        let user = try await world.ask("GET", "/api/auth/me", token: access)
+        let now = "2027-01-15T08:00:00Z"
+        let expected: [String: JSONValue] = [
+            "id": try #require(claims["sub"]), "email": .string("jane@gmail.com"), "name": .string("Jane Smith"),
+            "picture": .string("https://example.com/jane.png"), "avatar_url": .string("https://example.com/jane.png"),
+            "created_at": .string(now), "last_login": .string(now), "is_active": .bool(true),
+        ]
+        #expect(user.body?.object == expected)
+    }
+
+    @Test("a refresh brings two new tokens, and the old one is good for nothing after the grace")
+    func rotation() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let first = try await world.signIn()
+        world.time.advance(by: .seconds(1))
+        let answer = try await world.refresh(first.refresh)
+        let second = try #require(answer["refresh_token"]?.string)
+        let access = try #require(answer["access_token"]?.string)
+        #expect(second != first.refresh && access != first.access)
+        #expect(try await world.ask("GET", "/api/auth/me", token: access).status == 200)
+        #expect(try await world.ask("GET", "/api/auth/me", token: first.access).status == 200)
+
+        world.time.advance(by: .seconds(10))
+        #expect(try await world.refresh(first.refresh).comprehension == Self.refusal)
+        // Two hold tokens of the family, and nobody knows which is the thief: it has ended for both.
+        #expect(try await world.refresh(second).comprehension == Self.refusal)
+        #expect(try await world.ask("GET", "/api/auth/me", token: access).status == 401)
+    }
+
+    @Test("within the grace the same successor is answered")
+    func grace() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let first = try await world.signIn()
+        let second = try #require(try await world.refresh(first.refresh)["refresh_token"]?.string)
+        world.time.advance(by: .milliseconds(9999))
+        #expect(try await world.refresh(first.refresh)["refresh_token"]?.string == second)
+        let third = try #require(try await world.refresh(second)["refresh_token"]?.string)
+        #expect(third != second)
+    }
+
+    @Test("requests at once with one token all get the same successor")
+    func concurrentRotation() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let first = try await world.signIn()
+        let successors = try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 0..<20 {
+                group.addTask { try await world.refresh(first.refresh)["refresh_token"]?.string }
+            }
+            return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
+        }
+        #expect(successors.count == 1)
+        let successor = try #require(successors.first ?? nil)
+        #expect(try await world.refresh(successor).status == 200)
+    }
+
+    @Test("what is refused is refused in the same words, and ends nothing")
+    func refusals() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        let claims = try world.signer.claims(of: tokens.refresh, at: world.time.now)
+        let sid = try #require(claims["sid"]?.string)
+        let sub = try #require(claims["sub"]?.string)
+        let stranger = try TokenSigner(secrets: [Secret("a stranger's secret of thirty-two bytes")])
+        let body: (inout JSONLine) -> Void = { line in
+            line.field("sub", sub)
+            line.field("type", "refresh")
+            line.field("sid", sid)
+        }
+        let refused = [
+            "nonsense", tokens.access, world.sign(by: stranger, body), world.sign(lifetime: .seconds(-1), body),
+            world.sign {
+                $0.field("sub", sub)
+                $0.field("type", "refresh")
+                $0.field("sid", "000102030405060708090a0b0c0d0e0f")
+            },
+            world.sign {
+                $0.field("sub", "somebody else")
+                $0.field("type", "refresh")
+                $0.field("sid", sid)
+            },
+        ]
+        for token in refused { #expect(try await world.refresh(token).comprehension == Self.refusal) }
+        #expect(try await world.refresh(tokens.refresh).status == 200)
+    }
+
+    @Test("a token that was signed by the secret and never given out ends the family")
+    func unknownToken() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        let claims = try world.signer.claims(of: tokens.refresh, at: world.time.now)
+        let made = world.sign {
+            $0.field("sub", claims["sub"]?.string ?? "")
+            $0.field("type", "refresh")
+            $0.field("sid", claims["sid"]?.string ?? "")
+        }
+        #expect(try await world.refresh(made).comprehension == Self.refusal)
+        #expect(try await world.refresh(tokens.refresh).comprehension == Self.refusal)
+    }
+
+    @Test("a session that nobody refreshes ends after thirty days, and one that is refreshed does not")
+    func expiry() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let first = try await world.signIn()
+        world.time.advance(by: .seconds(29 * 86_400))
+        let second = try #require(try await world.refresh(first.refresh)["refresh_token"]?.string)
+        world.time.advance(by: .seconds(29 * 86_400))
+        #expect(try await world.refresh(second).status == 200)
+        world.time.advance(by: .seconds(31 * 86_400))
+        #expect(try await world.refresh(second).comprehension == Self.refusal)
+    }
+
+    @Test("an access token lives half an hour")
+    func accessExpiry() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        world.time.advance(by: .seconds(1799))
+        #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).status == 200)
+        world.time.advance(by: .seconds(1))
+        #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).payPulse == "401 TOKEN_EXPIRED")
+    }
+
+    @Test("a refresh asks for JSON with a token in it")
+    func badBodies() async throws {
+        let world = try AccountWorld()
+        #expect(try await world.ask("POST", "/api/auth/refresh", json: "{").status == 400)
+        #expect(
+            try await world.ask("POST", "/api/auth/refresh", json: "{}").comprehension
+                == "400 refresh_token is required"
+        )
+        #expect(try await world.ask("POST", "/api/auth/refresh", json: #"{"refresh_token":1}"#).status == 400)
+        #expect(try await world.ask("POST", "/api/auth/refresh", form: "refresh_token=a").status == 415)
+        #expect(
+            try await world.ask("POST", "/api/auth/mobile/google", json: "{}").comprehension
+                == "400 access_token is required"
+        )
+    }
+
+    // MARK: Logging out
+
+    enum Way: CaseIterable {
+        case accessToken, refreshToken, refreshTokenInBody, accessTokenAndEmptyObject
+    }
+
+    @Test("logging out ends the family", arguments: Way.allCases)
+    func logOut(_ way: Way) async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        let other = try await world.signIn()
+        let answer =
+            switch way {
+            case .accessToken: try await world.ask("POST", "/api/auth/logout", token: tokens.access)
+            case .refreshToken: try await world.ask("POST", "/api/auth/logout", token: tokens.refresh)
+            case .refreshTokenInBody:
+                try await world.ask("POST", "/api/auth/logout", json: #"{"refresh_token":"\#(tokens.refresh)"}"#)
+            case .accessTokenAndEmptyObject:
+                try await world.ask("POST", "/api/auth/logout", token: tokens.access, json: "{}")
+            }
+        #expect(answer.status == 200)
+        #expect(answer.body?.object == ["message": .string("Successfully logged out")])
+        #expect(try await world.refresh(tokens.refresh).comprehension == Self.refusal)
+        let user = try await world.ask("GET", "/api/auth/me", token: tokens.access)
+        #expect(user.comprehension == "401 Could not validate credentials")
+        #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).payPulse == "401 INVALID_TOKEN")
+        // Another device's session goes on.
+        #expect(try await world.refresh(other.refresh).status == 200)
+    }
+
+    @Test("nobody logs out with a bad token")
+    func badLogOut() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        let path = "/api/auth/logout"
+        #expect(try await world.ask("POST", path).status == 401)
+        #expect(try await world.ask("POST", path, token: "nonsense").header("WWW-Authenticate") == "Bearer")
+        world.time.advance(by: .seconds(1800))
+        #expect(try await world.ask("POST", path, token: tokens.access).status == 401)
+        #expect(try await world.refresh(tokens.refresh).status == 200)
+    }
+
+    @Test("a token of a backend's own has no family to end")
+    func foreignLogOut() async throws {
+        let world = try AccountWorld()
+        #expect(try await world.ask("POST", "/api/auth/logout", token: world.token(ofUser: "42")).status == 200)
+    }
+
+    @Test("the status tells that all is there, and no secret")
+    func status() async throws {
+        let answer = try await AccountWorld().ask("GET", "/api/auth/status")
+        #expect(answer.status == 200)
+        #expect(answer["configured"] == .bool(true))
+        #expect(answer["google_client_ids"] == .number("2"))
+        #expect(!answer.text.contains("apps.googleusercontent.com"))
+    }
+}

@@ -1,0 +1,118 @@
+import Clocks
+import GoogleOAuth
+import JSON
+import Store
+import Testing
+
+@testable import AccountAPI
+
+@Suite("Which user signs in")
+struct SignInTests {
+    /// A user who is stored, Google's account, and whether that user is signed in.
+    struct Case: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var stored: [User]
+        var account: FakeGoogle.Account
+        var signsIn: String?
+
+        init(_ name: String, _ stored: [User], _ account: FakeGoogle.Account, as user: String?) {
+            testDescription = name
+            self.stored = stored
+            self.account = account
+            signsIn = user
+        }
+    }
+
+    private static func user(
+        _ id: String = "42",
+        _ email: String?,
+        google: String? = nil,
+        isVerified: Bool? = nil
+    ) -> User {
+        User(id: id, createdAt: ManualTime().now, email: email, emailIsVerified: isVerified, googleUserID: google)
+    }
+
+    @Test(
+        "by the account's id, else by an address that Google decides about",
+        arguments: [
+            Case("nobody is stored", [], .init(), as: nil),
+            Case("the id is known", [user("old@x.org", google: "g-1")], .init(), as: "42"),
+            Case("the address is known", [user("JANE@gmail.com")], .init(), as: "42"),
+            Case(
+                "an old domain of Google's",
+                [user("jane@googlemail.com")],
+                .init(email: "jane@googlemail.com"),
+                as: "42"
+            ),
+            Case(
+                "a domain that Google runs for somebody",
+                [user("jane@x.org")],
+                .init(email: "jane@x.org", hostedDomain: "x.org"),
+                as: "42"
+            ),
+            Case("a domain of somebody else's", [user("jane@x.org")], .init(email: "jane@x.org"), as: nil),
+            Case(
+                "a domain that ends like Google's",
+                [user("jane@notgmail.com")],
+                .init(email: "jane@notgmail.com"),
+                as: nil
+            ),
+            Case("the address is another account's", [user("jane@gmail.com", google: "g-2")], .init(), as: nil),
+            Case("the address was never verified", [user("jane@gmail.com", isVerified: false)], .init(), as: nil),
+            Case("two have the address", [user("1", "jane@gmail.com"), user("2", "jane@gmail.com")], .init(), as: nil),
+            Case(
+                "one has the id, one the address",
+                [user("1", "jane@gmail.com"), user("2", nil, google: "g-1")],
+                .init(),
+                as: "2"
+            ),
+        ]
+    )
+    func matching(_ example: Case) async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane", example.account)
+        try await world.store.transact { transaction in
+            for user in example.stored { try transaction.insert(user) }
+        }
+        let tokens = try await world.signIn()
+        let answer = try await world.ask("GET", "/api/auth/me", token: tokens.access)
+        let id = try #require(answer["id"]?.string)
+        if let expected = example.signsIn {
+            #expect(id == expected)
+        } else {
+            #expect(!example.stored.map(\.id).contains(id))
+        }
+        let user = try #require(try await world.store.user(id))
+        #expect(user.googleUserID == "g-1")
+        #expect(user.email == example.account.email)
+        #expect(user.lastLoginAt == world.time.now)
+        // Signing in again is the same user.
+        let again = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        #expect(again["id"]?.string == id)
+    }
+
+    @Test("new users have ids that look like UUIDs and differ")
+    func identifiers() async throws {
+        let world = try AccountWorld()
+        var ids: Set<String> = []
+        for number in 1...20 {
+            world.google.know("ya29.\(number)", .init(id: "g-\(number)", email: "user\(number)@x.org"))
+            let tokens = try await world.signIn("ya29.\(number)")
+            let answer = try await world.ask("GET", "/api/auth/me", token: tokens.access)
+            let id = try #require(answer["id"]?.string)
+            #expect(id.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
+            ids.insert(id)
+        }
+        #expect(ids.count == 20)
+    }
+
+    @Test("an inactive user does not sign in")
+    func inactive() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let user = User(id: "42", createdAt: world.time.now, googleUserID: "g-1", isActive: false)
+        try await world.store.transact { try $0.insert(user) }
+        let answer = try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        #expect(answer.comprehension == "401 Could not validate credentials")
+    }
+}

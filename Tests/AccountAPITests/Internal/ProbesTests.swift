@@ -1,0 +1,121 @@
+import AccountAPI
+import Clocks
+import HTTPServer
+import JSON
+import Observability
+import RefreshEngine
+import Store
+import Testing
+
+@Suite("Health, readiness, status and metrics", .timeLimit(.minutes(1)))
+struct ProbesTests {
+    private func probes(
+        _ world: VendWorld,
+        stalled: [String] = [],
+        report: @escaping @Sendable () async throws -> String = { "{}" }
+    ) -> Probes {
+        Probes(
+            store: world.store,
+            engine: world.engine,
+            counters: world.counters.running,
+            metrics: world.metrics,
+            phase: world.phase,
+            time: world.time,
+            stalledLoops: { stalled },
+            statusReport: report
+        )
+    }
+
+    @Test("The process is healthy while its loops turn")
+    func health() throws {
+        let world = try VendWorld()
+        #expect(probes(world).health().status == 200)
+        let stalled = probes(world, stalled: ["scan", "http"]).health()
+        #expect(stalled.status == 503)
+        #expect(String(decoding: stalled.body, as: UTF8.self) == "stalled: scan, http\n")
+    }
+
+    @Test(
+        "It is ready only while it serves",
+        arguments: [(ServingPhase.Phase.starting, 503), (.serving, 200), (.draining, 503)]
+    )
+    func readiness(phase: ServingPhase.Phase, status: Int) async throws {
+        let world = try VendWorld()
+        world.phase.enter(phase)
+        let answer = VendAnswer(await probes(world).readiness())
+        #expect(answer.status == status)
+        #expect(answer.body["ready"]?.bool == (status == 200))
+        #expect(answer.body["checks"]?["phase"]?.string == phase.rawValue)
+        #expect(answer.body["checks"]?["database"]?.string == "ok")
+    }
+
+    @Test("An outage of Google stands in the body and takes nobody out")
+    func outage() async throws {
+        let world = try VendWorld()
+        try await world.add(accessToken: nil)
+        world.endpoint.answer(.clientFault(code: "invalid_client"))
+        _ = await world.ask()
+        world.phase.enter(.serving)
+        let answer = VendAnswer(await probes(world).readiness())
+        #expect(answer.status == 200)
+        let client = try #require(answer.body["clients"]?.array?.first)
+        #expect(client["client_id"]?.string == "client" && client["breaker"]?.string == "open")
+    }
+
+    @Test("Without its database it is not ready, and the metrics say that it is down")
+    func database() async throws {
+        let world = try VendWorld()
+        world.phase.enter(.serving)
+        await world.store.close()
+        let answer = VendAnswer(await probes(world).readiness())
+        #expect(answer.status == 503)
+        #expect(answer.body["checks"]?["database"]?.string == "closed")
+        let metrics = await probes(world).prometheus()
+        #expect(metrics.status == 200)
+        #expect(String(decoding: metrics.body, as: UTF8.self).contains("refresh_worker_store_up 0\n"))
+        #expect(await world.ask().error == "503 store_unavailable")
+    }
+
+    @Test("The status is what the report says, or 503 when there is none")
+    func status() async throws {
+        let world = try VendWorld()
+        let report = await probes(world) { #"{"grants":7}"# }.status()
+        #expect(report.status == 200 && String(decoding: report.body, as: UTF8.self) == #"{"grants":7}"#)
+        let none = await probes(world) { throw StoreError(.busy, "busy") }.status()
+        #expect(none.status == 503)
+        #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
+    }
+
+    @Test("Metrics count what happened, and hold no user's id")
+    func metrics() async throws {
+        let world = try VendWorld()
+        try await world.add(user: "u/1", accessToken: nil)
+        try await world.add(user: "u/2")
+        _ = await world.ask()
+        let answer = await probes(world).prometheus()
+        #expect(answer.headers.first?.value == "text/plain; version=0.0.4; charset=utf-8")
+        let text = String(decoding: answer.body, as: UTF8.self)
+        for line in [
+            #"refresh_worker_vends_total{outcome="refreshed"} 1"#,
+            #"refresh_worker_refreshes_total{outcome="refreshed"} 1"#,
+            #"refresh_worker_grants{state="active"} 2"#, "refresh_worker_grants_overdue 1", "refresh_worker_store_up 1",
+            #"refresh_worker_breaker_state{client="client",state="closed"} 1"#,
+        ] {
+            #expect(text.contains("\(line)\n"), "\(line)")
+        }
+        #expect(!text.contains("u/1"))
+    }
+
+    @Test("Grants are counted anew after five seconds, not at each question")
+    func cache() async throws {
+        let world = try VendWorld()
+        let cache = CensusCache(store: world.store, time: world.time)
+        #expect(try await cache.census().grants == 0)
+        try await world.add()
+        world.time.advance(by: .milliseconds(4_999))
+        #expect(try await cache.census().grants == 0)
+        world.time.advance(by: .milliseconds(1))
+        #expect(try await cache.census().grants == 1)
+        #expect(await cache.glimpse()?.grants == 1)
+    }
+}

@@ -1,0 +1,89 @@
+import AccountAPI
+import Clocks
+import JSON
+import Testing
+
+@Suite("The services file")
+struct ServiceRosterTests {
+    private static let hash = String(repeating: "0a", count: 32)
+    private static let other = String(repeating: "0b", count: 32)
+
+    private static func entry(
+        name: String = #""mailer""#,
+        hash: String = "\"\(hash)\"",
+        scopes: String = #"["*"]"#,
+        users: String = #"["*"]"#
+    ) -> String {
+        #"{"name":\#(name),"credential_sha256":\#(hash),"scopes":\#(scopes),"users":\#(users)}"#
+    }
+
+    private static func file(_ entries: String...) -> String {
+        #"{"services":[\#(entries.joined(separator: ","))]}"#
+    }
+
+    @Test("names services with what they may have")
+    func good() throws {
+        let text = Self.file(
+            Self.entry(),
+            Self.entry(name: #""b.c-d_9""#, hash: "\"\(Self.other)\"", scopes: #"["email"]"#, users: #"["1","2"]"#)
+        )
+        #expect(try ServiceRoster(reading: text.utf8).count == 2)
+    }
+
+    @Test(
+        "is refused whole, and told where, for anything else",
+        arguments: [
+            ("", ""), ("[]", ""), ("{}", "services"), (#"{"services":{}}"#, "services"),
+            (#"{"services":[]}"#, "services"),
+            (#"{"services":[1]}"#, "services[0]"), (#"{"services":[],"sevices":[]}"#, "sevices"),
+            (file(#"{"name":"a"}"#), "services[0].credential_sha256"),
+            (file(entry().replacing("}", with: #","scope":["*"]}"#)), "services[0].scope"),
+            (file(entry(name: #""""#)), "services[0].name"), (file(entry(name: "7")), "services[0].name"),
+            (file(entry(name: #""a b""#)), "services[0].name"),
+            (file(entry(name: "\"\(String(repeating: "n", count: 65))\"")), "services[0].name"),
+            (file(entry(hash: #""0a""#)), "services[0].credential_sha256"),
+            (file(entry(hash: "\"\(String(repeating: "0A", count: 32))\"")), "services[0].credential_sha256"),
+            (file(entry(hash: "\"\(String(repeating: "0g", count: 32))\"")), "services[0].credential_sha256"),
+            (file(entry(hash: "null")), "services[0].credential_sha256"),
+            (file(entry(scopes: "[]")), "services[0].scopes"), (file(entry(scopes: #""*""#)), "services[0].scopes"),
+            (file(entry(scopes: #"["openid","*"]"#)), "services[0].scopes[1]"),
+            (file(entry(scopes: #"["openid email"]"#)), "services[0].scopes[0]"),
+            (file(entry(scopes: "[7]")), "services[0].scopes[0]"), (file(entry(users: "[]")), "services[0].users"),
+            (file(entry(users: #"["1",""]"#)), "services[0].users[1]"),
+            (file(entry(), entry(hash: "\"\(other)\"")), "services[1].name"),
+            (file(entry(), entry(name: #""other""#)), "services[1].credential_sha256"),
+        ]
+    )
+    func refused(text: String, place: String) {
+        let error = #expect(throws: ServicesFileError.self) { try ServiceRoster(reading: text.utf8) }
+        #expect(error?.place == place)
+    }
+
+    @Test("may name a thousand services and no more", arguments: [(1_000, true), (1_001, false)])
+    func most(count: Int, isTaken: Bool) {
+        let entries = (0..<count).map { number in
+            let digits = String(number, radix: 16)
+            let hash = String(repeating: "0", count: 64 - digits.count) + digits
+            return Self.entry(name: "\"s\(number)\"", hash: "\"\(hash)\"")
+        }
+        let text = #"{"services":[\#(entries.joined(separator: ","))]}"#
+        #expect(throws: isTaken ? Never.self : ServicesFileError.self) { try ServiceRoster(reading: text.utf8) }
+    }
+
+    @Test("takes the entry of a new credential, which finds its service")
+    func credential() throws {
+        let random = SeededRandom(seed: 3)
+        let made = try #require(ServiceCredential(forService: "mailer", random: random))
+        let next = try #require(ServiceCredential(forService: "mailer", random: random))
+        #expect(made.secret != next.secret)
+        #expect(made.secret.count == "rwc_".count + 43)
+        #expect(!made.entry.contains(made.secret.reveal()))
+        let directory = ServiceDirectory(try ServiceRoster(reading: Self.file(made.entry).utf8))
+        #expect(directory.service(presenting: made.secret.reveal())?.name == "mailer")
+        #expect(directory.service(presenting: next.secret.reveal()) == nil)
+        directory.replace(try ServiceRoster(reading: Self.file(next.entry).utf8))
+        #expect(directory.service(presenting: made.secret.reveal()) == nil)
+        #expect(directory.service(presenting: next.secret.reveal())?.name == "mailer")
+        #expect(ServiceCredential(forService: "a b", random: random) == nil)
+    }
+}

@@ -1,0 +1,218 @@
+import Clocks
+import GoogleOAuth
+import JSON
+import RefreshEngine
+import Secrets
+import Store
+import Testing
+
+@testable import AccountAPI
+
+@Suite("The profile, and the ways to end")
+struct EndingTests {
+    @Test("the profile tells the grant's state")
+    func profile() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane", .init(scope: "openid gmail"))
+        let token = world.token(ofUser: "42")
+        let before = try await world.ask("GET", "/v1/user/me", token: token)
+        #expect(before["message"] == .string("User profile retrieved successfully"))
+        #expect(before["code"] == .number("200"))
+        let fresh: [String: JSONValue] = [
+            "name": .string(""), "email": .string("jane@example.com"), "created_on": .string("2027-01-15T08:00:00Z"),
+            "gmail_account_connected": .bool(false), "gmail_connection": .null,
+        ]
+        #expect(before.data?.object == fresh)
+
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        let connected = try await world.ask("GET", "/v1/user/me", token: token)
+        #expect(connected.data?["gmail_account_connected"] == .bool(true))
+        let connection: [String: JSONValue] = [
+            "state": .string("active"), "reason": .null, "since": .string("2027-01-15T08:00:00Z"), "verified_at": .null,
+            "google_email": .string("jane@gmail.com"), "granted_scopes": .array([.string("openid"), .string("gmail")]),
+        ]
+        #expect(connected.data?["gmail_connection"]?.object == connection)
+        #expect(connected.data?["name"] == .string("Jane Smith"))
+
+        world.time.advance(by: .seconds(60))
+        world.google.answerRefreshes { _ in .answer(.invalidGrant) }
+        await #expect(throws: VendFailure.self) {
+            try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+        }
+        let dead = try await world.ask("GET", "/v1/user/me", token: token)
+        #expect(dead.data?["gmail_account_connected"] == .bool(false))
+        #expect(dead.data?["gmail_connection"]?["state"] == .string("disconnected"))
+        #expect(dead.data?["gmail_connection"]?["reason"] == .string("invalid_grant"))
+        #expect(dead.data?["gmail_connection"]?["since"] == .string("2027-01-15T08:01:00Z"))
+
+        world.google.answerRefreshes { _ in .grant }
+        _ = try await world.connect("ya29.jane", refreshToken: "1//again")
+        let mended = try await world.ask("GET", "/v1/user/me", token: token)
+        #expect(mended.data?["gmail_account_connected"] == .bool(true))
+    }
+
+    @Test("a new connection is due at its time")
+    func scheduling() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane", .init(lifetime: 1))
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        let dueAt = try #require(try await world.grant()?.dueAt)
+        #expect(dueAt <= world.time.now + .seconds(1))
+    }
+
+    // MARK: Disconnecting
+
+    @Test("disconnecting revokes at Google and wipes the tokens, and twice is once")
+    func disconnect() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        for _ in 1...2 {
+            let answer = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: world.token(ofUser: "42"))
+            #expect(answer.status == 200)
+            #expect(answer["code"] == .number("200"))
+        }
+        let events = try await world.store.events(of: try #require(try await world.grant()?.id), atMost: 10)
+        #expect(events.count == 2)
+        #expect(try await world.engine.finishRevocation(of: "42"))
+        #expect(world.google.revoked == ["1//jane"])
+        #expect(try await world.refreshToken() == nil)
+        let profile = try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42"))
+        #expect(profile.data?["gmail_connection"]?["reason"] == .string("user_request"))
+    }
+
+    @Test("a grant that shares its account and project with another is not revoked")
+    func sharedAccount() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//one", user: "1")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//two", user: "2")
+        _ = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: world.token(ofUser: "1"))
+        #expect(try await world.engine.finishRevocation(of: "1"))
+        #expect(world.google.revoked.isEmpty)
+        #expect(try await world.refreshToken(ofUser: "1") == nil)
+        #expect(try await world.refreshToken(ofUser: "2") == "1//two")
+    }
+
+    @Test("who never connected disconnects all the same")
+    func nothingToDisconnect() async throws {
+        let world = try AccountWorld()
+        let answer = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: world.token(ofUser: "42"))
+        #expect(answer.status == 200)
+        #expect(try await world.grant() == nil)
+    }
+
+    @Test("what the user asked to end is not called back to life by a reconnect", .timeLimit(.minutes(1)))
+    func reconnectBeforeRevocation() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        _ = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: world.token(ofUser: "42"))
+        let answer = try await world.connect("ya29.jane")
+        #expect(answer.data?["message"] == .string("Same Google account or first connection"))
+        #expect(try await world.refreshToken() == nil)
+        #expect(try await world.accessToken() == "ya29.jane")
+        #expect(try await world.grant()?.state == .active)
+    }
+
+    // MARK: Deleting
+
+    @Test("a deleted user is refused until the tombstone is swept, then is new")
+    func deletionAndReturn() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let token = world.sign(lifetime: .seconds(3 * 86_400)) { $0.field("user_id", "42") }
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        let answer = try await world.ask("DELETE", "/v1/user/me", token: token)
+        #expect(answer.status == 200)
+        #expect(answer["code"] == .number("200"))
+        #expect(try await world.engine.finishRevocation(of: "42"))
+        #expect(world.google.revoked == ["1//jane"])
+        #expect(try await world.accessToken() == nil)
+
+        for route in ["GET /v1/user/me", "DELETE /v1/user/me", "DELETE /v1/auth/gmail-tokens"] {
+            let parts = route.split(separator: " ").map(String.init)
+            #expect(try await world.ask(parts[0], parts[1], token: token).payPulse == "404 USER_NOT_FOUND")
+        }
+        #expect(try await world.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+        let other = try await world.ask("GET", "/api/auth/me", token: token)
+        #expect(other.comprehension == "401 Could not validate credentials")
+
+        // The presented token lived longer than a day, so the tombstone stands as long.
+        world.time.advance(by: .seconds(2 * 86_400))
+        _ = try await world.store.sweep(at: world.time.now)
+        #expect(try await world.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+        world.time.advance(by: .seconds(86_400))
+        _ = try await world.store.sweep(at: world.time.now)
+        let back = try await world.connect("ya29.jane")
+        #expect(back.data?["message"] == .string("First Gmail connection"))
+    }
+
+    @Test("deleting ends the sessions; whoever signs in again is a new user")
+    func deletionEndsSessions() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        let id = try await world.ask("GET", "/api/auth/me", token: tokens.access)["id"]?.string
+        #expect(try await world.ask("DELETE", "/v1/user/me", token: tokens.access).status == 200)
+        #expect(try await world.refresh(tokens.refresh).comprehension == "401 Invalid refresh token")
+        #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).payPulse == "404 USER_NOT_FOUND")
+        let again = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        #expect(again.status == 200)
+        #expect(again["id"]?.string != id)
+    }
+
+    // MARK: Races
+
+    @Test("a reconnect during a refresh that says invalid_grant stays connected", .timeLimit(.minutes(1)))
+    func reconnectDuringRefresh() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//old")
+        world.google.answerRefreshes { $0 == "1//old" ? .hold : .grant }
+        let refresh = Task { try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)) }
+        await world.google.waitUntilHolding()
+        #expect(try await world.connect("ya29.jane", refreshToken: "1//new").status == 201)
+        world.google.release(.invalidGrant)
+        _ = try await refresh.value
+        let profile = try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42"))
+        #expect(profile.data?["gmail_account_connected"] == .bool(true))
+        #expect(try await world.refreshToken() == "1//new")
+        #expect(world.google.refreshed == ["1//old", "1//new"])
+    }
+
+    @Test("a user who is deleted during a refresh stays deleted", .timeLimit(.minutes(1)))
+    func deletionDuringRefresh() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        world.google.answerRefreshes { _ in .hold }
+        let refresh = Task { try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)) }
+        await world.google.waitUntilHolding()
+        #expect(try await world.ask("DELETE", "/v1/user/me", token: world.token(ofUser: "42")).status == 200)
+        world.google.release(
+            .granted(TokenAnswer(accessToken: Secret("late"), lifetime: .seconds(3600), type: "Bearer"))
+        )
+        await #expect(throws: VendFailure.self) { try await refresh.value }
+        #expect(try await world.grant()?.state == .disconnected)
+        #expect(try await world.accessToken() != "late")
+        #expect(try await world.engine.finishRevocation(of: "42"))
+        #expect(try await world.accessToken() == nil)
+        #expect(try await world.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
+    }
+
+    @Test("two connections at once leave one whole grant", .timeLimit(.minutes(1)))
+    func connectionsAtOnce() async throws {
+        let world = try AccountWorld()
+        for number in 1...10 { world.google.know("ya29.\(number)", .init(id: "g-\(number)", email: "\(number)@x.org")) }
+        try await withThrowingTaskGroup(of: Answer.self) { group in
+            for number in 1...10 {
+                group.addTask { try await world.connect("ya29.\(number)", refreshToken: "1//\(number)") }
+            }
+            for try await answer in group { #expect(answer.status == 201) }
+        }
+        let owner = try #require(try await world.grant()?.owner.googleUserID)
+        #expect(try await world.refreshToken() == "1//\(owner.dropFirst(2))")
+        #expect(try await world.accessToken() == "ya29.\(owner.dropFirst(2))")
+    }
+}

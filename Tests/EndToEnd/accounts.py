@@ -1,0 +1,239 @@
+"""The app, the other services and the backend, as the account scenarios play them against the real worker."""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import http.server
+import json
+import socket
+import threading
+import time
+import urllib.parse
+
+from harness import CLIENT, check, wait_for
+
+JWT_SECRET = "the app's own secret, which is long enough"
+NOTICE_SECRET = "the secret that signs the notices, too"
+SERVICE_KEY = "mailer-credential-of-32-bytes-or-more"
+WHOLE_SCOPE = (
+    "https://www.googleapis.com/auth/gmail.readonly https://www.googleapis.com/auth/userinfo.email "
+    "https://www.googleapis.com/auth/userinfo.profile openid"
+)
+
+
+def encode(data):
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def token(claims, secret=JWT_SECRET, header=None):
+    """A JSON Web Token as PayPulse's login makes it."""
+    head = encode(json.dumps(header or {"alg": "HS256", "typ": "JWT"}).encode())
+    body = encode(json.dumps(claims).encode())
+    mac = hmac.new(secret.encode(), f"{head}.{body}".encode(), hashlib.sha256).digest()
+    return f"{head}.{body}.{encode(mac)}"
+
+
+def user_token(user, **claims):
+    now = int(time.time())
+    return token({"user_id": user, "email": f"{user}@paypulse.example", "iat": now, "exp": now + 86_400, **claims})
+
+
+class Answer:
+    """What came back."""
+
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def expect(self, status):
+        check(self.status == status, f"status {self.status}, not {status}: {self.body[:300]!r}")
+        return self
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=60)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(60)
+        self.sock.connect(str(self.path))
+
+
+class Listener:
+    """One of the worker's listeners, called over a connection for each request."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def connection(self):
+        if isinstance(self.place, int):
+            return http.client.HTTPConnection("127.0.0.1", self.place, timeout=60)
+        return UnixConnection(self.place)
+
+    def call(self, method, path, body=None, bearer=None, headers=None):
+        headers = dict(headers or {})
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body)
+            headers.setdefault("Content-Type", "application/json")
+        if bearer:
+            headers["Authorization"] = f"Bearer {bearer}"
+        connection = self.connection()
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict((k.lower(), v) for k, v in answer.getheaders()), answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path, bearer=None, **more):
+        return self.call("GET", path, bearer=bearer, **more)
+
+    def post(self, path, body=None, bearer=None, **more):
+        return self.call("POST", path, body, bearer, **more)
+
+
+class Backend(http.server.ThreadingHTTPServer):
+    """The backend that is told: checks each notice's signature, keeps it, and may be told to refuse some."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), BackendRequest)
+        self.notices = []
+        self.refusals = 0
+        self.forged = 0
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/notices"
+
+    def of(self, user):
+        return [notice for notice in self.notices if notice["data"]["user_id"] == user]
+
+    def wait_for(self, user, count, seconds=30):
+        wait_for(lambda: len(self.of(user)) >= count, seconds, f"{count} notices about {user}")
+        return self.of(user)
+
+
+class BackendRequest(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        identity, moment = self.headers["webhook-id"], self.headers["webhook-timestamp"]
+        signed = f"{identity}.{moment}.".encode() + body
+        mac = base64.b64encode(hmac.new(NOTICE_SECRET.encode(), signed, hashlib.sha256).digest()).decode()
+        status = 204
+        if self.headers["webhook-signature"] != f"v1,{mac}" or abs(time.time() - int(moment)) > 300:
+            self.server.forged += 1
+            status = 401
+        elif self.server.refusals > 0:
+            self.server.refusals -= 1
+            status = 503
+        else:
+            self.server.notices.append(json.loads(body))
+        self.send_response(status)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Accounts:
+    """A place with a worker that listens, and everything that it needs for that."""
+
+    def __init__(self, place, *extra, services=None, start=True):
+        self.place = place
+        self.sandbox = place.sandbox
+        self.backend = Backend()
+        self.port = free_port()
+        self.socket = place.folder / "internal.sock"
+        self.public = Listener(self.port)
+        self.internal = Listener(self.socket)
+        self.write("jwt", JWT_SECRET)
+        self.write("notice", NOTICE_SECRET)
+        entry = {
+            "name": "mailer",
+            "credential_sha256": hashlib.sha256(SERVICE_KEY.encode()).hexdigest(),
+            "scopes": ["*"],
+            "users": ["*"],
+        }
+        self.write("services.json", json.dumps({"services": services or [entry]}))
+        self.extra = [
+            "--listen", f"127.0.0.1:{self.port}", "--listen-internal", f"unix:{self.socket}",
+            "--jwt-secret-file", place.folder / "jwt", "--services-file", place.folder / "services.json",
+            "--notice-url", self.backend.url, "--notice-secret-file", place.folder / "notice",
+            "--security-events-endpoint", self.sandbox.url + "/.well-known/risc-configuration",
+            "--google-calls-per-minute", "100000", *extra,
+        ]
+        place.generate_keys()
+        self.worker = self.start() if start else None
+
+    def write(self, name, text):
+        path = self.place.folder / name
+        path.write_text(text + "\n")
+        path.chmod(0o600)
+        return path
+
+    def start(self, *extra, **more):
+        self.worker = self.place.start(*self.extra, *extra, **more).wait_started()
+        wait_for(self.is_ready, 30, "the listeners answer")
+        return self.worker
+
+    def is_ready(self):
+        try:
+            return self.internal.get("/readyz").status == 200
+        except OSError:
+            return False
+
+    # The app.
+
+    def sign_in(self, grant):
+        """Google's token for the app's own pair."""
+        answer = self.public.post("/api/auth/mobile/google", {"access_token": grant["access_token"]})
+        return answer.expect(200).json
+
+    def connect(self, grant, bearer, with_refresh_token=True, **more):
+        body = {"access_token": grant["access_token"], "expires_in": 3600, "scope": grant["scope"].split(), **more}
+        if with_refresh_token:
+            body["refresh_token"] = grant["refresh_token"]
+        return self.public.post("/v1/auth/gmail-tokens", body, bearer)
+
+    def profile(self, bearer):
+        return self.public.get("/v1/user/me", bearer).expect(200).json["data"]
+
+    # Another service.
+
+    def vend(self, user, min_ttl=60, bearer=SERVICE_KEY, **query):
+        query = urllib.parse.urlencode({"min_ttl": min_ttl, **query}, doseq=True)
+        return self.internal.get(f"/v1/grants/{urllib.parse.quote(user, safe='')}/token?{query}", bearer)
+
+    def expire(self, *users):
+        """Makes stored access tokens look long dead, and their grants due in an hour: nobody but a caller refreshes them."""
+        import sqlite3
+
+        with sqlite3.connect(self.place.database, timeout=30) as database:
+            for user in users:
+                database.execute(
+                    "UPDATE grants SET access_expires_at = ?, due_at = ? WHERE user_id = ?",
+                    (int(time.time() * 1000) - 60_000, int(time.time() * 1000) + 3_600_000, user),
+                )
+
+    def close(self):
+        if self.worker and self.worker.process.poll() is None:
+            self.worker.stop()
+        check(self.backend.forged == 0, f"{self.backend.forged} notices had a wrong signature")
+        self.backend.shutdown()

@@ -1,0 +1,49 @@
+"""A thousand callers ask for one expired grant at once: one call to Google, and every caller is answered."""
+
+import concurrent.futures
+import threading
+
+from accounts import SERVICE_KEY, Accounts, user_token
+from harness import check, wait_for
+
+CALLERS = 1000
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=3600)
+    grant = sandbox.create(email="ada@gmail.com")[0]
+    accounts.connect(grant, user_token("u-1")).expect(201)
+    accounts.expire("u-1")
+    sandbox.call("/control/grants/set", {"email": "ada@gmail.com", "hold": True})
+    gate = threading.Barrier(CALLERS)
+
+    def ask(_):
+        gate.wait()
+        return accounts.vend("u-1")
+
+    threading.stack_size(256 * 1024)
+    with concurrent.futures.ThreadPoolExecutor(CALLERS) as pool:
+        asked = [pool.submit(ask, number) for number in range(CALLERS)]
+        sandbox.call("/control/wait?holding=1")
+        sandbox.call("/control/release", {"email": "ada@gmail.com"})
+        sandbox.call("/control/grants/set", {"email": "ada@gmail.com", "hold": False})
+        answers = [call.result().expect(200).json for call in asked]
+    check(len({answer["access_token"] for answer in answers}) == 1, "one token for all")
+    stats = sandbox.stats()
+    check(stats["by_route"]["token"] == 1, f"{stats['by_route']} calls")
+    wait_for(lambda: len(accounts.worker.events("vend")) == CALLERS, 20, "every vend is audited")
+
+    # One that got a 401 from Google: a forced refresh, shared, at most one in ten seconds.
+    named = {"access_token": answers[0]["access_token"]}
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        path = "/v1/grants/u-1/token/refresh"
+        renewed = list(pool.map(lambda _: accounts.internal.post(path, named, SERVICE_KEY).expect(200).json, range(20)))
+    check(len({answer["access_token"] for answer in renewed}) == 1, "one new token for all")
+    check(renewed[0]["access_token"] != named["access_token"], "a new token")
+    check(sandbox.stats()["by_route"]["token"] == 2, "one more call")
+    again = accounts.internal.post(path, {"access_token": renewed[0]["access_token"]}, SERVICE_KEY)
+    check(sandbox.stats()["by_route"]["token"] == 2, f"a call within ten seconds of the last ({again.status})")
+    accounts.close()
+    return f"{CALLERS} callers"

@@ -1,0 +1,105 @@
+"""Strangers at the public listener: idle, slow, huge and broken requests, while the worker refreshes on time."""
+
+import random
+import resource
+import socket
+import threading
+import time
+
+from accounts import Accounts, user_token
+from harness import Observer, check, wait_for
+
+IDLE = 10_000
+
+
+def scenario(place):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    check(hard > IDLE + 1000, f"only {hard} open files are allowed here")
+    accounts = Accounts(place, "--trusted-proxy", "127.0.0.0/8")
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=45)
+    grants = sandbox.create(100)
+    place.bring_in(grants)
+    observer = Observer(place, lambda user: True)
+    observer.start()
+    stranger = random.Random(7)
+    ended = threading.Event()
+
+    def connect():
+        client = socket.create_connection(("127.0.0.1", accounts.port), timeout=30)
+        return client
+
+    # Ten thousand connections that say nothing, from many addresses of this machine.
+    idle = []
+    for number in range(IDLE):
+        client = socket.socket()
+        client.bind((f"127.0.{1 + number // 250}.{1 + number % 250}", 0))
+        client.connect(("127.0.0.1", accounts.port))
+        idle.append(client)
+
+    def slowly():
+        while not ended.is_set():
+            client = connect()
+            try:
+                for byte in b"POST /v1/auth/gmail-tokens HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{":
+                    client.send(bytes([byte]))
+                    if ended.wait(0.2):
+                        break
+            except OSError:
+                pass
+            client.close()
+
+    broken = [
+        b"\x00\xff" * 400, b"GET / HTTP/1.1\r\n" + b"A: " + b"x" * 200_000 + b"\r\n\r\n", b"GET " + b"/x" * 50_000 + b" HTTP/1.1\r\n\r\n",
+        b"POST /v1/auth/gmail-tokens HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+        b"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        b"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+        b"POST /api/auth/refresh HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+        b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" * 200, b"GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ]
+
+    def brokenly():
+        while not ended.is_set():
+            client = connect()
+            data = bytearray(stranger.choice(broken))
+            for _ in range(stranger.randrange(4)):
+                data[stranger.randrange(len(data))] = stranger.randrange(256)
+            try:
+                client.sendall(bytes(data))
+                if stranger.random() < 0.5:
+                    client.shutdown(socket.SHUT_WR)
+                client.settimeout(0.5)
+                client.recv(65_536)
+            except OSError:
+                pass
+            client.close()
+
+    threads = [threading.Thread(target=work, daemon=True) for work in [slowly] * 20 + [brokenly] * 4]
+    for thread in threads:
+        thread.start()
+    # An honest user all the while, behind the proxy.
+    bearer = user_token("honest")
+    slowest = 0.0
+    deadline = time.monotonic() + 60
+    asked = 0
+    while time.monotonic() < deadline:
+        began = time.monotonic()
+        accounts.public.get("/v1/user/me", bearer).expect(200)
+        slowest = max(slowest, time.monotonic() - began)
+        asked += 1
+    ended.set()
+    for thread in threads:
+        thread.join(60)
+    late = observer.stop()
+    check(not late, f"{len(late)} times a token had expired: {late[:3]}")
+    refreshed = len(accounts.worker.events("refresh", outcome="refreshed"))
+    check(refreshed >= 100, f"only {refreshed} refreshes")
+    check(sandbox.stats()["concurrent_same_grant"] == 0, "a grant was refreshed twice at once")
+    for client in idle:
+        client.close()
+    wait_for(accounts.is_ready, 10, "still answers")
+    accounts.close()
+    return f"{IDLE} idle connections, {asked} honest requests, the slowest {slowest:.2f} s, {refreshed} refreshes"

@@ -1,0 +1,35 @@
+"""Nobody asks: the worker's own refresh finds the grant dead, and the profile and the backend hear of it."""
+
+from accounts import Accounts, user_token
+from harness import check, wait_for
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=20)
+    grant = sandbox.create(email="bob@gmail.com")[0]
+    bearer = user_token("u-7")
+    accounts.connect(grant, bearer).expect(201)
+    check(accounts.profile(bearer)["gmail_account_connected"] is True, "connected")
+    sandbox.call("/control/grants/set", {"email": "bob@gmail.com", "revoked": True})
+    notice = accounts.backend.wait_for("u-7", 1, seconds=60)[0]
+    check(notice["data"]["reason"] == "invalid_grant", f"{notice}")
+    profile = accounts.profile(bearer)
+    check(profile["gmail_account_connected"] is False, "the profile still says connected")
+
+    # The backend is away for a while, the worker is killed meanwhile: the notice comes all the same, once.
+    accounts.backend.refusals = 3
+    accounts.connect(sandbox.create(email="bob@gmail.com", sub=grant["sub"])[0], bearer).expect(201)
+    wait_for(lambda: accounts.worker.events("notice", outcome="postponed"), 30, "the notice was refused")
+    accounts.worker.kill()
+    accounts.start()
+    notices = accounts.backend.wait_for("u-7", 2, seconds=90)
+    check([notice["data"]["connected"] for notice in notices] == [False, True], f"{notices}")
+
+    # Told again on request, under the same ids.
+    place.run("notices", "replay", "--user", "u-7")
+    notices = accounts.backend.wait_for("u-7", 4)
+    check([n["id"] for n in notices[:2]] == [n["id"] for n in notices[2:4]], "the same ids, in order")
+    accounts.close()
+    return ""

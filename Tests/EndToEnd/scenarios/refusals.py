@@ -1,0 +1,99 @@
+"""Tokens that must be refused: by the contract's error, with nothing stored and nothing told."""
+
+import base64
+import json
+import time
+
+from accounts import JWT_SECRET, Accounts, encode, token, user_token
+from harness import CLIENT, check
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    sandbox, public = place.sandbox, accounts.public
+    sandbox.settings(lifetime=3600, clients=[])
+    bearer = user_token("u-1")
+    public.get("/v1/user/me", bearer).expect(200)
+    sandbox_secret = sandbox.create(email="x@gmail.com")[0]
+
+    # Google's tokens.
+    foreign = sandbox.create(email="mallory@gmail.com", client_id="another-app.apps.googleusercontent.com")[0]
+    expired = sandbox.create(email="late@gmail.com", client_id=CLIENT, lifetime=-5)[0]
+    unverified = sandbox.create(
+        email="unproven@example.com", client_id=CLIENT, email_verified=False
+    )[0]
+    for grant in (foreign, expired, unverified, {"access_token": "ya29.never-issued", "scope": "", "refresh_token": "1//x"}):
+        answer = accounts.connect(grant, bearer).expect(400).json
+        check(answer["error"]["code"] == "INVALID_CREDENTIALS", f"{answer}")
+        answer = public.post("/api/auth/mobile/google", {"access_token": grant["access_token"]}).expect(400).json
+        check(answer == {"detail": "Invalid Google access token"}, f"{answer}")
+    check(place.grants() == {}, "something was stored")
+    check([row["user_id"] for row in place.rows("SELECT user_id FROM users")] == ["u-1"], "a user was made")
+
+    # Google cannot be reached.
+    sandbox.settings(outage="reset")
+    answer = accounts.connect(sandbox_secret, bearer).expect(502).json
+    check(answer["error"]["code"] == "DEPENDENCY_FAILURE", f"{answer}")
+    sandbox.settings(outage="none")
+    check(place.grants() == {}, "something was stored while Google was away")
+
+    # The app's own tokens.
+    now = int(time.time())
+    claims = {"sub": "u-1", "email": "a@example.com", "iat": now, "exp": now + 600}
+    good = token(claims)
+    head, body, mac = good.split(".")
+    bad = {
+        "none": f"{encode(json.dumps({'alg': 'none'}).encode())}.{body}.",
+        "none, with a signature": f"{encode(json.dumps({'alg': 'none'}).encode())}.{body}.{mac}",
+        "HS512": token(claims, header={"alg": "HS512"}),
+        "RS256": token(claims, header={"alg": "RS256"}),
+        "another secret": token(claims, secret="another secret, also long enough to be one"),
+        "a changed claim": f"{head}.{encode(json.dumps({**claims, 'sub': 'u-2'}).encode())}.{mac}",
+        "no exp": token({"sub": "u-1"}),
+        "a refresh token": token({**claims, "type": "refresh"}),
+        "two users": token({**claims, "user_id": "u-2"}),
+        "a dead session": token({**claims, "sid": "0" * 32}),
+        "padding": good + "=",
+        "no JWT": "abc",
+        "a key of zero bytes": token(claims, secret=""),
+        "not from now": token({**claims, "nbf": now + 3600}),
+        "a standard alphabet": f"{head}.{body}.{base64.b64encode(b'x' * 32).decode()}",
+    }
+    for name, value in bad.items():
+        answer = public.get("/v1/user/me", value)
+        check(answer.status == 401, f"{name}: {answer.status}")
+        check(answer.json["error"]["code"] == "INVALID_TOKEN", f"{name}: {answer.json}")
+        detail = public.get("/api/auth/me", value).expect(401)
+        check(set(detail.json) == {"detail"} and detail.headers["www-authenticate"].startswith("Bearer"), f"{name}: {detail.body}")
+    late = public.get("/v1/user/me", token({**claims, "exp": now - 5})).expect(401).json
+    check(late["error"]["code"] == "TOKEN_EXPIRED", f"{late}")
+    forged_late = public.get("/v1/user/me", token({**claims, "exp": now - 5}, secret="x" * 40)).expect(401).json
+    check(forged_late["error"]["code"] == "INVALID_TOKEN", "a forged token told that it had expired")
+    check(public.get("/v1/user/me").expect(401).json["error"]["code"] == "INVALID_CREDENTIALS", "no token")
+    twice = public.get("/v1/user/me", headers={"Authorization": f"Bearer {good}, Bearer {good}"}).expect(401)
+    check(twice.json["error"]["code"] in ("INVALID_TOKEN", "INVALID_CREDENTIALS"), f"{twice.json}")
+
+    # Bodies.
+    for body, code in (
+        ("{", "INVALID_JSON"), ("[]", "INVALID_JSON"), ("{}", "MISSING_FIELDS"), ('{"access_token": 7}', "INVALID_JSON"),
+        ('{"access_token": ""}', "MISSING_FIELDS"), ("\xff", "INVALID_JSON"),
+    ):
+        answer = public.call(
+            "POST", "/v1/auth/gmail-tokens", body.encode("latin-1"), bearer, {"Content-Type": "application/json"}
+        ).expect(400).json
+        check(answer["error"]["code"] == code, f"{body}: {answer}")
+    public.call("POST", "/v1/auth/gmail-tokens", "x" * 70_000, bearer, {"Content-Type": "application/json"}).expect(413)
+    public.call("POST", "/v1/auth/gmail-tokens", "<a/>", bearer, {"Content-Type": "text/xml"}).expect(415)
+    check(public.call("PUT", "/v1/user/me", bearer=bearer).expect(405).headers["allow"] == "DELETE, GET, HEAD", "Allow")
+    check(place.grants() == {}, "something was stored")
+
+    # Nothing of all this is in a log.
+    accounts.close()
+    secrets = [good, foreign["access_token"], unverified["access_token"], JWT_SECRET, "unproven@example.com", "mallory@gmail.com"]
+    for path in place.folder.glob("*.log*"):
+        for secret in secrets if path.name.startswith("errors") else []:
+            check(secret not in path.read_text(), f"{path.name} holds {secret[:6]}…")
+    for path in place.folder.glob("metrics*"):
+        for secret in secrets:
+            check(secret not in path.read_text(), f"{path.name} holds {secret[:6]}…")
+    return f"{len(bad)} forged tokens"

@@ -1,0 +1,76 @@
+"""Google's security events: what each does within a second, and what is refused."""
+
+import time
+
+from accounts import Accounts, user_token
+from harness import check, wait_for
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    sandbox, public = place.sandbox, accounts.public
+    sandbox.settings(lifetime=3600)
+
+    def connected(user, email):
+        grant = sandbox.create(email=email)[0]
+        accounts.connect(grant, user_token(user)).expect(201)
+        return grant
+
+    def send(**event):
+        signed = sandbox.call("/control/security-events", event)["token"]
+        return signed, public.call(
+            "POST", "/v1/google/security-events", signed, headers={"Content-Type": "application/secevent+jwt"}
+        )
+
+    def within_a_second(user, state):
+        began = time.monotonic()
+        wait_for(lambda: place.grants()[user]["state"] == state, 1, f"{user} becomes {state}", pause=0.02)
+        return time.monotonic() - began
+
+    for form in ("prefix", "hash"):
+        grant = connected(f"by-{form}", f"{form}@gmail.com")
+        time.sleep(1.1)  # an event is told in whole seconds: it must not lie before the connection
+        token, answer = send(type="token-revoked", refresh_token=grant["refresh_token"], form=form)
+        answer.expect(202)
+        within_a_second(f"by-{form}", "disconnected")
+        row = place.grants()[f"by-{form}"]
+        check(row["refresh_token"] is None and row["reason"] == "token_revoked", f"{row['reason']}")
+        # Delivered again: taken, and nothing happens twice.
+        public.call("POST", "/v1/google/security-events", token).expect(202)
+        accounts.backend.wait_for(f"by-{form}", 1)
+
+    grant = connected("u-1", "ada@gmail.com")
+    pair = accounts.sign_in(grant)
+    public.get("/api/auth/me", pair["access_token"]).expect(200)
+    time.sleep(1.1)
+    send(type="sessions-revoked", email="ada@gmail.com")[1].expect(202)
+    public.get("/api/auth/me", pair["access_token"]).expect(401)
+    check(place.grants()["u-1"]["state"] == "active", "sessions-revoked touched the grant")
+    send(type="account-disabled", email="ada@gmail.com", reason="hijacking")[1].expect(202)
+    within_a_second("u-1", "suspended")
+    check(accounts.profile(user_token("u-1"))["gmail_account_connected"] is False, "suspended, and shown as connected")
+    send(type="account-enabled", email="ada@gmail.com")[1].expect(202)
+    wait_for(lambda: place.grants()["u-1"]["state"] == "active", 5, "the probe finds the account enabled", pause=0.02)
+    send(type="account-credential-change-required", email="ada@gmail.com")[1].expect(202)
+    send(type="verification", state="hello")[1].expect(202)
+    time.sleep(1.1)
+    send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
+    within_a_second("u-1", "disconnected")
+
+    # A late delivery of an event from before the user reconnected changes nothing.
+    token, answer = send(type="tokens-revoked", email="ada@gmail.com", issued_at=int(time.time()) - 3600)
+    accounts.connect(sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0], user_token("u-1")).expect(201)
+    late, answer = send(type="tokens-revoked", email="ada@gmail.com", issued_at=int(time.time()) - 3600)
+    answer.expect(202)
+    check(place.grants()["u-1"]["state"] == "active", "an old event disconnected a new grant")
+
+    # Forged ones.
+    for forgery in ("none", "hs256", "bad_signature", "unknown_kid"):
+        send(type="tokens-revoked", email="ada@gmail.com", forge=forgery)[1].expect(400)
+    send(type="tokens-revoked", email="ada@gmail.com", aud="another-app")[1].expect(400)
+    send(type="tokens-revoked", email="ada@gmail.com", iss="https://evil.example/")[1].expect(400)
+    public.call("POST", "/v1/google/security-events", "no token at all").expect(400)
+    public.call("POST", "/v1/google/security-events", "x" * 70_000).expect(413)
+    check(place.grants()["u-1"]["state"] == "active", "a forged event had an effect")
+    accounts.close()
+    return ""

@@ -1,0 +1,66 @@
+"""The app's own sessions: one refresh for one 401, rotation with a grace, reuse, and another app's log-out."""
+
+import concurrent.futures
+import time
+
+from accounts import Accounts
+from harness import check
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    public = accounts.public
+    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    pair = accounts.sign_in(grant)
+
+    def refresh(token):
+        return public.post("/api/auth/refresh", {"refresh_token": token})
+
+    # Many callers at once with one token get one successor.
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        answers = list(pool.map(lambda _: refresh(pair["refresh_token"]).expect(200).json, range(32)))
+    check(len({answer["refresh_token"] for answer in answers}) == 1, "one successor for all")
+    second = answers[0]
+    check(second["refresh_token"] != pair["refresh_token"], "rotated")
+    public.get("/api/auth/me", second["access_token"]).expect(200)
+    # An access token is none for refreshing, nor the other way round.
+    check(refresh(second["access_token"]).expect(401).json == {"detail": "Invalid refresh token"}, "an access token")
+    public.get("/api/auth/me", second["refresh_token"]).expect(401)
+
+    # The successor is kept for the grace alone, and only sealed.
+    rows = place.rows("SELECT * FROM sessions")
+    check(len(rows) == 1, f"{len(rows)} sessions")
+    for value in rows[0].values():
+        text = value if isinstance(value, bytes) else str(value).encode()
+        for token in (pair["refresh_token"], second["refresh_token"]):
+            check(token.encode() not in text, "a refresh token lies in the database")
+
+    # After the grace a used token ends the whole family.
+    deadline = time.monotonic() + 10.5
+    third = refresh(second["refresh_token"]).expect(200).json
+    while time.monotonic() < deadline:
+        time.sleep(0.1)
+    refresh(pair["refresh_token"]).expect(401)
+    refresh(third["refresh_token"]).expect(401)
+    public.get("/api/auth/me", third["access_token"]).expect(401)
+
+    # Two devices: logging one out leaves the other.
+    one, two = accounts.sign_in(grant), accounts.sign_in(grant)
+    public.post("/api/auth/logout", bearer=one["refresh_token"]).expect(200)
+    public.get("/api/auth/me", one["access_token"]).expect(401)
+    public.get("/api/auth/me", two["access_token"]).expect(200)
+    check(public.get("/api/auth/status").expect(200).json is not None, "status")
+
+    # The secret is being replaced: both are accepted, the first signs.
+    accounts.write("jwt", "the next secret, which is long enough as well\nthe app's own secret, which is long enough")
+    accounts.worker.stop()
+    accounts.start()
+    public.get("/api/auth/me", two["access_token"]).expect(200)
+    renewed = refresh(two["refresh_token"]).expect(200).json
+    accounts.write("jwt", "the next secret, which is long enough as well")
+    accounts.worker.stop()
+    accounts.start()
+    public.get("/api/auth/me", renewed["access_token"]).expect(200)
+    public.get("/api/auth/me", two["access_token"]).expect(401)
+    accounts.close()
+    return ""

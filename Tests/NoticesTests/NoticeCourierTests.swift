@@ -1,0 +1,186 @@
+import Clocks
+import Foundation
+import HTTPClient
+import JSON
+import Notices
+import Observability
+import Secrets
+import Store
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("The notices' courier", .timeLimit(.minutes(1)))
+struct NoticeCourierTests {
+    @Test("posts each change once, those of one grant in their order")
+    func inOrder() async throws {
+        let world = try World { _ in 204 }
+        try await world.disconnect(user: 1)
+        try await world.reconnect(user: 1)
+        try await world.disconnect(user: 2)
+        #expect(try await world.courier.deliverDue() == 3)
+        #expect(try await world.courier.deliverDue() == 0)
+        let types = try world.posted.filter { $0["data"]?["user_id"] == .string("user 1") }.map { $0["type"]?.string }
+        #expect(types == ["grant.disconnected", "grant.connected"])
+    }
+
+    @Test("keeps the later notice of a grant back until the earlier one is accepted")
+    func keepsBack() async throws {
+        let world = try World { number in number == 1 ? 503 : 204 }
+        try await world.disconnect(user: 1)
+        try await world.reconnect(user: 1)
+        #expect(try await world.courier.deliverDue() == 1)
+        world.time.advance(by: .seconds(5))
+        #expect(try await world.courier.deliverDue() == 2)
+        let types = try world.posted.map { $0["type"]?.string }
+        #expect(types == ["grant.disconnected", "grant.disconnected", "grant.connected"])
+        let ids = Set(try world.posted.prefix(2).map { $0["id"]?.string })
+        #expect(ids.count == 1)
+    }
+
+    @Test("gives a notice up after a day, and goes on with the next")
+    func givesUp() async throws {
+        let accepts = Mutex(false)
+        let world = try World { _ in accepts.withLock { $0 } ? 204 : 500 }
+        try await world.disconnect(user: 1)
+        for _ in 0..<30 {
+            try await world.courier.deliverDue()
+            world.time.advance(by: .seconds(3600))
+        }
+        #expect(try await world.store.nextNoticeAt() == nil)
+        accepts.withLock { $0 = true }
+        try await world.reconnect(user: 1)
+        #expect(try await world.courier.deliverDue() == 1)
+        #expect(try world.posted.last?["type"] == .string("grant.connected"))
+    }
+
+    @Test("posts nothing while another process has the outbox")
+    func oneAtATime() async throws {
+        let world = try World { _ in 204 }
+        try await world.disconnect(user: 1)
+        #expect(try await world.store.claimNotices(owner: "another", for: .seconds(30)))
+        #expect(try await world.courier.deliverDue() == 0)
+        world.time.advance(by: .seconds(31))
+        #expect(try await world.courier.deliverDue() == 1)
+    }
+
+    @Test("posts again, under the same id, what is replayed")
+    func replay() async throws {
+        let world = try World { _ in 204 }
+        try await world.disconnect(user: 1)
+        try await world.courier.deliverDue()
+        let count = try await world.store.replayNotices(
+            since: world.time.now - .seconds(60),
+            ofUser: nil,
+            at: world.time.now
+        )
+        #expect(count == 1)
+        #expect(try await world.courier.deliverDue() == 1)
+        let ids = Set(try world.posted.map { $0["id"]?.string })
+        #expect(ids.count == 1)
+    }
+
+    @Test("says in the metrics log what became of each try")
+    func metrics() async throws {
+        let world = try World { number in number == 1 ? 503 : 204 }
+        try await world.disconnect(user: 1)
+        try await world.courier.deliverDue()
+        world.time.advance(by: .seconds(5))
+        try await world.courier.deliverDue()
+        let lines = try world.sink.lines.map { try JSONValue.parse(Array($0.utf8)) }
+        #expect(lines.map { $0["outcome"]?.string } == ["postponed", "accepted"])
+        #expect(lines.map { $0["attempt"]?.integer } == [1, 2])
+        #expect(lines.map { $0["status"]?.integer } == [503, 204])
+    }
+}
+
+/// A store with an outbox, a backend that answers by the number of the request, and a courier between them.
+private final class World: Sendable {
+    let time = ManualTime()
+    let store: InMemoryStore
+    let sink = LineMemory()
+    let courier: NoticeCourier
+    private let server: ScriptedServer
+    private let http: HTTPClient
+
+    init(status: @escaping @Sendable (Int) -> Int) throws {
+        store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1), keepsNotices: true)
+        server = try ScriptedServer { request in
+            [.send("HTTP/1.1 \(status(request.number)) Answer\r\nContent-Length: 0\r\n\r\n")]
+        }
+        http = try HTTPClient()
+        courier = NoticeCourier(
+            store: store,
+            http: http,
+            endpoint: try Endpoint(server.url),
+            key: MessageKey(Secret("0123456789abcdef0123456789abcdef")),
+            workerName: "worker",
+            metrics: MetricsLog(sink: sink, worker: "worker", time: time),
+            counters: RunningCounters(time: time),
+            diagnostics: DiagnosticLog(level: .error, time: time),
+            time: time,
+            random: SeededRandom(seed: 2)
+        )
+    }
+
+    deinit {
+        http.shutDown()
+        server.stop()
+    }
+
+    var posted: [JSONValue] {
+        get throws { try server.received.map { try JSONValue.parse($0.body) } }
+    }
+
+    func disconnect(user: Int64) async throws {
+        try await change(user) { $0.disconnect(reason: .invalidGrant, at: $1) }
+    }
+
+    func reconnect(user: Int64) async throws {
+        try await change(user) { grant, now in
+            grant.reconnect(
+                Handover(clientID: "client"),
+                bringsOtherRefreshToken: false,
+                switchesAccount: false,
+                dueAt: nil,
+                at: now
+            )
+        }
+    }
+
+    private func change(_ user: Int64, _ body: @escaping @Sendable (inout Grant, Timestamp) -> [GrantEvent])
+        async throws
+    {
+        let now = time.now
+        try await store.transact { transaction in
+            if try transaction.grant(GrantID(rawValue: user)) == nil {
+                let (grant, events) = Grant.connected(
+                    id: GrantID(rawValue: user),
+                    userID: "user \(user)",
+                    handover: Handover(clientID: "client"),
+                    dueAt: nil,
+                    at: now
+                )
+                try transaction.insert(grant)
+                for event in events { try transaction.record(event) }
+            }
+            guard var grant = try transaction.grant(GrantID(rawValue: user)) else { return }
+            let events = body(&grant, now)
+            try transaction.update(grant)
+            for event in events { try transaction.record(event) }
+        }
+    }
+}
+
+/// Lines in memory.
+private final class LineMemory: LineSink {
+    private let state = Mutex<[String]>([])
+    let droppedLines = 0
+
+    var lines: [String] { state.withLock { $0 } }
+
+    func write(_ line: JSONLine) -> Bool {
+        state.withLock { $0.append(line.text) }
+        return true
+    }
+}

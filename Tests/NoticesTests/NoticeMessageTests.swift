@@ -1,0 +1,115 @@
+import Clocks
+import Foundation
+import HTTPClient
+import JSON
+import Notices
+import Secrets
+import Store
+import Testing
+
+@Suite("A notice's message")
+struct NoticeMessageTests {
+    @Test("tells the change, and nothing of tokens or e-mails")
+    func body() throws {
+        let body = try JSONValue.parse(NoticeMessage.body(of: Sample.notice()))
+        #expect(
+            body
+                == .object([
+                    "id": .string("ntc_0000002a_7"), "type": .string("grant.disconnected"),
+                    "timestamp": .string("2027-01-15T08:00:00.000Z"),
+                    "data": .object([
+                        "user_id": .string("u-1"), "grant_id": .string("0000000000000003"), "connected": .bool(false),
+                        "state": .string("disconnected"), "reason": .string("invalid_grant"),
+                        "former_state": .string("active"),
+                    ]),
+                ])
+        )
+    }
+
+    @Test("is a connection's, without a reason, when the account is connected again")
+    func connected() throws {
+        let body = try JSONValue.parse(
+            NoticeMessage.body(of: Sample.notice(from: .disconnected, to: .active, reason: .none))
+        )
+        #expect(body["type"] == .string("grant.connected"))
+        #expect(body["data"]?["connected"] == .bool(true))
+        #expect(body["data"]?["reason"] == .null)
+    }
+
+    /// Made by: printf '%s.%s.%s' ntc_0000002a_7 1800000000 BODY | openssl dgst -sha256 -hmac KEY -binary | base64
+    @Test("is signed as Standard Webhooks want it")
+    func signature() throws {
+        let key = MessageKey(Secret("0123456789abcdef0123456789abcdef"))
+        let request = NoticeMessage.request(
+            for: Sample.notice(),
+            to: try Endpoint("https://backend.example/notices"),
+            key: key,
+            at: Sample.start
+        )
+        let headers = Dictionary(request.headers) { first, _ in first }
+        #expect(headers["webhook-id"] == "ntc_0000002a_7")
+        #expect(headers["webhook-timestamp"] == "1800000000")
+        #expect(headers["webhook-signature"] == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")
+        #expect(request.body?.reveal() == NoticeMessage.body(of: Sample.notice()))
+    }
+}
+
+@Suite("What comes of a posted notice")
+struct NoticeOutcomeTests {
+    @Test("is its acceptance by any status from 200 to 299", arguments: [200, 202, 204, 299])
+    func accepted(status: Int) {
+        #expect(outcome(status: status) == .accepted)
+    }
+
+    @Test("is another try later otherwise", arguments: [nil, 100, 301, 400, 401, 404, 410, 429, 500, 503])
+    func postponed(status: Int?) {
+        #expect(outcome(status: status) == .postponed(until: Sample.start + .milliseconds(2500)))
+    }
+
+    @Test("is a try not before the receiver asked for it")
+    func retryAfter() {
+        #expect(outcome(status: 503, retryAfter: .seconds(90)) == .postponed(until: Sample.start + .seconds(90)))
+    }
+
+    @Test("is the end after a day, but not while it is accepted")
+    func givenUp() {
+        let day: Duration = .seconds(86_400)
+        #expect(outcome(status: 503, after: day) == .givenUp)
+        #expect(outcome(status: 204, after: day) == .accepted)
+        #expect(outcome(status: 503, after: day - .milliseconds(1)) != .givenUp)
+    }
+
+    private func outcome(status: Int?, retryAfter: Duration? = nil, after age: Duration = .zero) -> NoticeOutcome {
+        NoticeOutcome.make(
+            of: Sample.notice(at: Sample.start - age),
+            status: status,
+            retryAfter: retryAfter,
+            at: Sample.start,
+            unit: 0.5
+        )
+    }
+}
+
+enum Sample {
+    static let start = Timestamp(secondsSince1970: 1_800_000_000)
+
+    static func notice(
+        from: GrantState = .active,
+        to: GrantState = .disconnected,
+        reason: GrantReason = .invalidGrant,
+        at: Timestamp = start
+    ) -> Notice {
+        Notice(
+            sequence: 7,
+            nonce: 42,
+            grant: GrantID(rawValue: 3),
+            userID: "u-1",
+            at: at,
+            from: from,
+            to: to,
+            reason: reason,
+            pendingSince: at,
+            attempts: 0
+        )
+    }
+}

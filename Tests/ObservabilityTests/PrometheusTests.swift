@@ -1,0 +1,145 @@
+import Clocks
+import Foundation
+import Observability
+import Testing
+
+@Suite("The metrics for Prometheus")
+struct PrometheusTests {
+    static func report(
+        _ counters: RunningCounters = IntervalCounters(time: ManualTime()).running,
+        grants: PrometheusReport.Grants? = nil,
+        clients: [PrometheusReport.Client] = [],
+        usage: ProcessUsage = .current
+    ) -> PrometheusReport {
+        PrometheusReport(
+            counts: counters.counts,
+            startedAt: counters.startedAt,
+            droppedLines: 3,
+            inFlight: 2,
+            grants: grants,
+            clients: clients,
+            usage: usage
+        )
+    }
+
+    /// A report in which every family has a sample.
+    static var full: PrometheusReport {
+        let counters = IntervalCounters(time: ManualTime())
+        counters.record(MetricsSamples.full)
+        counters.running.recordVend(outcome: "served", duration: .milliseconds(1))
+        counters.running.recordVend(outcome: "served", duration: .milliseconds(40))
+        counters.running.recordVend(outcome: "not_found", duration: .seconds(60))
+        counters.running.recordRequest(route: "/v1/grants/{user_id}/token", status: 200)
+        counters.running.recordRequest(route: "/v1/grants/{user_id}/token", status: 201)
+        counters.running.recordRequest(route: "/metrics", status: 503)
+        counters.running.recordNotice(outcome: "delivered")
+        counters.running.recordSecurityEvent(kind: "token-revoked")
+        return report(
+            counters.running,
+            grants: PrometheusReport.Grants(
+                byState: [(state: "active", count: 5), (state: "disconnected", count: 0)],
+                due: 7,
+                overdue: 1,
+                oldestOverdue: .milliseconds(1_500)
+            ),
+            clients: [PrometheusReport.Client(id: "1-a.apps", breaker: .open, ceiling: 12.5)]
+        )
+    }
+
+    static func lines(_ report: PrometheusReport) -> [String] {
+        report.text.text.split(separator: "\n").map(String.init)
+    }
+
+    @Test("are what the document says, row by row")
+    func document() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = String(decoding: try Data(contentsOf: root.appending(path: "docs/prometheus.md")), as: UTF8.self)
+        let rows = text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("| `") }
+        let expected = PrometheusSchema.families.map { family in
+            let labels = family.labels.map { "`\($0)`" }.joined(separator: ", ")
+            return "| `\(family.name)` | \(family.kind.rawValue) | \(labels) | \(family.help) |"
+        }
+        #expect(rows == expected, "\(expected.joined(separator: "\n"))")
+    }
+
+    @Test("are all told, in the order of the document, each with its help and type before its samples")
+    func order() {
+        let lines = Self.lines(Self.full)
+        let types = lines.filter { $0.hasPrefix("# TYPE ") }
+        #expect(types == PrometheusSchema.families.map { "# TYPE \($0.name) \($0.kind.rawValue)" })
+        let helps = lines.filter { $0.hasPrefix("# HELP ") }
+        #expect(helps == PrometheusSchema.families.map { "# HELP \($0.name) \($0.help)" })
+        var current = ""
+        for line in lines {
+            if line.hasPrefix("# HELP ") { current = String(line.split(separator: " ")[2]) }
+            if !line.hasPrefix("#") { #expect(line.hasPrefix(current), "\(line)") }
+        }
+    }
+
+    @Test(
+        "have these samples",
+        arguments: [
+            #"refresh_worker_refreshes_total{outcome="retrying"} 1"#,
+            #"refresh_worker_refreshes_total{outcome="refreshed"} 0"#,
+            #"refresh_worker_refresh_duration_seconds_bucket{le="0.05"} 0"#,
+            #"refresh_worker_refresh_duration_seconds_bucket{le="0.1"} 1"#,
+            #"refresh_worker_vends_total{outcome="served"} 2"#, #"refresh_worker_vends_total{outcome="not_found"} 1"#,
+            #"refresh_worker_vend_duration_seconds_bucket{le="0.001"} 1"#,
+            #"refresh_worker_vend_duration_seconds_bucket{le="0.05"} 2"#,
+            #"refresh_worker_vend_duration_seconds_bucket{le="30"} 2"#,
+            #"refresh_worker_vend_duration_seconds_bucket{le="+Inf"} 3"#,
+            "refresh_worker_vend_duration_seconds_sum 60.041",
+            "refresh_worker_vend_duration_seconds_count 3",
+            #"refresh_worker_http_requests_total{route="/v1/grants/{user_id}/token",status="2xx"} 2"#,
+            #"refresh_worker_http_requests_total{route="/metrics",status="5xx"} 1"#,
+            #"refresh_worker_notices_total{outcome="delivered"} 1"#,
+            #"refresh_worker_security_events_total{type="token-revoked"} 1"#, "refresh_worker_dropped_lines_total 3",
+            #"refresh_worker_grants{state="active"} 5"#, #"refresh_worker_grants{state="disconnected"} 0"#,
+            "refresh_worker_grants_due 7", "refresh_worker_grants_overdue 1",
+            "refresh_worker_oldest_overdue_seconds 1.5",
+            "refresh_worker_refreshes_in_flight 2",
+            #"refresh_worker_breaker_state{client="1-a.apps",state="closed"} 0"#,
+            #"refresh_worker_breaker_state{client="1-a.apps",state="open"} 1"#,
+            #"refresh_worker_pacer_ceiling_per_second{client="1-a.apps"} 12.5"#, "refresh_worker_store_up 1",
+            "process_start_time_seconds 1800000000",
+        ]
+    )
+    func samples(line: String) {
+        #expect(Self.lines(Self.full).contains(line))
+    }
+
+    @Test("leave out what the database would tell when it cannot be read")
+    func withoutStore() {
+        let lines = Self.lines(Self.report())
+        #expect(lines.contains("refresh_worker_store_up 0"))
+        #expect(!lines.contains { $0.contains("refresh_worker_grants") || $0.contains("overdue") })
+    }
+
+    @Test(
+        "escape whatever a label holds",
+        arguments: [(#"a"b"#, #"a\"b"#), (#"a\b"#, #"a\\b"#), ("a\nb", #"a\nb"#), ("é{}", "é{}")]
+    )
+    func escapes(value: String, written: String) {
+        let client = PrometheusReport.Client(id: value, breaker: .closed, ceiling: 1)
+        let lines = Self.lines(Self.report(clients: [client]))
+        #expect(lines.contains("refresh_worker_pacer_ceiling_per_second{client=\"\(written)\"} 1"))
+    }
+
+    @Test(
+        "spell numbers that are not finite",
+        arguments: [(Double.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN")]
+    )
+    func numbers(value: Double, written: String) {
+        let client = PrometheusReport.Client(id: "c", breaker: .closed, ceiling: value)
+        let lines = Self.lines(Self.report(clients: [client]))
+        #expect(lines.contains("refresh_worker_pacer_ceiling_per_second{client=\"c\"} \(written)"))
+    }
+
+    @Test("know what the process holds")
+    func usage() throws {
+        let usage = ProcessUsage.current
+        #expect(try #require(usage.residentBytes) > 1 << 20)
+        #expect(try #require(usage.openDescriptors) >= 3)
+    }
+}

@@ -1,0 +1,47 @@
+import Clocks
+import RefreshEngine
+import Store
+import Testing
+
+@Suite("What a caller gets whose token Google did not take")
+struct RenewalDecisionTests {
+    /// Seconds since the last try (`nil`: none was made), and the answer where the stored token is the one not taken.
+    @Test(
+        "A refresh, but not within ten seconds of the last try",
+        arguments: [
+            (nil, .refresh), (10, .refresh), (11, .refresh), (9, .wait(.seconds(1))), (0, .wait(.seconds(10))),
+            (-3, .refresh),
+        ] as [(Int?, RenewalDecision)]
+    )
+    func pause(secondsSince: Int?, expected: RenewalDecision) throws {
+        let last = secondsSince.map { start - .seconds($0) }
+        let grant = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: last)
+        #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == expected)
+    }
+
+    @Test("Another token that lives is served at once, one that does not is refreshed, whenever the last try was")
+    func otherToken() throws {
+        let living = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: start)
+        #expect(RenewalDecision.make(for: living, storesRejectedToken: false, at: start) == .serve)
+        let token = try Sample.accessToken(obtainedAt: start - .seconds(3600))
+        let dead = try Sample.grant(accessToken: token, lastAttemptAt: start)
+        #expect(RenewalDecision.make(for: dead, storesRejectedToken: false, at: start) == .refresh)
+    }
+
+    @Test("Without a refresh token nothing better can be had", arguments: [true, false])
+    func noRefreshToken(storesRejectedToken: Bool) throws {
+        let grant = try Sample.grant(hasRefreshToken: false, accessToken: Sample.accessToken())
+        let decision = RenewalDecision.make(for: grant, storesRejectedToken: storesRejectedToken, at: start)
+        #expect(decision == (storesRejectedToken ? .refuse : .serve))
+    }
+
+    @Test(
+        "A grant that shows as disconnected is refused",
+        arguments: [GrantState.suspended, .reauthRequired, .disconnected]
+    )
+    func refused(state: GrantState) throws {
+        let grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
+        #expect(RenewalDecision.make(for: grant, storesRejectedToken: false, at: start) == .refuse)
+        #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == .refuse)
+    }
+}

@@ -1,0 +1,51 @@
+import Testing
+
+@testable import Secrets
+
+@Suite("A private file")
+struct PrivateFileTests {
+    @Test(
+        "is read when only its owner may change it and no stranger may read it",
+        arguments: [0o600, 0o400, 0o640, 0o440]
+    )
+    func good(mode: UInt32) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("value", to: "secret", mode: Int(mode))
+        #expect(try Secret.read(privateFile: path) == Secret("value"))
+    }
+
+    @Test(
+        "is refused, with the cure, when others may read or the group may write it",
+        arguments: [0o644, 0o604, 0o660, 0o602]
+    )
+    func open(mode: UInt32) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write("value", to: "secret", mode: Int(mode))
+        let error = #expect(throws: PrivateFileError.self) { try Secret.read(privateFile: path) }
+        #expect(error?.reason == .open(permissions: mode))
+        #expect(error?.description.contains("chmod 600 \(path)") == true)
+    }
+
+    @Test("is refused when it is a folder, is missing or is too long")
+    func unusable() throws {
+        let folder = try TemporaryFolder()
+        #expect(throws: PrivateFileError(path: folder.path, reason: .notRegular)) {
+            try Secret.read(privateFile: folder.path)
+        }
+        let path = try folder.write("12345", to: "secret", mode: 0o600)
+        #expect(throws: PrivateFileError(path: path, reason: .tooLong(limit: 4))) {
+            try Secret.read(privateFile: path, limit: 4)
+        }
+        #expect(throws: PrivateFileError.self) { try Secret.read(privateFile: "\(folder.path)/none") }
+    }
+
+    @Test(
+        "is taken apart into lines",
+        arguments: [
+            ("a", ["a"]), ("a\n", ["a"]), ("a\r\nb", ["a", "b"]), ("\n\na\n\nb\n", ["a", "b"]), ("", []), ("\n", []),
+        ]
+    )
+    func lines(text: String, expected: [String]) {
+        #expect(Secret(text).lines.map { $0.reveal() } == expected)
+    }
+}
