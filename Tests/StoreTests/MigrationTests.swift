@@ -1,4 +1,5 @@
 import Clocks
+import Secrets
 import Store
 import Testing
 
@@ -31,6 +32,48 @@ struct MigrationTests {
             #expect(try await store.integrityProblems().isEmpty)
             await store.close()
             #expect(try Connection(path: path, patience: .zero).integer(version) == Int64(Migration.all.count))
+        }
+    }
+
+    @Test("Users and grants of the first version are there after the second, the tokens without marks")
+    func firstVersionWithRows() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            let grant = try Sample.grant(1)
+            let token = try #require(grant.refreshToken?.sealed)
+            try DatabaseFile.create(path, unlessThere: false)
+            do {
+                let connection = try Connection(path: path, patience: .zero)
+                try Schema(migrations: Array(Migration.all.prefix(1))).migrate(connection)
+                try connection.run(Query("user", "INSERT INTO users VALUES (?, ?)")) {
+                    $0.bind(grant.userID)
+                    $0.bind(grant.createdAt)
+                }
+                try connection.run(
+                    Query(
+                        "grant",
+                        """
+                        INSERT INTO grants (
+                            id, user_id, created_at, client_id, scope, state, reason, since, generation, due_at, attempts,
+                            is_proven, refresh_key, refresh_token
+                        ) VALUES (1, ?1, ?2, 'client 1', 'openid email', 'active', 'none', ?2, 1, ?2 + 1000, 0, 0, ?3, ?4)
+                        """
+                    )
+                ) {
+                    $0.bind(grant.userID)
+                    $0.bind(grant.createdAt)
+                    $0.bind(token.keyID.description)
+                    $0.bind(token.bytes)
+                }
+            }
+            let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+            #expect(try await store.user(grant.userID) == User(id: grant.userID, createdAt: grant.createdAt))
+            let expected = try Sample.grant(1, accessToken: nil)
+            #expect(try await store.grant(ofUser: grant.userID) == expected)
+            #expect(try await store.grantsWithoutMarks(after: nil, atMost: 10) == [expected])
+            try await store.startSessions([Sample.session(1, user: grant.userID)])
+            #expect(try await store.integrityProblems().isEmpty)
+            await store.close()
         }
     }
 

@@ -45,6 +45,52 @@ struct SQLiteSafetyTests {
         }
     }
 
+    @Test("A successor whose grace is over, and one whose session ended, are in no file any more")
+    func successors() async throws {
+        try await withStore { store, folder in
+            var sessions = [Sample.session(1), Sample.session(2)]
+            for position in sessions.indices {
+                let sealed = try Sample.sealed("successor-\(position)-")
+                let outcome = sessions[position].rotate(
+                    presented: [1],
+                    to: [2],
+                    successor: sealed,
+                    expiresAt: start + .seconds(3600),
+                    at: start
+                )
+                #expect(outcome == .rotated)
+            }
+            try await store.startSessions(sessions)
+            let ended = sessions[0].id
+            try await store.transact { try $0.endSession(ended) }
+            try await settle(store)
+            #expect(try folder.names(holding: Array("successor-0-".utf8)).isEmpty)
+            #expect(try !folder.names(holding: Array("successor-1-".utf8)).isEmpty)
+            _ = try await store.sweep(at: start + .seconds(60))
+            try await settle(store)
+            #expect(try folder.names(holding: Array("successor-1-".utf8)).isEmpty)
+        }
+    }
+
+    @Test("What was known of a deleted user is in no file any more")
+    func deletedUser() async throws {
+        try await withStore { store, folder in
+            try await store.transact { transaction in
+                try transaction.insert(
+                    User(id: "user", createdAt: start, email: "somebody@example.com", name: "Some Body")
+                )
+            }
+            #expect(try !folder.names(holding: Array("somebody@example.com".utf8)).isEmpty)
+            _ = try await store.transact {
+                try AccountDeletion.delete(user: "user", in: $0, at: start, until: start + .seconds(60))
+            }
+            try await settle(store)
+            for text in ["somebody@example.com", "Some Body"] {
+                #expect(try folder.names(holding: Array(text.utf8)).isEmpty, "\(text)")
+            }
+        }
+    }
+
     @Test("A wipe that a reader holds up is finished after a later commit")
     func delayedWipe() async throws {
         try await withStore { store, folder in

@@ -59,3 +59,47 @@ enum Sample {
         try numbers.map { try grant($0) }
     }
 }
+
+extension Sample {
+    /// A session of a user, with token hash `[1]`, that lives an hour.
+    static func session(_ number: UInt8, user: String = "user") -> Session {
+        Session(
+            id: sessionID(number),
+            userID: user,
+            createdAt: start,
+            expiresAt: start + .seconds(3600),
+            currentHash: [1],
+            previousHash: nil,
+            rotatedAt: nil,
+            successor: nil
+        )
+    }
+
+    /// A vault whose one key is drawn anew.
+    static func vault() throws -> TokenVault {
+        let ring = try KeyRing(keys: [try SealingKey.random()])
+        return TokenVault(ring: try LiveKeyRing { ring })
+    }
+
+    static func sessionID(_ number: UInt8) -> SessionID {
+        let digits = String(number, radix: 16)
+        guard let id = SessionID(text: String(repeating: "0", count: 32 - digits.count) + digits) else {
+            preconditionFailure("\(number) makes no session id")
+        }
+        return id
+    }
+}
+
+extension AccountStore {
+    /// Stores sessions, and their users where there are none.
+    func startSessions(_ sessions: [Session]) async throws {
+        try await transact { transaction in
+            for session in sessions {
+                if try transaction.user(session.userID) == nil {
+                    try transaction.insert(User(id: session.userID, createdAt: start))
+                }
+                try transaction.insert(session)
+            }
+        }
+    }
+}

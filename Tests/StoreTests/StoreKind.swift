@@ -16,14 +16,22 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     }
 
     /// A new, empty store whose clocks stand still until the test moves them.
-    func withStore(_ body: (any GrantStore, ManualTime) async throws -> Void) async throws {
+    func withStore(
+        keepsNotices: Bool = false,
+        _ body: (any AccountStore, ManualTime) async throws -> Void
+    ) async throws {
         let time = ManualTime()
         switch self {
         case .inMemory:
-            try await body(InMemoryStore(timeSource: time), time)
+            try await body(InMemoryStore(timeSource: time, keepsNotices: keepsNotices), time)
         case .sqlite:
             try await TemporaryFolder.with { folder in
-                let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: time, bootID: "this boot")
+                let store = try SQLiteStore(
+                    path: folder.path("grants.db"),
+                    timeSource: time,
+                    bootID: "this boot",
+                    keepsNotices: keepsNotices
+                )
                 try await body(store, time)
                 await store.close()
             }

@@ -26,7 +26,7 @@ struct Listeners: Sendable {
     /// How long a loop may take to come round before the process counts as ill.
     static let longestTurn: Duration = .seconds(60)
 
-    let phase = ServingPhase()
+    let phase: ServingPhase
     private let services: ServiceDirectory?
     private let publicServer: HTTPServer?
     private let internalServer: HTTPServer?
@@ -39,23 +39,29 @@ struct Listeners: Sendable {
             environment: workshop.inputs.environment,
             processID: ProcessIdentity.number
         )
-        var services: ServiceDirectory?
-        internalServer = try configuration.internalListener.map { place in
+        let phase = ServingPhase()
+        self.phase = phase
+        if let place = configuration.internalListener {
             let directory = ServiceDirectory(try workshop.readServices())
-            services = directory
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.threads = 2
-            return try Self.open(server, Self.internalRouter(parts, services: directory, phase: phase), parts)
+            let router = Self.internalRouter(parts, services: directory, phase: phase)
+            internalServer = try Self.open(server, router, parts)
+            services = directory
+        } else {
+            internalServer = nil
+            services = nil
         }
-        self.services = services
-        publicServer = try configuration.publicListener.map { place in
+        if let place = configuration.publicListener {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.maximumConnections = Self.mostConnections
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             let router = try Self.publicRouter(parts, phase: phase)
             _ = try OpenFileLimit.raise()
-            return try Self.open(server, router, parts)
+            publicServer = try Self.open(server, router, parts)
+        } else {
+            publicServer = nil
         }
     }
 

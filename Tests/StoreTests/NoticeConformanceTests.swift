@@ -1,0 +1,180 @@
+import Clocks
+import Store
+import Testing
+
+@Suite("Every store keeps the notices that the backend is owed", .timeLimit(.minutes(3)))
+struct NoticeConformanceTests {
+    private let first = GrantID(rawValue: 1)
+    private let second = GrantID(rawValue: 2)
+
+    /// A store with grants 1 and 2, of users "user 1" and "user 2".
+    private func withStore(
+        _ kind: StoreKind,
+        keepsNotices: Bool = true,
+        _ body: (any AccountStore, ManualTime) async throws -> Void
+    ) async throws {
+        try await kind.withStore(keepsNotices: keepsNotices) { store, time in
+            try await store.add(try Sample.grants(1...2))
+            try await body(store, time)
+        }
+    }
+
+    @Test("A change of what the profile shows is one notice, durable with the change", arguments: StoreKind.allCases)
+    func creation(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start) }
+            let notices = try await store.dueNotices(at: start, atMost: 10)
+            let notice = try #require(notices.first)
+            #expect(notices.count == 1)
+            #expect(notice.grant == first && notice.userID == "user 1" && notice.at == start)
+            #expect(notice.from == .active && notice.to == .disconnected && notice.reason == .invalidGrant)
+            #expect(notice.attempts == 0 && notice.pendingSince == start)
+            #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{8}_1/) != nil)
+            #expect(try await store.nextNoticeAt() == start)
+
+            struct Refusal: Error {}
+            await #expect(throws: Refusal.self) {
+                try await store.transact { transaction in
+                    var grant = try #require(try transaction.grant(second))
+                    for event in grant.disconnect(reason: .invalidGrant, at: start) { try transaction.record(event) }
+                    throw Refusal()
+                }
+            }
+            #expect(try await store.dueNotices(at: start, atMost: 10) == notices)
+        }
+    }
+
+    @Test("A retry that passes is nobody's business", arguments: StoreKind.allCases)
+    func silence(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.change(first) { $0.retry(reason: .invalidGrantUnconfirmed, dueAt: start, at: start) }
+            #expect(try await store.nextNoticeAt() == nil)
+            #expect(try await store.dueNotices(at: start + .seconds(9), atMost: 10).isEmpty)
+        }
+        try await withStore(kind, keepsNotices: false) { store, _ in
+            try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start) }
+            #expect(try await store.nextNoticeAt() == nil)
+        }
+    }
+
+    @Test(
+        "Of one grant the next notice waits for the one before it; other grants do not",
+        arguments: StoreKind.allCases
+    )
+    func order(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await disconnectAndReconnect(first, in: store)
+            try await store.change(second) { $0.suspend(reason: .clientMismatch, probeAt: start, at: start) }
+            func due(_ seconds: Int64) async throws -> [Int64] {
+                try await store.dueNotices(at: start + .seconds(seconds), atMost: 10).map(\.sequence)
+            }
+            #expect(try await due(5) == [1, 3])
+            try await store.noticePostponed(1, until: start + .seconds(60))
+            #expect(try await due(59) == [3])
+            #expect(try await due(60) == [3, 1])
+            #expect(try await store.dueNotices(at: start + .seconds(60), atMost: 10).map(\.attempts) == [0, 1])
+
+            try await store.noticeAccepted(3, at: start + .seconds(60))
+            #expect(try await store.nextNoticeAt() == start + .seconds(60))
+            try await store.noticeGivenUp(1, at: start + .seconds(61))
+            #expect(try await due(61) == [2])
+            try await store.noticeAccepted(2, at: start + .seconds(62))
+            // A second answer to the same, and one to what nobody sent, change nothing.
+            try await store.noticePostponed(2, until: start)
+            try await store.noticeGivenUp(2, at: start)
+            try await store.noticeAccepted(77, at: start)
+            #expect(try await store.nextNoticeAt() == nil)
+        }
+    }
+
+    @Test(
+        "A replay delivers again in order, what was accepted or given up, of one user or of all",
+        arguments: StoreKind.allCases
+    )
+    func replay(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await disconnectAndReconnect(first, in: store)
+            try await store.change(second) { $0.disconnect(reason: .invalidGrant, at: start) }
+            try await store.noticeAccepted(1, at: start)
+            try await store.noticePostponed(2, until: start + .seconds(30))
+            try await store.noticeGivenUp(3, at: start)
+
+            let later = start + .seconds(100)
+            #expect(try await store.replayNotices(since: start, ofUser: "nobody", at: later) == 0)
+            #expect(try await store.replayNotices(since: start + .seconds(1), ofUser: nil, at: later) == 0)
+            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: later) == 1)
+            // The older one comes first again, and the other waits for it although its time has come.
+            let due = try await store.dueNotices(at: later, atMost: 10)
+            #expect(due.map(\.sequence) == [1])
+            #expect(due.map(\.pendingSince) == [later] && due.map(\.at) == [start] && due.map(\.attempts) == [0])
+            #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == 1)
+            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.sequence) == [1, 3])
+            try await store.noticeAccepted(1, at: later)
+            #expect(try await store.dueNotices(at: later, atMost: 10).map(\.sequence) == [2, 3])
+        }
+    }
+
+    @Test("One process delivers at a time, until its lease ends or it gives it back", arguments: StoreKind.allCases)
+    func claims(kind: StoreKind) async throws {
+        try await withStore(kind) { store, time in
+            #expect(try await store.claimNotices(owner: "a", for: .seconds(30)))
+            #expect(try await !store.claimNotices(owner: "b", for: .seconds(30)))
+            time.advance(by: .seconds(20))
+            #expect(try await store.claimNotices(owner: "a", for: .seconds(30)))
+            time.advance(by: .seconds(29))
+            #expect(try await !store.claimNotices(owner: "b", for: .seconds(30)))
+            time.advance(by: .seconds(1))
+            #expect(try await store.claimNotices(owner: "b", for: .seconds(30)))
+            try await store.releaseNotices(owner: "a")
+            #expect(try await !store.claimNotices(owner: "a", for: .seconds(30)))
+            try await store.releaseNotices(owner: "b")
+            #expect(try await store.claimNotices(owner: "a", for: .seconds(30)))
+        }
+    }
+
+    @Test("A clock that was ahead holds no notice back", arguments: StoreKind.allCases)
+    func clockStep(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start + .seconds(86_400)) }
+            #expect(try await store.dueNotices(at: start, atMost: 10).isEmpty)
+            _ = try await store.rescheduleGrantsStoredAfter(start)
+            #expect(try await store.dueNotices(at: start, atMost: 10).count == 1)
+        }
+    }
+
+    private func disconnectAndReconnect(_ id: GrantID, in store: any AccountStore) async throws {
+        try await store.change(id) { $0.disconnect(reason: .invalidGrant, at: start) }
+        try await store.change(id) { grant in
+            grant.reconnect(
+                Handover(clientID: "client"),
+                bringsOtherRefreshToken: false,
+                switchesAccount: false,
+                dueAt: start,
+                at: start
+            )
+        }
+    }
+}
+
+@Suite("Which events the backend hears of")
+struct ChangedConnectionTests {
+    /// The states that look connected, so that a move between them changes nothing.
+    private static let connected: Set<GrantState?> = [.active, .retrying]
+
+    @Test("Every move but a first connection, a stay and a retry that passes", arguments: GrantState.allCases)
+    func moves(to next: GrantState) {
+        for former in [nil] + GrantState.allCases.map(Optional.some) {
+            let event = GrantEvent(
+                grant: GrantID(rawValue: 1),
+                at: start,
+                kind: .state,
+                from: former,
+                to: next,
+                reason: .none,
+                generation: 1
+            )
+            let isSilent = former == nil || former == next || Self.connected.isSuperset(of: [former, next])
+            #expect(event.changesConnection == !isSilent, "\(String(describing: former)) -> \(next)")
+        }
+    }
+}

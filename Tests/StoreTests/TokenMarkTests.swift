@@ -1,0 +1,83 @@
+import Clocks
+import Secrets
+import Store
+import Testing
+
+@Suite("A refresh token is known again by what a security event tells of it")
+struct TokenMarkTests {
+    private static let token = "1//0example-of-a-refresh-token"
+    // `printf %s TOKEN | openssl sha512 -binary | openssl sha512 -binary | base64 -w0`
+    private static let doubleHash =
+        "6NjLoOK/unMHFE2Imrqpafcs3XZV2vhVQtWXBbaBtI/2nC+hIuAFcbyJ+zCBJQDlc/mrJIFKH9UjzN/VbgjHeA=="
+
+    private let marks = TokenMarks(of: Secret(token))
+
+    @Test("The first sixteen characters name it, and more of them do too", arguments: [16, 17, 30])
+    func prefix(length: Int) {
+        #expect(TokenMark(prefix: String(Self.token.prefix(length))) == marks.prefix)
+    }
+
+    @Test("Fewer characters, or others, do not")
+    func otherPrefix() {
+        #expect(TokenMark(prefix: String(Self.token.prefix(15))) == nil)
+        #expect(TokenMark(prefix: "1//0another-of-a-refresh-token") != marks.prefix)
+        #expect(TokenMarks(of: Secret(Self.token + "x")).prefix == marks.prefix)
+        #expect(TokenMarks(of: Secret(Self.token + "x")).digest != marks.digest)
+    }
+
+    @Test("The double hash names it in every kind of Base64")
+    func digest() {
+        let safe = Self.doubleHash.replacing("+", with: "-").replacing("/", with: "_")
+        for text in [Self.doubleHash, safe] {
+            #expect(TokenMark(doubleHash: text) == marks.digest)
+            #expect(TokenMark(doubleHash: text.replacing("=", with: "")) == marks.digest)
+        }
+    }
+
+    @Test("What is no hash of that length names nothing")
+    func noDigest() {
+        for text in ["", "=", "====", "!", String(Self.doubleHash.dropFirst(4)), Self.doubleHash + "=", "é"] {
+            #expect(TokenMark(doubleHash: text) == nil, "\(text)")
+        }
+    }
+
+    @Test("No part of the token is in a mark")
+    func secrecy() {
+        let text = "\(marks)"
+        #expect(!text.contains(Self.token.prefix(16)))
+        #expect(marks.prefix.bytes.count == 32 && marks.digest.bytes.count == 32)
+    }
+
+    @Test("Tokens stored before there were marks are marked once", arguments: StoreKind.allCases)
+    func marking(kind: StoreKind) async throws {
+        let vault = try Sample.vault()
+        try await kind.withStore { store, _ in
+            var grants = try Sample.grants(1...120)
+            for position in grants.indices where position != 4 {
+                let sealed = try vault.seal(refreshToken: Secret("token \(position)"), for: grants[position].id)
+                grants[position].reseal(refreshToken: Grant.RefreshToken(sealed: sealed.sealed), accessToken: nil)
+            }
+            try await store.add(grants)
+            let outcome = try await TokenMarking.markTokens(store: store, vault: vault)
+            #expect(outcome.marked == 119 && outcome.unreadable == 1)
+            for position in [0, 99, 100, 119] {
+                let marks = TokenMarks(of: Secret("token \(position)"))
+                let found = try await store.transact { try $0.grants(withRefreshTokenMark: marks.digest) }
+                #expect(found.map(\.id) == [grants[position].id])
+                #expect(found.first?.refreshToken?.sealed == grants[position].refreshToken?.sealed)
+            }
+            #expect(try await TokenMarking.markTokens(store: store, vault: vault).marked == 0)
+        }
+    }
+
+    @Test("A sealed refresh token carries its marks, and a resealed one keeps them")
+    func vault() throws {
+        let vault = try Sample.vault()
+        let id = GrantID(rawValue: 1)
+        let token = try vault.seal(refreshToken: Secret(Self.token), for: id, expiresAt: start)
+        #expect(token.marks == marks && token.expiresAt == start)
+        var grant = try Sample.grant(1)
+        grant.reseal(refreshToken: token, accessToken: nil)
+        #expect(grant.refreshToken?.marks == marks && grant.refreshToken?.expiresAt == nil)
+    }
+}
