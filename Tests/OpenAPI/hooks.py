@@ -16,6 +16,7 @@ import accounts  # noqa: E402
 import stage  # noqa: E402
 
 STAGE = stage.Stage.entered(json.loads(os.environ["OPENAPI_STAGE"]))
+FRAMING = {"connection", "content-length", "expect", "host", "transfer-encoding", "upgrade"}
 numbers = itertools.count()
 
 
@@ -39,9 +40,18 @@ class Callers:
         case.headers["Authorization"] = f"Bearer {token}"
 
 
+@schemathesis.serializer("application/secevent+jwt")
+def security_event_token(context, value):
+    """A compact token is sent as it is."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """Puts a value that is known into each request that should succeed: of those made up none is."""
+    # What frames a message is below what a description speaks of; the tests of the server itself break it.
+    for name in [name for name in case.headers if name.lower() in FRAMING]:
+        del case.headers[name]
     if case.meta is None or case.meta.generation.mode.is_negative:
         return
     change = CHANGES.get(name_of(case.operation))
