@@ -115,9 +115,8 @@ let package = Package(
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine",
-                "Secrets",
-                "Store",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "RefreshEngine", "Secrets", "Store",
             ],
             swiftSettings: common
         ),

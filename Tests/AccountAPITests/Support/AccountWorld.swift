@@ -2,6 +2,7 @@ import AccountAPI
 import Clocks
 import Glibc
 import GoogleOAuth
+import HTTPClient
 import HTTPServer
 import JSON
 import Observability
@@ -13,7 +14,7 @@ import Synchronization
 /// The lines of a metrics log, which nobody here reads.
 private final class NoLines: LineSink {
     var droppedLines: Int { 0 }
-    func write(_ line: JSONLine) {}
+    func write(_ line: JSONLine) -> Bool { true }
 }
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test moves.
@@ -28,6 +29,8 @@ struct AccountWorld {
     let vault: TokenVault
     let engine: RefreshEngine
     let signer: TokenSigner
+    let probes: Probes
+    let routes: PublicRoutes
     let router: Router
 
     init(requestsPerMinute: Int = 1000, googleDeadline: Duration = .seconds(10)) throws {
@@ -36,12 +39,9 @@ struct AccountWorld {
         vault = TokenVault(ring: try LiveKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
         let diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
-        let log = EngineLog(
-            metrics: MetricsLog(sink: NoLines(), worker: "worker", time: time),
-            diagnostics: diagnostics,
-            counters: IntervalCounters(time: time),
-            time: time
-        )
+        let metrics = MetricsLog(sink: NoLines(), worker: "worker", time: time)
+        let counters = IntervalCounters(time: time)
+        let log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         engine = RefreshEngine(
             store: store,
             endpoint: google,
@@ -65,7 +65,31 @@ struct AccountWorld {
             diagnostics: diagnostics,
             googleDeadline: googleDeadline
         )
-        router = PublicRoutes(services).router()
+        let keys = SecurityEventKeys(
+            http: try HTTPClient(),
+            configurationEndpoint: try Endpoint("http://127.0.0.1:1/risc-configuration"),
+            time: time
+        )
+        let events = SecurityEventReceiver(
+            reader: SecurityEventReader(keys: keys, clientIDs: [FakeGoogle.clientID], time: time),
+            store: store,
+            metrics: metrics,
+            log: log,
+            time: time,
+            onChange: {}
+        )
+        probes = Probes(
+            store: store,
+            engine: engine,
+            counters: counters.running,
+            metrics: metrics,
+            phase: ServingPhase(),
+            time: time,
+            stalledLoops: { [] },
+            statusReport: { "{}" }
+        )
+        routes = PublicRoutes(services, securityEvents: events, probes: probes)
+        router = routes.router
     }
 
     private static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
