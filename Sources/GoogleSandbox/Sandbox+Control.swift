@@ -34,6 +34,7 @@ extension Sandbox {
         guard let order = request.body.isEmpty ? [:] : OrderedJSON.parsed(request.body) else {
             throw ControlError("the body is no JSON")
         }
+        if let done = try controlSecurityEvents(request.path, order) { return done }
         let now = time.now
         return try withState { (state) throws(ControlError) -> OrderedJSON in
             switch request.path {
@@ -48,6 +49,7 @@ extension Sandbox {
                 return try state.release(order)
             case "/control/reset":
                 state.reset()
+                withSecurityEvents { $0.forgetStream() }
                 return [:]
             default:
                 throw ControlError("no such control route", status: 404)

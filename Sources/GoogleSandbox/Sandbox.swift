@@ -10,6 +10,7 @@ final class Sandbox: Sendable {
     let time: any TimeSource
     let changes = Changes()
     private let state: Mutex<SandboxState>
+    private let securityEvents = Mutex(SecurityEventDesk())
     private let log: @Sendable (String) -> Void
 
     init(time: any TimeSource, random: any RandomSource, log: @escaping @Sendable (String) -> Void) {
@@ -24,8 +25,18 @@ final class Sandbox: Sendable {
         try state.withLock(body)
     }
 
+    func withSecurityEvents<Value, Failure: Error>(
+        _ body: (inout SecurityEventDesk) throws(Failure) -> sending Value
+    ) throws(Failure) -> sending Value {
+        try securityEvents.withLock(body)
+    }
+
     @Sendable func answer(_ request: ServerRequest) async -> ServerReply {
         if request.path.hasPrefix("/control/") { return .respond(await control(request)) }
+        if let reply = securityEventAnswer(request) {
+            log("\(request.method) \(request.path)")
+            return reply
+        }
         guard let inquiry = Inquiry(request) else {
             withState { $0.countStray() }
             return .respond(.text("404. That's an error.\n", status: 404))

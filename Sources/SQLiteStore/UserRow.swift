@@ -4,13 +4,13 @@ import Store
 /// How a user lies in a row of `users`.
 enum UserRow {
     private static let changing = [
-        "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active",
+        "created_at", "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active",
         "deleted_until",
     ]
-    static let columns = (["user_id", "created_at"] + changing).joined(separator: ", ")
+    static let columns = (["user_id"] + changing).joined(separator: ", ")
 
     static let insert: Query = {
-        let places = Array(repeating: "?", count: 2 + changing.count).joined(separator: ", ")
+        let places = Array(repeating: "?", count: 1 + changing.count).joined(separator: ", ")
         return Query("insert whole user", "INSERT INTO users (\(columns)) VALUES (\(places))")
     }()
     static let update: Query = {
@@ -35,7 +35,6 @@ enum UserRow {
 
     static func bindInsert(_ user: User, to statement: Statement) {
         statement.bind(user.id)
-        statement.bind(user.createdAt)
         bindChanging(user, to: statement)
     }
 
@@ -45,6 +44,7 @@ enum UserRow {
     }
 
     private static func bindChanging(_ user: User, to statement: Statement) {
+        statement.bind(user.createdAt)
         statement.bind(user.email)
         statement.bind(user.emailIsVerified)
         statement.bind(user.name)

@@ -40,6 +40,9 @@ package struct User: Hashable, Sendable {
         self.deletedUntil = deletedUntil
     }
 
+    /// Whether nothing is known of the user but the id, as when a grant was brought before the user.
+    package var isPlaceholder: Bool { self == User(id: id, createdAt: createdAt) }
+
     /// Whether the user was deleted: the id is nobody's until the tombstone is swept.
     package var isDeleted: Bool { deletedUntil != nil }
 }

@@ -20,8 +20,30 @@ struct CommandLineTests {
                 ["--client-id", "c", "grants", "add", "alice", "--token-file=t"],
                 .addGrant(user: "alice", tokenFile: "t", clientID: "c")
             ),
+            (["users", "import", "-"], .importUsers(file: "-", replacesExisting: false)),
+            (["users", "import", "f", "--replace"], .importUsers(file: "f", replacesExisting: true)),
             (["grants", "import", "-"], .importGrants(file: "-", replacesExisting: false)),
             (["grants", "import", "f", "--replace"], .importGrants(file: "f", replacesExisting: true)),
+            (
+                ["grants", "import", "--from", "aws-secrets-manager", "--region", "eu-west-1"],
+                .importSecrets(SecretsManagerOrder(prefix: "gmail/user/", region: "eu-west-1"))
+            ),
+            (
+                [
+                    "grants", "import", "--from=aws-secrets-manager", "--region", "EU-west-1", "--prefix", "a/b_+=.@-",
+                    "--aws-endpoint", "http://127.0.0.1:5000", "--aws-credentials-file", "f", "--dry-run", "--replace",
+                ],
+                .importSecrets(
+                    SecretsManagerOrder(
+                        prefix: "a/b_+=.@-",
+                        region: "eu-west-1",
+                        endpoint: "http://127.0.0.1:5000",
+                        credentialsFile: "f",
+                        replacesExisting: true,
+                        isRehearsal: true
+                    )
+                )
+            ),
             (["grants", "export"], .exportGrants(isPlaintext: false)),
             (["grants", "export", "--plaintext"], .exportGrants(isPlaintext: true)),
             (["grants", "disconnect", "alice"], .disconnectGrant(user: "alice")),
@@ -83,6 +105,20 @@ struct CommandLineTests {
             (["token", "a", "--min-ttl", "-1"], "whole number of seconds", "refresh-worker token"),
             (["token", "a", "--min-ttl", "1h"], "whole number of seconds", "refresh-worker token"),
             (["grants", "add", "a", "--refresh-token", "x"], "never arguments", "refresh-worker grants add"),
+            (["grants", "import"], "FILE or --from", "refresh-worker grants import"),
+            (["grants", "import", "f", "--dry-run"], "only with --from", "refresh-worker grants import"),
+            (["grants", "import", "--from", "vault"], "none of aws-secrets-manager", "refresh-worker grants import"),
+            (
+                ["grants", "import", "--from", "aws-secrets-manager"], "needs --region",
+                "refresh-worker grants import"
+            ),
+            (
+                ["grants", "import", "f", "--from", "aws-secrets-manager", "--region", "r"], "not both",
+                "refresh-worker grants import"
+            ),
+            (["grants", "import", "--region", "eu west"], "letters, digits and -", "refresh-worker grants import"),
+            (["grants", "import", "--prefix", "!x"], "is not up to 512", "refresh-worker grants import"),
+            (["grants", "import", "--aws-endpoint", "http://x.org"], "not https", "refresh-worker grants import"),
             (["help", "grnats"], "did you mean grants?", "refresh-worker"),
         ]
     )

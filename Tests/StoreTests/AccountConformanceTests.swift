@@ -33,6 +33,9 @@ struct AccountConformanceTests {
             let changed = full
             try await store.transact { try $0.update(changed) }
             #expect(try await store.user(full.id) == changed)
+            let older = User(id: "bare", createdAt: start - .seconds(5), name: "B")
+            try await store.transact { try $0.update(older) }
+            #expect(try await store.user("bare") == older)
             #expect(changed.email == "new@b.c" && changed.emailIsVerified == nil && changed.name == "")
             #expect(changed.picture == "https://example.com/p" && changed.lastLoginAt == start + .seconds(9))
         }

@@ -42,6 +42,11 @@ package struct SecurityEventReceiver: Sendable {
         self.onChange = onChange
     }
 
+    /// Where Google is told to post.
+    package var route: Route {
+        Route("POST", "/v1/google/security-events") { request, _ in .respond(await answer(request)) }
+    }
+
     package func answer(_ request: ServerRequest) async -> ServerResponse {
         do throws(SecurityEventRefusal) {
             guard request.body.count <= SecurityEventReader.longestBody else {

@@ -9,6 +9,8 @@ enum Command: Equatable, Sendable {
     /// `-` is standard input.
     case importGrants(file: String, replacesExisting: Bool)
     case importSecrets(SecretsManagerOrder)
+    /// `-` is standard input.
+    case importUsers(file: String, replacesExisting: Bool)
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String)
     case vendToken(user: String, minimumLifetime: Duration)
@@ -17,6 +19,7 @@ enum Command: Equatable, Sendable {
     case rotateKeys
     case retireKey(id: String)
     case replayNotices(user: String?, within: Duration)
+    case manageGoogleEvents(GoogleEventsOrder)
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)

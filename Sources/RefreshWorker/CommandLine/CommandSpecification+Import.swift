@@ -25,8 +25,8 @@ extension CommandSpecification {
             configured here. The credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, \
             or from a file; they need secretsmanager:ListSecrets and secretsmanager:GetSecretValue. Secrets of users \
             who are stored already are not read, so that an import started again is quick. With --replace a stored \
-            grant is replaced only where the secret is newer: where its created_at, or else the date of its version, \
-            is later than the arrival, the last rotation and the end of what is stored.
+            grant is replaced only where the secret is newer: where its created_at, or the date of its version where \
+            that is earlier, is later than the arrival, the last rotation and the end of what is stored.
             """,
         ],
         operands: [.file("the file to read; - is standard input; none with --from", isOptional: true)],
@@ -40,8 +40,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "prefix",
                 kind: .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
-                summary:
-                    "what the secrets' names begin with, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
+                summary: "what the names begin with, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
             ),
             OptionSpecification(
                 name: "region",
@@ -97,8 +96,8 @@ extension CommandSpecification {
     private static func importProblems(_ arguments: CommandArguments) -> [String] {
         guard arguments.has("from") else {
             let stray = secretsOptions.filter { arguments.has($0) }.map { "--\($0) has a meaning only with --from" }
-            return stray
-                + (arguments.operands.isEmpty ? ["'grants import' takes FILE or --from; neither was given"] : [])
+            let missing = arguments.operands.isEmpty ? ["'grants import' takes FILE or --from; neither was given"] : []
+            return stray + missing
         }
         var problems: [String] = []
         if !arguments.operands.isEmpty { problems.append("'grants import' takes either FILE or --from, not both") }

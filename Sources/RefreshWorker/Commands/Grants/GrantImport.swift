@@ -2,7 +2,7 @@ import Clocks
 import Store
 
 /// Brings grants in from a stream of bytes, in batches, whatever is wrong with some of them.
-struct GrantImport {
+struct GrantImport: RecordImport {
     /// What has become of the input so far.
     struct Tally: Equatable, Sendable {
         var stored = 0
@@ -90,6 +90,9 @@ struct GrantImport {
         case .kept:
             tally.kept += 1
             report("line \(line): user \(DisplayedText(grant.userID)) is stored already: kept")
+        case .refused:
+            tally.bad += 1
+            report("line \(line): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
         }
     }
 }

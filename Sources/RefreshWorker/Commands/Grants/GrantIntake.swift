@@ -11,6 +11,8 @@ struct GrantIntake: Sendable {
         case replaced
         /// The user has a grant already, which stays as it was.
         case kept
+        /// The user was deleted, and the tombstone still stands.
+        case refused
     }
 
     /// What is done about a user who has a grant already.
@@ -89,13 +91,15 @@ struct GrantIntake: Sendable {
         return try await answers(to: prepared, at: now)
     }
 
-    private func answers(to prepared: [(userID: String, content: Preparation)], at now: Timestamp) async throws
-        -> [Answer]
-    {
+    private func answers(
+        to prepared: [(userID: String, content: Preparation)],
+        at now: Timestamp
+    ) async throws -> [Answer] {
         let existing = existing
         let writes = !isRehearsal
         return try await store.transact { transaction in
             try prepared.map { item in
+                if try transaction.user(item.userID)?.isDeleted == true { return .done(.refused) }
                 let stored = try transaction.grant(ofUser: item.userID)
                 switch (item.content, stored) {
                 case (.nothing, _):
@@ -108,7 +112,7 @@ struct GrantIntake: Sendable {
                     return .done(.stored)
                 case (.new, _?):
                     return existing == .keep ? .done(.kept) : .changed(stored)
-                case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
+                case (.replacement(let replacement), var grant?) where replacement.isBased(on: grant):
                     let events = replacement.apply(to: &grant, at: now)
                     if writes {
                         try transaction.update(grant)
@@ -174,21 +178,25 @@ struct GrantIntake: Sendable {
 
     private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
         let handover = try handover(imported, for: stored.id)
-        let reconnection = Reconnection(
+        return GrantReplacement(
             stored: stored,
             handover: handover,
-            bringsOtherRefreshToken: vault.isOther(
-                refreshToken: imported.refreshToken,
-                ofClient: imported.clientID,
-                than: stored
-            ),
-            switchesAccount: stored.owner.isOtherAccount(than: handover.owner)
-        )
-        return GrantReplacement(
-            reconnection: reconnection,
+            bringsOtherRefreshToken: bringsOtherRefreshToken(imported, than: stored),
+            switchesAccount: stored.owner.isOtherAccount(than: handover.owner),
             standing: imported.standing,
             dueTimes: dueTimes(of: imported)
         )
+    }
+
+    /// Whether the stored refresh token is not the one that is brought, for the same client.
+    private func bringsOtherRefreshToken(_ imported: ImportedGrant, than stored: Grant) -> Bool {
+        guard let brought = imported.refreshToken else { return false }
+        guard stored.clientID == imported.clientID else { return true }
+        switch Result(catching: { () throws(SealError) in try vault.openRefreshToken(of: stored) }) {
+        case .success(let known): return known != brought
+        // One that no key opens is of no use to anybody: the brought one takes its place.
+        case .failure: return true
+        }
     }
 
     private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> Handover {

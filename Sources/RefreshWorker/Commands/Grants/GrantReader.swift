@@ -14,30 +14,7 @@ struct GrantReader: Sendable {
     private static let usualLifetime: Duration = .seconds(3600)
 
     func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
-        switch record.content {
-        case .text(let text):
-            let members = try Self.object(in: text, from: record.line)
-            return try grant(from: members, at: now)
-        case .tooLong: throw ImportProblem("longer than \(RecordSplitter.longestRecord) bytes; skipped")
-        case .tooDeep: throw ImportProblem("nested too deeply")
-        case .stray: throw ImportProblem("not a JSON object")
-        case .unclosedArray: throw ImportProblem("the input ends inside an array that is not closed")
-        }
-    }
-
-    private static func object(in text: [UInt8], from line: Int) throws(ImportProblem) -> [String: JSONValue] {
-        let value: JSONValue
-        do throws(JSONError) {
-            value = try JSONValue.parse(text)
-        } catch {
-            let before = text.prefix(error.offset)
-            let lineBreaks = before.count { $0 == UInt8(ascii: "\n") }
-            let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count
-            let place = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"
-            throw ImportProblem("not JSON: \(error.problem) at \(place)")
-        }
-        guard let members = value.object else { throw ImportProblem("not a JSON object") }
-        return members
+        try grant(from: try record.members(), at: now)
     }
 
     private func grant(from members: [String: JSONValue], at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
@@ -104,7 +81,7 @@ struct GrantReader: Sendable {
     }
 
     /// By the rules of a user named on the command line, so that every stored user can be named there.
-    private static func checked(userID: String?) throws(ImportProblem) -> String {
+    static func checked(userID: String?) throws(ImportProblem) -> String {
         guard let userID, !userID.isEmpty else { throw ImportProblem("user_id is missing") }
         guard userID.utf8.count <= GrantFields.textLimit else {
             throw ImportProblem(
@@ -149,6 +126,10 @@ struct GrantReader: Sendable {
         let reason = GrantReason(rawValue: code ?? "unknown")
         guard code == nil || reason.rawValue == code else {
             throw ImportProblem("reason is not a code of lower-case letters, digits and underscores")
+        }
+        // Only the deletion of a user here ends a grant for good: whom another store deleted may come back.
+        guard reason != .userDeleted else {
+            return ImportedGrant.Standing(state: state, reason: .userRequest, since: since)
         }
         return ImportedGrant.Standing(state: state, reason: reason, since: since)
     }

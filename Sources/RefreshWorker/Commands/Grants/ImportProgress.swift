@@ -5,12 +5,15 @@ final class ImportProgress {
     private static let interval: Duration = .milliseconds(200)
     private static let clearLine = "\r\u{1b}[K"
 
+    private let noun: String
     private let output: Output
     private let time: any TimeSource
     private let started: BootInstant
     private var drawnAt: BootInstant?
 
-    init(output: Output, time: any TimeSource) {
+    /// `noun` says what is being read.
+    init(of noun: String = "grants", output: Output, time: any TimeSource) {
+        self.noun = noun
         self.output = output
         self.time = time
         started = time.sinceBoot
@@ -26,7 +29,7 @@ final class ImportProgress {
         let now = time.sinceBoot
         guard output.isTerminal, drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
         drawnAt = now
-        output.write(Self.clearLine + Self.text(tally, elapsed: now - started))
+        output.write(Self.clearLine + Self.text(tally, of: noun, elapsed: now - started))
     }
 
     /// Takes the progress off the screen.
@@ -36,8 +39,8 @@ final class ImportProgress {
         output.write(Self.clearLine)
     }
 
-    static func text(_ tally: GrantImport.Tally, elapsed: Duration) -> String {
+    static func text(_ tally: GrantImport.Tally, of noun: String, elapsed: Duration) -> String {
         let rate = elapsed > .zero ? Int(Double(tally.read) / elapsed.inSeconds) : 0
-        return "\(tally.read) grants read, \(tally.bad) bad, \(rate)/s"
+        return "\(tally.read) \(noun) read, \(tally.bad) bad, \(rate)/s"
     }
 }

@@ -49,8 +49,9 @@ extension Workshop {
         return grants.tally.bad == 0 ? .success : .badData
     }
 
-    private static func feed(
-        _ grants: inout GrantImport,
+    /// Feeds a file to an import, whatever it imports, and shows how far it has come.
+    static func feed(
+        _ records: inout some RecordImport,
         from file: InputFile,
         progress: ImportProgress
     ) async throws {
@@ -60,13 +61,13 @@ extension Workshop {
                 chunk = try await file.next()
             } catch {
                 // What was read whole before is good.
-                try await grants.finish()
+                try await records.finish()
                 throw error
             }
             guard !chunk.isEmpty else { break }
-            try await grants.feed(chunk)
-            progress.show(grants.tally)
+            try await records.feed(chunk)
+            progress.show(records.tally)
         }
-        try await grants.finish()
+        try await records.finish()
     }
 }

@@ -158,10 +158,9 @@ struct SecretsManagerClient: Sendable {
     /// The code in an error of Amazon's older protocols, in which some refuse a signature whatever was asked.
     private static func codeOfXML(_ text: [UInt8]) -> String? {
         let text = String(decoding: text.prefix(4096), as: UTF8.self)
-        guard let start = text.firstRange(of: "<Code>"), let end = text[start.upperBound...].firstRange(of: "</Code>")
-        else {
-            return nil
-        }
+        guard let start = text.firstRange(of: "<Code>"),
+            let end = text[start.upperBound...].firstRange(of: "</Code>")
+        else { return nil }
         return String(text[start.upperBound..<end.lowerBound])
     }
 

@@ -62,6 +62,8 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
         self.operation = operation
     }
 
+    /// What the service's names mean.
+    ///
     /// https://docs.aws.amazon.com/secretsmanager/latest/apireference/CommonErrors.html
     private static func kind(status: Int, code: String?, message: String) -> Kind {
         switch code {

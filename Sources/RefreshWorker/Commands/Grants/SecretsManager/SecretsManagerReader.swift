@@ -35,10 +35,7 @@ struct SecretsManagerReader: Sendable {
     static func clientID(from client: SecretsManagerClient) async throws -> String {
         let name = SecretsManagerOrder.clientIDName
         guard let text = try await client.value(of: name).text else {
-            throw CommandFailure(
-                .badData,
-                "the secret \(name) holds bytes and no text: give the client id with --client-id"
-            )
+            throw CommandFailure(.badData, "the secret \(name) holds bytes and no text: give --client-id")
         }
         do throws(SettingValue.Refusal) {
             let trimmed = String(text.split(whereSeparator: \.isWhitespace).joined(separator: " "))
@@ -55,19 +52,15 @@ struct SecretsManagerReader: Sendable {
 
     /// The user of a secret; `nil` for one of another name, which a list may hold: the service matches by words, too.
     func named(_ listed: SecretsManagerClient.Listed) -> Named? {
-        guard listed.name.utf8.starts(with: prefix.utf8), listed.name.utf8.count > prefix.utf8.count else { return nil }
-        return Named(
-            secret: listed.name,
-            userID: String(decoding: listed.name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
-        )
+        guard listed.name.utf8.starts(with: prefix.utf8) else { return nil }
+        let user = listed.name.utf8.dropFirst(prefix.utf8.count)
+        return user.isEmpty ? nil : Named(secret: listed.name, userID: String(decoding: user, as: UTF8.self))
     }
 
     /// Reads secrets, several at a time, and answers in their order.
     ///
-    /// - Parameters:
-    ///   - secrets: what to read.
-    ///   - mayAllBeDenied: whether none of them being allowed says something about these secrets, and not about the
-    ///     credentials.
+    /// One that may not be read is bad like any other; but where none may be, and not `mayAllBeDenied` because some could
+    /// be read before, the credentials are what is wrong, and the import ends.
     func grants(of secrets: [Named], mayAllBeDenied: Bool) async throws -> [Reading] {
         let results = try await withThrowingTaskGroup(of: (Int, Result<Reading, SecretsManagerFault>).self) { group in
             var results: [Result<Reading, SecretsManagerFault>?] = Array(repeating: nil, count: secrets.count)

@@ -1,0 +1,101 @@
+package import Clocks
+package import HTTPClient
+import JSON
+import Secrets
+
+/// The stream of security events of a Cloud project: where Google posts them, and whether it does
+/// (https://developers.google.com/identity/protocols/risc#configure_stream).
+package struct SecurityEventStream: Sendable {
+    /// Where Google manages streams.
+    package static let usualEndpoint = "https://risc.googleapis.com"
+    private static let audience =
+        "https://risc.googleapis.com/google.identity.risc.v1beta.RiscManagementService"
+    private static let pushMethod = "https://schemas.openid.net/secevent/risc/delivery-method/push"
+
+    /// How a stream stands.
+    package struct Standing: Hashable, Sendable {
+        package var url: String?
+        /// `enabled` or `disabled`.
+        package var status: String?
+        package var events: [String]
+    }
+
+    private let http: HTTPClient
+    private let endpoint: Endpoint
+    private let account: ServiceAccount
+    private let time: any TimeSource
+
+    package init(http: HTTPClient, endpoint: Endpoint, account: ServiceAccount, time: any TimeSource) {
+        self.http = http
+        self.endpoint = endpoint
+        self.account = account
+        self.time = time
+    }
+
+    /// Has Google post all events that the worker knows to the URL, from now on.
+    package func register(url: Endpoint) async throws(SecurityEventStreamFailure) {
+        var configuration = JSONLine()
+        configuration.object("delivery") { delivery in
+            delivery.field("delivery_method", Self.pushMethod)
+            delivery.field("url", url.url)
+        }
+        configuration.array("events_requested") { events in
+            for type in SecurityEvent.EventType.all { events.element(type) }
+        }
+        _ = try await ask(.post, "stream:update", configuration)
+        var status = JSONLine()
+        status.field("status", "enabled")
+        _ = try await ask(.post, "stream/status:update", status)
+    }
+
+    package func standing() async throws(SecurityEventStreamFailure) -> Standing {
+        let configuration = try await ask(.get, "stream")
+        let status = try await ask(.get, "stream/status")
+        return Standing(
+            url: configuration["delivery"]?["url"]?.string,
+            status: status["status"]?.string,
+            events: configuration["events_requested"]?.array?.compactMap(\.string) ?? []
+        )
+    }
+
+    /// Has Google post one event that means nothing, with this text in it.
+    package func verify(state: String) async throws(SecurityEventStreamFailure) {
+        var body = JSONLine()
+        body.field("state", state)
+        _ = try await ask(.post, "stream:verify", body)
+    }
+
+    private func ask(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        _ body: JSONLine? = nil
+    ) async throws(SecurityEventStreamFailure) -> JSONValue {
+        let bearer: Secret
+        do throws(RSAKeyError) {
+            bearer = try account.bearer(for: Self.audience, at: time.now)
+        } catch {
+            throw SecurityEventStreamFailure(.unsigned, text: error.description)
+        }
+        let base = endpoint.url.hasSuffix("/") ? String(endpoint.url.dropLast()) : endpoint.url
+        let request = HTTPRequest(
+            method: method,
+            url: "\(base)/v1beta/\(path)",
+            headers: [
+                ("Authorization", "Bearer \(bearer.reveal())"), ("Accept", "application/json"),
+                ("Content-Type", "application/json"),
+            ],
+            body: body.map { HTTPBody($0.bytes) }
+        )
+        let response: HTTPResponse
+        do throws(HTTPFailure) {
+            response = try await http.send(request)
+        } catch {
+            throw SecurityEventStreamFailure(.unreachable, text: error.description)
+        }
+        let answer = JSONValue.object(in: response.body.reveal())
+        guard (200..<300).contains(response.status) else {
+            throw SecurityEventStreamFailure(status: response.status, answer: answer)
+        }
+        return answer ?? .object([:])
+    }
+}

@@ -1,0 +1,66 @@
+import JSON
+
+/// Why Google did not do what was asked about the stream, in words for an operator.
+package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: Hashable, Sendable {
+        /// The service account's key cannot sign.
+        case unsigned
+        case unreachable
+        case malformed
+        case unauthenticated
+        case forbidden
+        case noStream
+        /// Google is overloaded or faulty: later may help.
+        case unavailable(status: Int)
+    }
+
+    private static let longestText = 512
+
+    package let reason: Reason
+    /// What Google, or this machine, says itself: fit for a terminal.
+    package let text: String?
+
+    init(_ reason: Reason, text: String? = nil) {
+        self.reason = reason
+        self.text = text.map { text in
+            let shown = String(String.UnicodeScalarView(text.unicodeScalars.map { $0.disturbsTerminals ? " " : $0 }))
+            return shown.capped(at: Self.longestText)
+        }
+    }
+
+    init(status: Int, answer: JSONValue?) {
+        let reason: Reason =
+            switch status {
+            case 400: .malformed
+            case 401: .unauthenticated
+            case 403: .forbidden
+            case 404: .noStream
+            default: .unavailable(status: status)
+            }
+        self.init(reason, text: answer?["error"]?["message"]?.string)
+    }
+
+    package var description: String {
+        guard let text else { return advice }
+        return "\(advice) (\(text))"
+    }
+
+    private var advice: String {
+        switch reason {
+        case .unsigned: "the service account's key cannot sign"
+        case .unreachable: "Google cannot be reached"
+        case .malformed:
+            "Google does not take the request: the URL must be https and lie on an authorized domain of the Cloud project"
+        case .unauthenticated:
+            "Google does not believe the service account: its key may have been deleted, or this machine's clock is wrong"
+        case .forbidden:
+            """
+            the service account may not: enable the RISC API in the Cloud project and give the account the role \
+            roles/riscconfigs.admin; where the project uses Firebase with Google Sign-In, Firebase owns the stream and \
+            nobody else may configure it
+            """
+        case .noStream: "the project has no stream yet: run google-events register"
+        case .unavailable(let status): "Google answers with a fault now (status \(status)); try again later"
+        }
+    }
+}

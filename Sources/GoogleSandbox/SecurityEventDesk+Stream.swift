@@ -1,0 +1,120 @@
+internal import Clocks
+internal import HTTPServer
+internal import Secrets
+
+/// The management of the stream, as at risc.googleapis.com, and whom it lets in.
+extension SecurityEventDesk {
+    private static let audience = "https://risc.googleapis.com/google.identity.risc.v1beta.RiscManagementService"
+
+    /// A new service account: its key file, which is shown this once.
+    mutating func createAccount() throws(ControlError) -> OrderedJSON {
+        let number = nextNumber()
+        let key = try Self.newKey()
+        let keyID = "account-key-\(number)"
+        let email = "risc-\(number)@sandbox.iam.gserviceaccount.com"
+        do throws(RSAKeyError) {
+            let numbers = try key.publicNumbers()
+            let publicKey = try RSAPublicKey(modulus: numbers.modulus, exponent: numbers.exponent)
+            accounts[keyID] = Account(email: email, key: publicKey)
+            return [
+                "type": "service_account",
+                "project_id": "sandbox",
+                "private_key_id": .string(keyID),
+                "private_key": .string(try key.pem().reveal()),
+                "client_email": .string(email),
+            ]
+        } catch {
+            throw ControlError("no account could be made: \(error)", status: 500)
+        }
+    }
+
+    /// Answers a request to `/v1beta/stream…`; `nil` where Google has no such route.
+    mutating func manage(_ request: ServerRequest, now: Timestamp) -> ServerResponse? {
+        let body = OrderedJSON.parsed(request.body) ?? .null
+        let act: (inout SecurityEventDesk) -> ServerResponse
+        switch (request.method, request.path) {
+        case ("GET", "/v1beta/stream"): act = { $0.showStream() }
+        case ("POST", "/v1beta/stream:update"): act = { $0.updateStream(body) }
+        case ("GET", "/v1beta/stream/status"): act = { $0.showStatus() }
+        case ("POST", "/v1beta/stream/status:update"): act = { $0.updateStatus(body) }
+        case ("POST", "/v1beta/stream:verify"): act = { $0.verifyStream(body) }
+        default: return nil
+        }
+        guard isLetIn(request.header("Authorization"), now: now) else {
+            return Self.refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
+        }
+        guard !isForbidden else {
+            return Self.refusal(403, "PERMISSION_DENIED", "The caller does not have permission")
+        }
+        return act(&self)
+    }
+
+    private func isLetIn(_ authorization: String?, now: Timestamp) -> Bool {
+        guard let authorization, authorization.hasPrefix("Bearer ") else { return false }
+        guard
+            case .success(let token) = Result(catching: { () throws(TokenRefusal) in
+                try SignedToken(String(authorization.dropFirst("Bearer ".count)), limit: 8192)
+            }),
+            let account = token.keyID.flatMap({ accounts[$0] }), token.verifies(with: account.key)
+        else { return false }
+        let seconds = now.milliseconds / 1000
+        guard let made = token.claims["iat"]?.integer, let end = token.claims["exp"]?.integer else { return false }
+        return token.claims["iss"]?.string == account.email && token.claims["sub"]?.string == account.email
+            && token.claims["aud"]?.string == Self.audience && made <= seconds + 60 && end > seconds
+            && end <= made + 3600
+    }
+
+    private func showStream() -> ServerResponse {
+        guard let stream else { return Self.noStream }
+        return Self.answer([
+            "delivery": [
+                "delivery_method": "https://schemas.openid.net/secevent/risc/delivery-method/push",
+                "url": .string(stream.url),
+            ],
+            "events_requested": .array(stream.events.map(OrderedJSON.string)),
+        ])
+    }
+
+    private mutating func updateStream(_ body: OrderedJSON) -> ServerResponse {
+        guard let url = body["delivery"]?["url"]?.stringValue, url.hasPrefix("https://") || url.hasPrefix("http://127.")
+        else { return Self.refusal(400, "INVALID_ARGUMENT", "delivery.url must be an https URL") }
+        guard case .array(let types)? = body["events_requested"], !types.isEmpty else {
+            return Self.refusal(400, "INVALID_ARGUMENT", "events_requested must not be empty")
+        }
+        var updated = stream ?? Stream(url: url, events: [])
+        updated.url = url
+        updated.events = types.compactMap(\.stringValue)
+        stream = updated
+        return Self.answer([:])
+    }
+
+    private func showStatus() -> ServerResponse {
+        guard let stream else { return Self.noStream }
+        return Self.answer(["status": stream.isEnabled ? "enabled" : "disabled"])
+    }
+
+    private mutating func updateStatus(_ body: OrderedJSON) -> ServerResponse {
+        guard stream != nil else { return Self.noStream }
+        switch body["status"]?.stringValue {
+        case "enabled"?: stream?.isEnabled = true
+        case "disabled"?: stream?.isEnabled = false
+        default: return Self.refusal(400, "INVALID_ARGUMENT", "status must be enabled or disabled")
+        }
+        return Self.answer([:])
+    }
+
+    private mutating func verifyStream(_ body: OrderedJSON) -> ServerResponse {
+        guard stream != nil else { return Self.noStream }
+        stream?.verifications.append(body["state"] ?? .null)
+        return Self.answer([:])
+    }
+
+    private static var noStream: ServerResponse { refusal(404, "NOT_FOUND", "Requested entity was not found.") }
+
+    private static func answer(_ body: OrderedJSON) -> ServerResponse { .json(body.text) }
+
+    private static func refusal(_ status: Int, _ code: OrderedJSON, _ message: OrderedJSON) -> ServerResponse {
+        let body: OrderedJSON = ["error": ["code": .count(status), "message": message, "status": code]]
+        return .json(body.text, status: status)
+    }
+}

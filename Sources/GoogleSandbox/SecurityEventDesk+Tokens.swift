@@ -1,0 +1,91 @@
+internal import JSON
+internal import Secrets
+
+extension SecurityEventDesk {
+    /// A security event token as Google would post it, or as somebody would who is not Google.
+    mutating func token(for order: SecurityEventOrder) throws(ControlError) -> OrderedJSON {
+        let signer = try signingKey()
+        let id = order.id ?? "jti-\(nextNumber())"
+        let claims = Self.claims(of: order, id: id)
+        let keyID = order.keyID ?? signer.id
+        let token: String
+        switch order.forgery {
+        case .none:
+            token = try Self.signed(claims, keyID: keyID, key: signer.key)
+        case .unknownKey:
+            token = try Self.signed(claims, keyID: order.keyID ?? "unknown-\(nextNumber())", key: Self.newKey())
+        case .badSignature:
+            let parts = try Self.signed(claims, keyID: keyID, key: signer.key).split(separator: ".")
+            let other = try Self.signed(JSONLine(), keyID: keyID, key: signer.key).split(separator: ".")
+            token = (parts.prefix(2) + other.suffix(1)).joined(separator: ".")
+        case .algorithmNone:
+            token = Self.unsigned(claims, algorithm: "none", keyID: keyID) + "."
+        case .sharedSecret:
+            let unsigned = Self.unsigned(claims, algorithm: "HS256", keyID: keyID)
+            let secret = Secret(utf8: try Self.publicNumbers(of: signer.key).modulus)
+            token = "\(unsigned).\(Base64URL.encode(MessageKey(secret).authenticate(Array(unsigned.utf8))))"
+        }
+        return ["token": .string(token), "jti": .string(id), "kid": .string(keyID)]
+    }
+
+    private static func claims(of order: SecurityEventOrder, id: String) -> JSONLine {
+        var claims = JSONLine()
+        claims.field("iss", order.issuer)
+        if order.audience.count == 1, let audience = order.audience.first {
+            claims.field("aud", audience)
+        } else {
+            claims.array("aud") { list in for audience in order.audience { list.element(audience) } }
+        }
+        claims.field("iat", order.issuedAt)
+        if let happenedAt = order.happenedAt { claims.field("toe", happenedAt) }
+        claims.field("jti", id)
+        claims.object("events") { events in
+            events.object(order.type) { event in
+                subject(of: order, into: &event)
+                if let reason = order.reason { event.field("reason", reason) }
+                if let state = order.state { event.field("state", state) }
+            }
+        }
+        return claims
+    }
+
+    private static func subject(of order: SecurityEventOrder, into event: inout JSONLine) {
+        if order.type.hasSuffix("/token-revoked"), let token = order.refreshToken {
+            event.object("subject") { subject in
+                subject.field("subject_type", "oauth_token")
+                subject.field("token_type", "refresh_token")
+                subject.field("token_identifier_alg", order.namesByHash ? "hash_base64_sha512_sha512" : "prefix")
+                subject.field("token", order.namesByHash ? doubleHash(of: token) : String(token.prefix(16)))
+            }
+        } else if let sub = order.sub {
+            event.object("subject") { subject in
+                subject.field("subject_type", order.subjectType)
+                subject.field("iss", order.issuer)
+                subject.field("sub", sub)
+                if order.subjectType == "id_token_claims", let email = order.email { subject.field("email", email) }
+            }
+        }
+    }
+
+    /// Standard Base64 with its padding, of the hash of the hash.
+    private static func doubleHash(of token: String) -> String {
+        let text = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
+        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
+        return text.replacing("-", with: "+").replacing("_", with: "/") + padding
+    }
+
+    private static func signed(_ claims: JSONLine, keyID: String, key: RSAPrivateKey) throws(ControlError) -> String {
+        do throws(RSAKeyError) {
+            return try SignedAssertion(claims, keyID: keyID, key: key, type: "secevent+jwt").token.reveal()
+        } catch {
+            throw ControlError("the token cannot be signed: \(error)", status: 500)
+        }
+    }
+
+    private static func unsigned(_ claims: JSONLine, algorithm: String, keyID: String) -> String {
+        var header = JSONLine()
+        header.field("alg", algorithm)
+        header.field("kid", keyID)
+        return "\(Base64URL.encode(header.bytes)).\(Base64URL.encode(claims.bytes))"
+    }
+}

@@ -1,0 +1,78 @@
+internal import Clocks
+
+/// What a test wants a security event token to say, and how it shall be forged.
+struct SecurityEventOrder: Sendable {
+    enum Forgery: String, CaseIterable {
+        case none
+        /// Unsigned, and saying so.
+        case algorithmNone = "alg_none"
+        /// Signed by HMAC with the public key as its secret.
+        case sharedSecret = "hs256"
+        case badSignature = "bad_signature"
+        /// Rightly signed by a key that the key set has not.
+        case unknownKey = "unknown_kid"
+    }
+
+    private static let prefixes = [
+        "token-revoked": "https://schemas.openid.net/secevent/oauth/event-type/",
+        "tokens-revoked": "https://schemas.openid.net/secevent/oauth/event-type/",
+    ]
+    private static let usualPrefix = "https://schemas.openid.net/secevent/risc/event-type/"
+
+    var type = ""
+    var subjectType = "iss-sub"
+    var sub: String?
+    var email: String?
+    var refreshToken: String?
+    /// Whether a refresh token is named by its double hash rather than by its beginning.
+    var namesByHash = false
+    var reason: String?
+    var state: String?
+    var id: String?
+    var issuer = SecurityEventDesk.issuer
+    var audience: [String] = []
+    var keyID: String?
+    var issuedAt: Int64
+    var happenedAt: Int64?
+    var forgery = Forgery.none
+
+    init(_ order: OrderedJSON, now: Timestamp) throws(ControlError) {
+        issuedAt = now.milliseconds / 1000
+        for (name, value) in try order.members(of: "the body") { try read(name, value) }
+        guard !type.isEmpty else { throw ControlError("type is missing") }
+        if !type.hasPrefix("https://") { type = (Self.prefixes[type] ?? Self.usualPrefix) + type }
+    }
+
+    private mutating func read(_ name: String, _ value: OrderedJSON) throws(ControlError) {
+        switch name {
+        case "type": type = try value.string(name)
+        case "subject_type": subjectType = try value.string(name)
+        case "sub": sub = try value.string(name)
+        case "email": email = try value.string(name)
+        case "refresh_token": refreshToken = try value.string(name)
+        case "form": namesByHash = try Self.isHash(value)
+        case "reason": reason = try value.string(name)
+        case "state": state = try value.string(name)
+        case "jti": id = try value.string(name)
+        case "iss": issuer = try value.string(name)
+        case "aud": audience = try value.stringValue.map { [$0] } ?? value.array(name).strings(name)
+        case "kid": keyID = try value.string(name)
+        case "iat": issuedAt = try value.integer(name)
+        case "toe": happenedAt = try value.integer(name)
+        case "forge":
+            guard let forgery = Forgery(rawValue: try value.string(name)) else {
+                throw ControlError("forge must be one of \(Forgery.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            self.forgery = forgery
+        default: throw ControlError("unknown field \(name)")
+        }
+    }
+
+    private static func isHash(_ value: OrderedJSON) throws(ControlError) -> Bool {
+        switch try value.string("form") {
+        case "prefix": false
+        case "hash": true
+        default: throw ControlError("form must be prefix or hash")
+        }
+    }
+}

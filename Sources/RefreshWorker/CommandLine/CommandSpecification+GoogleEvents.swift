@@ -1,0 +1,120 @@
+import GoogleOAuth
+
+extension CommandSpecification {
+    /// The commands about Google's stream of security events.
+    static let googleEvents = CommandSpecification(
+        words: ["google-events"],
+        summary: "have Google tell of revoked tokens and accounts in danger as it happens",
+        discussion: [
+            """
+            Google's Cross-Account Protection posts an event to a URL when a user revokes access, changes a password \
+            or loses the account. The worker takes such events at /v1/google/security-events on its public listener, \
+            and acts within a second. Each Cloud project has one stream; it is managed with the key of a service \
+            account that has the role roles/riscconfigs.admin, in a project where the RISC API is enabled.
+            """
+        ],
+        settings: [.config, .caFile],
+        exitCodes: [.usage],
+        subcommands: [register, standing, verify]
+    )
+
+    private static let access = [
+        OptionSpecification(
+            name: "service-account-file",
+            kind: .file,
+            summary: "the JSON key file of the service account, mode 0600; needed"
+        ),
+        OptionSpecification(
+            name: "risc-endpoint",
+            kind: .endpoint,
+            summary: "where streams are managed. Default: \(SecurityEventStream.usualEndpoint)"
+        ),
+    ]
+
+    private static let endings: [ExitCode] = [
+        .success, .usage, .badData, .inputUnreadable, .googleUnreachable, .internalFailure, .configuration,
+    ]
+
+    private static let register = CommandSpecification(
+        words: ["google-events", "register"],
+        summary: "have Google post all events to a URL",
+        discussion: [
+            """
+            Asks for every kind of event that the worker knows, and enables the stream. The URL must be https and lie on \
+            one of the authorized domains of the project's consent screen. Doing it again does no harm.
+            """
+        ],
+        options: [
+            OptionSpecification(name: "url", kind: .endpoint, summary: "where Google shall post the events; needed")
+        ] + access,
+        settings: [.config, .caFile, .logLevel],
+        examples: [
+            Example(
+                line: """
+                    refresh-worker google-events register --service-account-file risc.json \
+                    --url https://api.example.com/v1/google/security-events
+                    """,
+                purpose: "once, and when the URL changes"
+            )
+        ],
+        exitCodes: endings,
+        problems: { missing(["url", "service-account-file"], in: $0) },
+        make: { .manageGoogleEvents(order(.register(url: $0.options["url"] ?? ""), $0)) }
+    )
+
+    private static let standing = CommandSpecification(
+        words: ["google-events", "status"],
+        summary: "where Google posts events, which ones, and whether it does",
+        discussion: ["While a stream is disabled events are neither sent nor kept; register enables it."],
+        options: access,
+        settings: [.config, .caFile, .logLevel],
+        examples: [
+            Example(
+                line: "refresh-worker google-events status --service-account-file risc.json",
+                purpose: "is the stream enabled?"
+            )
+        ],
+        exitCodes: endings,
+        problems: { missing(["service-account-file"], in: $0) },
+        make: { .manageGoogleEvents(order(.status, $0)) }
+    )
+
+    private static let verify = CommandSpecification(
+        words: ["google-events", "verify"],
+        summary: "have Google post an event that means nothing, to try the way",
+        discussion: [
+            "The event arrives soon after; the metrics log has a line security_event of kind verification then."
+        ],
+        options: [
+            OptionSpecification(
+                name: "state",
+                kind: .text(as: "TEXT", AllowedText(lengthLimit: 128, signs: "-_.:")),
+                summary: "a text that the event carries. Default: \(usualState)"
+            )
+        ] + access,
+        settings: [.config, .caFile, .logLevel],
+        examples: [
+            Example(
+                line: "refresh-worker google-events verify --service-account-file risc.json",
+                purpose: "do events arrive?"
+            )
+        ],
+        exitCodes: endings,
+        problems: { missing(["service-account-file"], in: $0) },
+        make: { .manageGoogleEvents(order(.verify(state: $0.options["state"] ?? usualState), $0)) }
+    )
+
+    private static let usualState = "refresh-worker"
+
+    private static func missing(_ names: [String], in arguments: CommandArguments) -> [String] {
+        names.filter { !arguments.has($0) }.map { "--\($0) is needed" }
+    }
+
+    private static func order(_ action: GoogleEventsOrder.Action, _ arguments: CommandArguments) -> GoogleEventsOrder {
+        GoogleEventsOrder(
+            action: action,
+            serviceAccountFile: arguments.options["service-account-file"] ?? "",
+            endpoint: arguments.options["risc-endpoint"]
+        )
+    }
+}

@@ -1,0 +1,29 @@
+import JSON
+
+extension RecordSplitter.Record {
+    /// The members of the object that the record should be.
+    func members() throws(ImportProblem) -> [String: JSONValue] {
+        switch content {
+        case .text(let text): return try Self.object(in: text, from: line)
+        case .tooLong: throw ImportProblem("longer than \(RecordSplitter.longestRecord) bytes; skipped")
+        case .tooDeep: throw ImportProblem("nested too deeply")
+        case .stray: throw ImportProblem("not a JSON object")
+        case .unclosedArray: throw ImportProblem("the input ends inside an array that is not closed")
+        }
+    }
+
+    private static func object(in text: [UInt8], from line: Int) throws(ImportProblem) -> [String: JSONValue] {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue.parse(text)
+        } catch {
+            let before = text.prefix(error.offset)
+            let lineBreaks = before.count { $0 == UInt8(ascii: "\n") }
+            let column = before.reversed().prefix { $0 != UInt8(ascii: "\n") }.count
+            let place = lineBreaks == 0 ? "byte \(column + 1)" : "line \(line + lineBreaks), byte \(column + 1)"
+            throw ImportProblem("not JSON: \(error.problem) at \(place)")
+        }
+        guard let members = value.object else { throw ImportProblem("not a JSON object") }
+        return members
+    }
+}

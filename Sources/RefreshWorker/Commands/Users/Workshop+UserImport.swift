@@ -1,0 +1,37 @@
+import SQLiteStore
+import Store
+
+/// `users import FILE`: brings in users that were kept elsewhere.
+extension Workshop {
+    func importUsers(from path: String, replacesExisting: Bool) async throws -> ExitCode {
+        let file = try InputFile(path: path)
+        let store = try await BlockingQueue.files.run { try openStore() }
+        let progress = ImportProgress(of: "users", output: .error, time: time)
+        var users = UserImport(
+            store: store,
+            replacesExisting: replacesExisting,
+            time: time,
+            report: { progress.tell("refresh-worker: \($0)") }
+        )
+        var failure: CommandFailure?
+        do {
+            try await Self.feed(&users, from: file, progress: progress)
+        } catch {
+            failure = CommandFailure(error)
+        }
+        await store.close()
+        progress.tell("refresh-worker: \(users.tally.sentence)")
+        if let failure {
+            guard users.tally.read > 0 else { throw failure }
+            throw CommandFailure(
+                failure.exitCode,
+                """
+                \(failure.message)
+                the import stopped there; what is counted above is stored for good, and the same import started \
+                again goes on: it keeps what is stored
+                """
+            )
+        }
+        return users.tally.bad == 0 ? .success : .badData
+    }
+}

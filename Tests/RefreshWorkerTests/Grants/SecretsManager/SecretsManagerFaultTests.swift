@@ -1,0 +1,119 @@
+import TestSupport
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(1)))
+struct SecretsManagerFaultTests {
+    static let passing: [[ScriptedServer.Step]] = [
+        fault(400, "ThrottlingException"), fault(429, "Whatever"), fault(500, "InternalServiceError"),
+        answer("<html>", status: "503 No"), [.close],
+    ]
+
+    @Test("what passes is tried again after a wait", arguments: passing.indices)
+    func passes(position: Int) async throws {
+        let bench = try SecretsBench()
+        bench.service.put("gmail/user/a", try secretText("a"))
+        bench.service.interfere { _, _, number in number % 3 == 0 ? nil : Self.passing[position] }
+        #expect(try await bench.bring().grants.stored == 1)
+        let pauses = bench.pauses.list
+        #expect(pauses.count == 4)
+        #expect(pauses.allSatisfy { $0 >= .seconds(1) && $0 <= .seconds(2) })
+    }
+
+    @Test("what does not pass is left for later after some tries")
+    func patience() async throws {
+        let bench = try SecretsBench()
+        bench.service.interfere { _, _, _ in fault(400, "ThrottlingException") }
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await bench.bring() })
+        #expect(error.failure(for: bench.order).exitCode == .leftForLater)
+        #expect(bench.service.calls.count == SecretsManagerClient.greatestTries)
+        #expect(bench.pauses.list.count == SecretsManagerClient.greatestTries - 1)
+        #expect(bench.pauses.list.allSatisfy { $0 <= .seconds(30) })
+    }
+
+    static let final: [(steps: [ScriptedServer.Step], exit: ExitCode, words: [String])] = [
+        (
+            fault(400, "AccessDeniedException"), .configuration,
+            ["secretsmanager:ListSecrets", "secretsmanager:GetSecretValue"]
+        ),
+        (fault(400, "UnrecognizedClientException"), .configuration, ["does not know these credentials"]),
+        (fault(400, "ExpiredTokenException"), .configuration, ["session token has expired"]),
+        (fault(400, "InvalidSignatureException"), .configuration, ["secret access key does not belong"]),
+        (fault(403, "InvalidSignatureException", "Signature expired: 2026 KEYSECRET"), .configuration, ["clock"]),
+        (fault(403, "InvalidSignatureException", "Signature not yet current"), .configuration, ["clock"]),
+        (fault(400, "ValidationException"), .inputUnreadable, ["refuses ListSecrets", "ValidationException"]),
+        (fault(400, "Odd code\u{1b}[2J"), .configuration, ["is not AWS Secrets Manager"]),
+        (answer("<html>KEYSECRET", status: "404 No"), .configuration, ["is not AWS Secrets Manager", "status 404"]),
+        (answer("not JSON"), .configuration, ["is not AWS Secrets Manager"]),
+        (answer("{}"), .configuration, ["is not AWS Secrets Manager"]),
+        (answer("{\"SecretList\":[],\"NextToken\":\"same\"}"), .configuration, ["the same page again"]),
+    ]
+
+    @Test("what is for good is told in plain words, none of them the service's own", arguments: final.indices)
+    func ends(position: Int) async throws {
+        let (steps, exit, words) = Self.final[position]
+        let bench = try SecretsBench()
+        bench.service.interfere { _, _, _ in steps }
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await bench.bring() })
+        let failure = error.failure(for: bench.order)
+        #expect(failure.exitCode == exit)
+        for word in words { #expect(failure.message.contains(word), "\(failure.message)") }
+        #expect(!failure.message.contains("KEYSECRET") && !failure.message.contains("\u{1b}"))
+        #expect(bench.pauses.list.isEmpty)
+    }
+
+    @Test("nobody at the address is told so")
+    func unreachable() async throws {
+        let bench = try SecretsBench()
+        bench.server.stop()
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await bench.bring() })
+        let failure = error.failure(for: bench.order)
+        #expect(failure.exitCode == .leftForLater)
+        #expect(failure.message.contains("cannot be reached"))
+    }
+
+    @Test(
+        "the client id is the secret's text",
+        arguments: [
+            ("1-a.apps.googleusercontent.com", nil), ("1-a.apps.googleusercontent.com\r\n", nil),
+            ("", "is empty"), ("two words", "no client id"), ("GOCSPX-secret", "looks like a token"),
+        ] as [(String, String?)]
+    )
+    func clientID(text: String, problem: String?) async throws {
+        let bench = try SecretsBench()
+        bench.service.put(SecretsManagerOrder.clientIDName, text)
+        guard let problem else {
+            #expect(try await SecretsManagerReader.clientID(from: bench.client) == "1-a.apps.googleusercontent.com")
+            return
+        }
+        let failure = try #require(
+            await #expect(throws: CommandFailure.self) { try await SecretsManagerReader.clientID(from: bench.client) }
+        )
+        #expect(failure.message.contains(problem) && failure.message.contains("--client-id"))
+        #expect(!failure.message.contains("GOCSPX"))
+    }
+
+    @Test("a missing client id says what to give")
+    func missingClientID() async throws {
+        let bench = try SecretsBench()
+        let error = try #require(
+            await #expect(throws: SecretsManagerFault.self) {
+                try await SecretsManagerReader.clientID(from: bench.client)
+            }
+        )
+        #expect(error.failure(for: bench.order).message.contains("--client-id"))
+    }
+
+    @Test(
+        "each region has its address",
+        arguments: [
+            ("eu-west-1", "https://secretsmanager.eu-west-1.amazonaws.com/"),
+            ("cn-north-1", "https://secretsmanager.cn-north-1.amazonaws.com.cn/"),
+        ]
+    )
+    func addresses(region: String, url: String) {
+        #expect(SecretsManagerOrder(prefix: "p", region: region).url == url)
+        #expect(SecretsManagerOrder(prefix: "p", region: region, endpoint: "http://[::1]/").url == "http://[::1]/")
+    }
+}

@@ -1,0 +1,206 @@
+import Clocks
+import JSON
+import SQLiteStore
+import Store
+import TestSupport
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(1)))
+struct SecretsManagerImportTests {
+    private let bench: SecretsBench
+
+    init() throws {
+        bench = try SecretsBench()
+    }
+
+    private func put(
+        _ user: String,
+        _ changes: [String: (any Sendable)?] = [:],
+        storedAt: Double = 1_799_999_000
+    ) throws {
+        bench.service.put("gmail/user/\(user)", try secretText(user, changes), storedAt: storedAt)
+    }
+
+    private var reads: Int { bench.service.calls.count { $0.operation == "GetSecretValue" } }
+
+    @Test("goes through every page, and reads each secret once")
+    func pages() async throws {
+        for number in 0..<250 { try put("u\(number)") }
+        let tally = try await bench.bring()
+        #expect(tally.grants == GrantImport.Tally(stored: 250, replaced: 0, kept: 0, bad: 0))
+        #expect(reads == 250)
+        let lists = bench.service.calls.filter { $0.operation == "ListSecrets" }.map(\.body)
+        #expect(lists.map { $0["NextToken"]?.string } == [nil, "100", "200"])
+        let filter = JSONValue.object(["Key": .string("name"), "Values": .array([.string("gmail/user/")])])
+        #expect(lists.allSatisfy { $0["Filters"] == .array([filter]) })
+        #expect(bench.server.mostAtOnce <= SecretsManagerReader.concurrency)
+    }
+
+    @Test("stores what the secret says")
+    func content() async throws {
+        try put("alice@example.com")
+        try put("no-refresh", ["refresh_token": nil])
+        try await bench.bring()
+        let grant = try await bench.bench.grant("alice@example.com")
+        #expect(grant.clientID == "1-a.apps.googleusercontent.com")
+        #expect(grant.accessToken?.expiresAt == Timestamp(iso8601: "2027-01-15T08:30:00.123Z"))
+        #expect(grant.owner == Grant.Owner(email: "alice@example.com@example.com", name: "N", emailIsVerified: true))
+        #expect(try await bench.bench.refreshToken("alice@example.com") == "1//refresh-alice@example.com")
+        #expect(try await bench.bench.grant("no-refresh").refreshToken == nil)
+    }
+
+    @Test("reads no secret of a user who is stored already")
+    func resumed() async throws {
+        for number in 0..<120 { try put("u\(number)") }
+        let service = bench.service
+        // A run that ends in its second page.
+        service.interfere { _, secret, _ in
+            secret == "gmail/user/u99" ? fault(400, "ExpiredTokenException") : nil
+        }
+        await #expect(throws: SecretsManagerFault.self) { try await bench.bring() }
+        #expect(try await bench.bench.store.grants(after: nil, in: nil, atMost: 1000).count == 100)
+        service.interfere { _, _, _ in nil }
+        service.forgetCalls()
+        let tally = try await bench.bring()
+        #expect(tally.grants == GrantImport.Tally(stored: 20, replaced: 0, kept: 100, bad: 0))
+        #expect(reads == 20)
+        #expect(bench.reports.isEmpty)
+        #expect(bench.details.count { $0.hasSuffix("is stored already: kept") } == 100)
+    }
+
+    @Test("takes only what is there under the prefix, and reports what is no grant without showing it")
+    func others() async throws {
+        try put("good")
+        bench.service.put("gmail/user-other", try secretText("x"))
+        bench.service.put("gmail/user/", try secretText("x"))
+        bench.service.put("Google-OAuth-Client-ID", "1-a.apps.googleusercontent.com")
+        bench.service.put("gmail/user/going", try secretText("x"), isMarkedDeleted: true)
+        bench.service.put("gmail/user/binary", nil)
+        bench.service.put("gmail/user/broken", "1//HIDDEN")
+        try put("impostor", ["user_id": "good"])
+        try put("gone")
+        try put("denied")
+        bench.service.interfere { _, secret, _ in
+            switch secret {
+            case "gmail/user/gone": fault(400, "ResourceNotFoundException")
+            case "gmail/user/denied": fault(400, "AccessDeniedException")
+            default: nil
+            }
+        }
+        let tally = try await bench.bring()
+        #expect(tally.deleted == 2)
+        #expect(tally.grants == GrantImport.Tally(stored: 1, replaced: 0, kept: 0, bad: 4))
+        let words = [
+            "secret 'gmail/user/binary': holds bytes and no text", "secret 'gmail/user/broken': not JSON",
+            "secret 'gmail/user/denied': may not be read (AccessDeniedException)",
+            "secret 'gmail/user/impostor': user_id names another user than the secret's name",
+        ]
+        #expect(zip(bench.reports, words).allSatisfy { $0.hasPrefix($1) }, "\(bench.reports)")
+        #expect(!bench.reports.joined().contains("HIDDEN"))
+    }
+
+    @Test("ends when nothing at all may be read", arguments: ["AccessDeniedException", "DecryptionFailure"])
+    func allDenied(code: String) async throws {
+        for number in 0..<20 { try put("u\(number)") }
+        bench.service.interfere { operation, _, _ in operation == "GetSecretValue" ? fault(400, code) : nil }
+        let error = try #require(
+            await #expect(throws: SecretsManagerFault.self) { try await bench.bring() }
+        )
+        #expect(error.failure(for: bench.order).exitCode == .configuration)
+        #expect(bench.reports.isEmpty)
+    }
+
+    @Test("a dry run changes nothing and tells what would be done")
+    func rehearsal() async throws {
+        try put("kept")
+        try put("replaced")
+        try await bench.bring()
+        try put("new")
+        let changes = ["refresh_token": "1//other", "created_at": "2027-01-15T09:00:00"]
+        try put("replaced", changes, storedAt: 1_900_000_000)
+        let before = try await bench.bench.store.grants(after: nil, in: nil, atMost: 10)
+        let tally = try await bench.bring(.replaceOlder, isRehearsal: true)
+        #expect(tally.grants == GrantImport.Tally(stored: 1, replaced: 1, kept: 1, bad: 0))
+        #expect(
+            tally.sentence(isRehearsal: true)
+                == "dry run, nothing was stored; 3 secrets: 1 to store, 1 to replace, 1 to keep, 0 bad, 0 deleted"
+        )
+        #expect(bench.details.contains("user 'new': would be stored"))
+        #expect(try await bench.bench.store.grants(after: nil, in: nil, atMost: 10) == before)
+        #expect(try await bench.bring(.replaceOlder).grants == tally.grants)
+    }
+}
+
+@Suite("Replacing by secrets of AWS Secrets Manager", .timeLimit(.minutes(1)))
+struct SecretsManagerReplacementTests {
+    /// Seconds from the moment that the grant was stored here, which is the manual clock's start.
+    struct Case: CustomTestStringConvertible {
+        let testDescription: String
+        var createdAt: Int64?
+        var versionAt: Int64
+        let isReplaced: Bool
+    }
+
+    @Test(
+        "takes what is newer than the stored refresh token, and nothing else",
+        arguments: [
+            Case(testDescription: "both dates earlier", createdAt: -60, versionAt: -60, isReplaced: false),
+            Case(testDescription: "both later", createdAt: 60, versionAt: 61, isReplaced: true),
+            Case(testDescription: "the same moment", createdAt: 0, versionAt: 0, isReplaced: false),
+            // The backend wrote an old grant again, for example after a refresh.
+            Case(testDescription: "only the version later", createdAt: -60, versionAt: 60, isReplaced: false),
+            // The content claims to be younger than the version that holds it.
+            Case(testDescription: "only the content later", createdAt: 60, versionAt: -60, isReplaced: false),
+            Case(testDescription: "only a version's date, later", createdAt: nil, versionAt: 60, isReplaced: true),
+            Case(testDescription: "only a version's date, earlier", createdAt: nil, versionAt: -1, isReplaced: false),
+        ]
+    )
+    func dates(of one: Case) async throws {
+        let bench = try SecretsBench()
+        let start = bench.bench.time.now
+        bench.service.put("gmail/user/a", try secretText("a"))
+        try await bench.bring()
+        bench.bench.time.advance(by: .seconds(1000))
+        func seconds(_ offset: Int64) -> Double { Double((start + .seconds(offset)).milliseconds) / 1000 }
+        let text = try secretText("a", ["refresh_token": "1//other", "created_at": one.createdAt.map { seconds($0) }])
+        bench.service.put("gmail/user/a", text, storedAt: seconds(one.versionAt))
+        let tally = try await bench.bring(.replaceOlder)
+        #expect(tally.grants.replaced == (one.isReplaced ? 1 : 0))
+        #expect(try await bench.bench.refreshToken("a") == (one.isReplaced ? "1//other" : "1//refresh-a"))
+        #expect(try await bench.bring().grants.kept == 1)
+    }
+
+    enum Change: CaseIterable { case rotation, disconnection, refresh }
+
+    @Test("counts a rotation and an end as newer, and a mere refresh not", arguments: Change.allCases)
+    func history(change: Change) async throws {
+        let bench = try SecretsBench()
+        let start = bench.bench.time.now
+        bench.service.put("gmail/user/a", try secretText("a"))
+        try await bench.bring()
+        bench.bench.time.advance(by: .seconds(1000))
+        var grant = try await bench.bench.grant("a")
+        let now = bench.bench.time.now
+        let events: [GrantEvent]
+        switch change {
+        case .rotation: events = grant.rotate(to: grant.refreshToken, at: now)
+        case .disconnection: events = grant.disconnectByRequest(revokes: false, at: now)
+        case .refresh:
+            let later = RefreshedTokens(accessToken: try #require(grant.accessToken))
+            events = grant.refreshed(later, at: now, due: { _ in now })
+        }
+        let changed = grant
+        try await bench.bench.store.transact { transaction in
+            try transaction.update(changed)
+            for event in events { try transaction.record(event) }
+        }
+        let between = Double((start + .seconds(500)).milliseconds) / 1000
+        let text = try secretText("a", ["refresh_token": "1//other", "created_at": between])
+        bench.service.put("gmail/user/a", text, storedAt: between)
+        let tally = try await bench.bring(.replaceOlder)
+        #expect(tally.grants.replaced == (change == .refresh ? 1 : 0))
+        #expect(try await bench.bench.grant("a").state == (change == .disconnection ? .disconnected : .active))
+    }
+}
