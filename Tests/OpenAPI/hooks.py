@@ -59,6 +59,13 @@ def before_call(context, case, kwargs):
         change(case)
 
 
+@schemathesis.hook
+def after_call(context, case, response):
+    """Writes down what came of each request, for who looks whether all has been seen."""
+    with open(STAGE.seen, "a") as seen:
+        seen.write(f"{name_of(case.operation)} {response.status_code}\n")
+
+
 def with_google_token(case):
     case.body = {**case.body, "access_token": STAGE.access_token}
 

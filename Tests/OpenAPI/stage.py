@@ -5,6 +5,7 @@ import json
 import urllib.request
 
 import accounts
+import harness
 
 
 @dataclasses.dataclass
@@ -18,6 +19,7 @@ class Stage:
     vended_user: str
     access_token: str
     scopes: list
+    seen: str
 
     @classmethod
     def set_up(cls, home, internal_port):
@@ -35,6 +37,7 @@ class Stage:
             vended_user=vended,
             access_token=grants[0]["access_token"],
             scopes=grants[1]["scope"].split(),
+            seen=str(home.place.folder / "seen"),
         )
 
     @classmethod
@@ -57,6 +60,6 @@ class Stage:
 
     def security_event(self):
         """A security event token as Google signs it, about nothing: to see whether it arrives."""
-        body = json.dumps({"type": "verification"}).encode()
+        body = json.dumps({"type": "verification", "state": "here", "aud": harness.CLIENT}).encode()
         with urllib.request.urlopen(f"{self.sandbox}/control/security-events", data=body, timeout=30) as answer:
-            return answer.read().decode().strip()
+            return json.load(answer)["token"]
