@@ -24,6 +24,9 @@ final class Client: Sendable {
         state = Mutex(State(descriptor: descriptor, phase: ClientPhase(connectedAt: now)))
     }
 
+    /// What the client is at.
+    var kind: ClientPhase.Kind { state.withLock { $0.phase.kind } }
+
     /// A request's first line has come; tells how many there were on the connection, with this one.
     func began(at now: BootInstant) -> Int {
         state.withLock { state in

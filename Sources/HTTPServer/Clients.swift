@@ -29,6 +29,9 @@ final class Clients: Sendable {
     /// The number of open connections.
     var count: Int { state.withLock { $0.open.count } }
 
+    /// What each client is at.
+    var kinds: [ClientPhase.Kind] { state.withLock { $0.open.values.map(\.kind) } }
+
     /// Whether that address may open another connection; a trusted proxy, which speaks for many, always may.
     func admits(_ network: NetworkAddress?) -> Bool {
         guard let network, let maximumPerAddress, !trustedProxies.contains(network) else { return true }

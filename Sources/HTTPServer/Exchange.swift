@@ -44,6 +44,7 @@ final class Exchange: Sendable {
         var headers: [ServerRequest.Field] = []
         var body: [UInt8] = []
         var received = 0
+        var isChunked = false
         var id: String
         var outcome: Outcome
     }
@@ -56,8 +57,7 @@ final class Exchange: Sendable {
     let client: Client
     let beganAt: BootInstant
 
-    /// No further request is taken on the connection.
-    let isLast: Bool
+    private let isLastByCount: Bool
     private let isTargetTooLong: Bool
     private let limits: HTTPServer.Limits
     private let state: Mutex<State>
@@ -72,7 +72,7 @@ final class Exchange: Sendable {
     ) {
         self.target = RequestTarget(target)
         self.client = client
-        self.isLast = isLast
+        isLastByCount = isLast
         self.limits = limits
         isTargetTooLong = target.count > limits.targetBytes
         beganAt = now
@@ -81,6 +81,9 @@ final class Exchange: Sendable {
 
     /// The request's name in the log and in the answer.
     var id: String { state.withLock { $0.id } }
+
+    /// No further request is taken on the connection.
+    var isLast: Bool { isLastByCount || state.withLock { $0.isChunked } }
 
     /// Who sent the request, as far as those proxies are to be believed.
     func clientAddress(trusting proxies: TrustedProxies) -> String {
@@ -91,7 +94,7 @@ final class Exchange: Sendable {
         return proxies.client(behind: network, forwardedFor: forwardedFor).description
     }
 
-    /// The request in one piece, for the handler. The body goes with it.
+    /// Takes the request out, body and all, for the handler.
     func takeRequest(clientAddress: String) -> ServerRequest {
         state.withLock { state in
             state.outcome.address = clientAddress
@@ -133,6 +136,7 @@ final class Exchange: Sendable {
 
     private func receive(_ head: RequestHead, _ state: inout State) -> Step {
         state.headers = head.headers
+        state.isChunked = head.isChunked
         if client.isTrustedProxy, let id = RequestID.forwarded(in: head.headers) { state.id = id }
         if isTargetTooLong { return .refuse(.text("request target too long\n", status: 414)) }
         if let refusal = head.refusal(maximumSize: limits.headBytes) { return .refuse(refusal) }

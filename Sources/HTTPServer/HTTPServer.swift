@@ -11,8 +11,9 @@ private import Synchronization
 package final class HTTPServer: Sendable {
     package typealias Handler = @Sendable (ServerRequest) async -> ServerReply
 
-    /// Answers at once, on the connection's own thread, without a task and a suspended connection: a request costs about
-    /// half. It must not block, for it holds up the thread's other connections; nil leaves the request to the handler.
+    /// Answers at once, on the connection's own thread, without the cost of a task and a suspended connection.
+    ///
+    /// It must not block, for it holds up the thread's other connections; nil leaves the request to the handler.
     package typealias Quick = @Sendable (ServerRequest) -> ServerReply?
 
     /// Hears of every request that is over, on a connection's thread, so it must not block.

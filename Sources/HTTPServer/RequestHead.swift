@@ -14,6 +14,10 @@ struct RequestHead {
         values("Content-Length").first.map { Int($0) ?? .max }
     }
 
+    /// libmicrohttpd ends the lines between chunks, and a header's value, at bytes that other programs read over: a bare LF in
+    /// a chunk extension, a NUL. It tells nobody, so whatever follows such a body is not taken for a request.
+    var isChunked: Bool { !values("Transfer-Encoding").isEmpty }
+
     var expectsContinue: Bool { !values("Expect").isEmpty }
 
     /// The status with which the request is to be refused, and why.
@@ -58,7 +62,7 @@ struct RequestHead {
 
     private static func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
 
-    /// https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2
+    /// A header's name (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
     private static func isToken(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }

@@ -2,7 +2,7 @@
 package struct Route: Sendable {
     package typealias Handler = @Sendable (ServerRequest, PathValues) async -> ServerReply
 
-    /// Answers without waiting, on the connection's own thread; nil leaves the request to the handler.
+    /// Answers first and at once, as ``HTTPServer/Quick``.
     package typealias Quick = @Sendable (ServerRequest, PathValues) -> ServerReply?
 
     let method: String
@@ -10,9 +10,7 @@ package struct Route: Sendable {
     let quick: Quick?
     let handler: Handler
 
-    /// - Parameters:
-    ///   - pattern: the path, in which "{name}" stands for any one segment, as in "/v1/grants/{user_id}/token"
-    ///   - quick: asked first; it must not block
+    /// In the pattern "{name}" stands for any one segment, as in "/v1/grants/{user_id}/token".
     package init(_ method: String, _ pattern: String, quick: Quick? = nil, handler: @escaping Handler) {
         self.method = method
         self.pattern = pattern
@@ -86,9 +84,8 @@ package struct Router: Sendable {
     private let unknownPath: @Sendable (ServerRequest) -> ServerResponse
     private let wrongMethod: @Sendable (ServerRequest, [String]) -> ServerResponse
 
-    /// - Parameters:
-    ///   - unknownPath: what a path gets that no route has
-    ///   - wrongMethod: what a method gets that a known path does not have; the router adds the Allow header
+    /// A path that no route has is answered by `unknownPath`, a method that a known path does not have by `wrongMethod`, which
+    /// is told the methods that it has; the router adds the Allow header.
     package init(
         _ routes: [Route],
         unknownPath: @escaping @Sendable (ServerRequest) -> ServerResponse = { _ in .text("not found\n", status: 404) },

@@ -135,18 +135,18 @@ struct LifeTests {
     func takenPort() async throws {
         try await withServer(handler: { _ in .drop }) { server in
             let error = #expect(throws: HTTPServerError.self) {
-                try HTTPServer(configuration: .init(port: server.port)) { _ in .drop }
+                try HTTPServer(configuration: .init(listen: .tcp(address: "127.0.0.1", port: server.port))) { _ in .drop }
             }
             #expect(error?.code == .cannotListen)
             #expect(error?.systemError == EADDRINUSE)
-            #expect(error?.description.contains("127.0.0.1 port \(server.port)") == true)
+            #expect(error?.description.contains("127.0.0.1:\(server.port)") == true)
         }
     }
 
     @Test("An address that is none is an error that says so", arguments: ["", "localhost", "1.2.3", "::g"])
     func badAddress(address: String) {
         let error = #expect(throws: HTTPServerError.self) {
-            try HTTPServer(configuration: .init(address: address)) { _ in .drop }
+            try HTTPServer(configuration: .init(listen: .tcp(address: address, port: 0))) { _ in .drop }
         }
         #expect(error?.code == .badAddress)
     }

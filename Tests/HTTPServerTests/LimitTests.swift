@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What is too big or broken is refused", .timeLimit(.minutes(3)))
 struct LimitTests {
-    private static let limit = HTTPServer.Configuration(maximumBodyBytes: 100)
+    private static let limit = HTTPServer.Configuration(limits: .init(bodyBytes: 100))
 
     private static func length(_ request: ServerRequest) async -> ServerReply {
         .respond(.text("\(request.body.count)"))
@@ -122,7 +122,7 @@ struct LimitTests {
 
     @Test("A client that leaves in the middle of its request leaves nothing open")
     func halfRequest() async throws {
-        try await withServer(.init(idleTimeout: .seconds(1)), handler: Self.length) { server in
+        try await withServer(.init(deadlines: .init(idle: .seconds(1))), handler: Self.length) { server in
             for text in ["GET", "GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab"] {
                 let client = try RawClient(port: server.port)
                 await client.send(text)

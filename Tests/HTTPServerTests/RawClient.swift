@@ -31,6 +31,22 @@ final class RawClient: Sendable {
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
     }
 
+    /// A client of the unix socket with that path.
+    init(path: String) throws {
+        descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var endpoint = sockaddr_un()
+        endpoint.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &endpoint.sun_path) { $0.copyBytes(from: path.utf8) }
+        let isConnected = withUnsafePointer(to: &endpoint) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+        guard descriptor >= 0, isConnected else { throw NoConnection() }
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
     deinit {
         close(descriptor)
     }
@@ -59,9 +75,11 @@ final class RawClient: Sendable {
     }
 
     /// Sends one packet, or as much of it as the server takes before it closes the connection.
-    func send(_ text: String) async {
+    func send(_ text: String) async { await send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) async {
         await blocking {
-            var rest = Array(text.utf8)[...]
+            var rest = bytes[...]
             while !rest.isEmpty {
                 let sent = rest.withUnsafeBytes {
                     Glibc.send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))

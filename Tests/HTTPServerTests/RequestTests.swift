@@ -1,3 +1,4 @@
+import Clocks
 import Testing
 
 @testable import HTTPServer
@@ -12,10 +13,19 @@ private func echo(_ request: ServerRequest) async -> ServerReply {
 /// Runs the body against a server, and ends the server whatever happens; no request may stay open.
 func withServer(
     _ configuration: HTTPServer.Configuration = .init(),
+    time: any TimeSource = SystemTime(),
+    log: HTTPServer.Log? = nil,
+    quick: HTTPServer.Quick? = nil,
     handler: @escaping HTTPServer.Handler,
     body: (HTTPServer) async throws -> Void
 ) async throws {
-    let server = try HTTPServer(configuration: configuration, handler: handler)
+    let server = try HTTPServer(
+        configuration: configuration,
+        time: time,
+        log: log,
+        quick: quick,
+        handler: handler
+    )
     do {
         try await body(server)
     } catch {
@@ -97,7 +107,7 @@ struct RequestTests {
 
     @Test("The other end's address is told", arguments: ["127.0.0.1", "::1"])
     func peer(address: String) async throws {
-        try await withServer(.init(address: address), handler: { .respond(.text($0.peerAddress)) }) { server in
+        try await withServer(.init(listen: .tcp(address: address, port: 0)), handler: { .respond(.text($0.peerAddress)) }) { server in
             let client = try RawClient(port: server.port, address: address)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.answer()?.body == address)

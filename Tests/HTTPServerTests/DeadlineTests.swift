@@ -1,0 +1,125 @@
+import Clocks
+import Testing
+
+@testable import HTTPServer
+
+@Suite("Clients that take too long are let go", .timeLimit(.minutes(1)))
+struct DeadlineTests {
+    private static func echo(_ request: ServerRequest) async -> ServerReply { .respond(.text("\(request.body.count)")) }
+
+    @Test("Idle connections get less time as connections run out")
+    func pressure() {
+        let deadlines = Deadlines(idle: .seconds(60))
+        #expect(deadlines.idle(open: 0, of: 1000) == .seconds(60))
+        #expect(deadlines.idle(open: 750, of: 1000) == .seconds(60))
+        #expect(deadlines.idle(open: 875, of: 1000) == .seconds(30))
+        #expect(deadlines.idle(open: 1000, of: 1000) == .seconds(1))
+        #expect(deadlines.idle(open: 3, of: 1) == .seconds(1))
+    }
+
+    @Test(
+        "A request that does not come to its end is answered with 408 when its time is over",
+        arguments: [
+            ("GE", 10), ("GET / HTTP/1.1\r\nHost: h\r\nX: ", 10),
+            ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab", 30),
+            ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\na", 30),
+        ]
+    )
+    func overdue(text: String, seconds: Int) async throws {
+        let time = ManualTime()
+        try await withServer(time: time, handler: Self.echo) { server in
+            let client = try RawClient(port: server.port)
+            await client.send(text)
+            try await settled(server, isIdle: false)
+            time.advance(by: .milliseconds(seconds * 1000 - 1))
+            server.clients.look()
+            #expect(server.clients.kinds.count == 1 && server.clients.kinds != [.over])
+            time.advance(by: .milliseconds(1))
+            server.clients.look()
+            #expect(server.clients.kinds != [.body] && server.clients.kinds != [.head])
+            #expect(await client.everything()?.hasPrefix("HTTP/1.1 408 ") == true)
+        }
+    }
+
+    @Test("A trickle of bytes does not keep a request alive")
+    func trickle() async throws {
+        let time = ManualTime()
+        try await withServer(time: time, handler: Self.echo) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("G")
+            try await settled(server, isIdle: false)
+            for byte in "ET / HTTP" {
+                await client.send(String(byte))
+                time.advance(by: .milliseconds(1200))
+                server.clients.look()
+            }
+            #expect(await client.everything()?.hasPrefix("HTTP/1.1 408 ") == true)
+        }
+    }
+
+    @Test("A connection on which nothing comes is closed after the idle time, without a word")
+    func idle() async throws {
+        let time = ManualTime()
+        try await withServer(time: time, handler: Self.echo) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(await client.answer()?.body == "0")
+            try await settled(server, isIdle: true)
+            server.clients.look()
+            time.advance(by: .seconds(59))
+            server.clients.look()
+            await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(await client.answer()?.body == "0")
+            try await settled(server, isIdle: true)
+            time.advance(by: .seconds(60))
+            server.clients.look()
+            #expect(await client.everything() == "")
+        }
+    }
+
+    @Test("A client that does not take its answer is let go")
+    func unreadAnswer() async throws {
+        let time = ManualTime()
+        let large = ServerResponse(body: Array(repeating: 0, count: 64 << 20))
+        try await withServer(time: time, handler: { _ in .respond(large) }) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            while server.clients.kinds != [.answering] { await Task.yield() }
+            time.advance(by: .seconds(30))
+            server.clients.look()
+            while server.openRequests > 0 { await Task.yield() }
+        }
+    }
+
+    @Test("The handler's time is not the client's")
+    func slowHandler() async throws {
+        let time = ManualTime()
+        let arrived = Event()
+        let released = Event()
+        let handler: HTTPServer.Handler = { _ in
+            arrived.happen()
+            await released.wait()
+            return .respond(.text("late"))
+        }
+        try await withServer(time: time, handler: handler) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            await arrived.wait()
+            time.advance(by: .seconds(3600))
+            server.clients.look()
+            released.happen()
+            #expect(await client.answer()?.body == "late")
+        }
+    }
+
+    /// Returns when the server has seen where its one client stands.
+    private func settled(_ server: HTTPServer, isIdle: Bool) async throws {
+        while true {
+            server.clients.look()
+            let kinds = server.clients.kinds
+            let stands = kinds.count == 1 && kinds.allSatisfy { if case .idle = $0 { isIdle } else { !isIdle } }
+            if stands { return }
+            await Task.yield()
+        }
+    }
+}

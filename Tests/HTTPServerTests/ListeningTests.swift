@@ -1,0 +1,140 @@
+import Glibc
+import Testing
+
+@testable import HTTPServer
+
+@Suite("Sockets of every kind are opened, checked and cleaned up", .timeLimit(.minutes(1)))
+struct ListeningTests {
+    private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
+
+    private static func peer(_ request: ServerRequest) async -> ServerReply {
+        .respond(.text("\(request.peerAddress) \(request.clientAddress)"))
+    }
+
+    private func withFolder(_ body: (String) async throws -> Void) async throws {
+        var template = Array("/tmp/http-server-XXXXXX".utf8CString)
+        let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        defer {
+            unlink(folder + "/s")
+            rmdir(folder)
+        }
+        try await body(folder + "/s")
+    }
+
+    @Test("A unix socket has its mode, serves, and is gone at the end", arguments: [0o600, 0o666] as [UInt32])
+    func unixSocket(mode: UInt32) async throws {
+        try await withFolder { path in
+            try await withServer(.init(listen: .unix(path: path, mode: mode)), handler: Self.peer) { server in
+                var status = stat()
+                #expect(lstat(path, &status) == 0)
+                #expect(status.st_mode & 0o777 == mode)
+                #expect(server.port == 0)
+                let client = try RawClient(path: path)
+                await client.send(Self.get)
+                #expect(await client.answer()?.body == "unix unix")
+            }
+            #expect(access(path, F_OK) != 0)
+        }
+    }
+
+    @Test("A socket file that nobody listens on any more makes way")
+    func staleSocket() async throws {
+        try await withFolder { path in
+            let left = try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor
+            close(left)
+            #expect(access(path, F_OK) == 0)
+            try await withServer(.init(listen: .unix(path: path, mode: 0o600)), handler: Self.peer) { _ in
+                let client = try RawClient(path: path)
+                await client.send(Self.get)
+                #expect(await client.answer()?.status == 200)
+            }
+        }
+    }
+
+    @Test("A socket in use is refused and goes on")
+    func liveSocket() async throws {
+        try await withFolder { path in
+            let configuration = HTTPServer.Configuration(listen: .unix(path: path, mode: 0o600))
+            try await withServer(configuration, handler: Self.peer) { _ in
+                let error = #expect(throws: HTTPServerError.self) {
+                    try HTTPServer(configuration: configuration, handler: Self.peer)
+                }
+                #expect(error?.systemError == EADDRINUSE)
+                let client = try RawClient(path: path)
+                await client.send(Self.get)
+                #expect(await client.answer()?.status == 200)
+            }
+        }
+    }
+
+    @Test("A file that is no socket is never removed")
+    func otherFile() async throws {
+        try await withFolder { path in
+            close(open(path, O_CREAT | O_WRONLY, 0o600))
+            let error = #expect(throws: HTTPServerError.self) {
+                try HTTPServer(configuration: .init(listen: .unix(path: path, mode: 0o600)), handler: Self.peer)
+            }
+            #expect(error?.code == .cannotListen)
+            #expect(access(path, F_OK) == 0)
+        }
+    }
+
+    @Test("A server's end leaves alone a file that has taken its socket's place")
+    func replacedFile() async throws {
+        try await withFolder { path in
+            try await withServer(.init(listen: .unix(path: path, mode: 0o600)), handler: Self.peer) { _ in
+                unlink(path)
+                close(open(path, O_CREAT | O_WRONLY, 0o600))
+            }
+            #expect(access(path, F_OK) == 0)
+        }
+    }
+
+    @Test("An inherited socket serves, and listens on when the server has ended")
+    func inherited() async throws {
+        let socket = try ListeningSocket(.tcp(address: "127.0.0.1", port: 0))
+        let (descriptor, port) = (socket.descriptor, socket.port)
+        defer { close(descriptor) }
+        let handed = dup(descriptor)
+        let environment = ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "public"]
+        let sockets = try SocketActivation.descriptors(environment: environment, processID: getpid(), first: handed)
+        #expect(sockets == ["public": handed])
+        #expect(fcntl(handed, F_GETFD) & FD_CLOEXEC != 0)
+        try await withServer(.init(listen: .inherited(descriptor: handed)), handler: Self.peer) { server in
+            #expect(server.port == port)
+            let client = try RawClient(port: port)
+            await client.send(Self.get)
+            #expect(await client.answer()?.body == "127.0.0.1 127.0.0.1")
+        }
+        _ = try RawClient(port: port)
+    }
+
+    @Test("Sockets meant for another process are none of ours")
+    func otherProcess() throws {
+        let environment = ["LISTEN_PID": "1", "LISTEN_FDS": "1"]
+        #expect(try SocketActivation.descriptors(environment: environment, processID: getpid()).isEmpty)
+        #expect(try SocketActivation.descriptors(environment: [:], processID: getpid()).isEmpty)
+    }
+
+    @Test("What is no listening socket, or has a name that is taken, is refused")
+    func badInheritance() throws {
+        let plain = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(plain) }
+        for (count, names) in [("1", "a"), ("x", "a"), ("-1", "a"), ("99999", "a")] {
+            let environment = ["LISTEN_PID": "\(getpid())", "LISTEN_FDS": count, "LISTEN_FDNAMES": names]
+            let error = #expect(throws: HTTPServerError.self) {
+                try SocketActivation.descriptors(environment: environment, processID: getpid(), first: plain)
+            }
+            #expect(error?.code == .badInheritance)
+        }
+    }
+
+    @Test("The limit of open files can be raised to the hard one")
+    func openFiles() throws {
+        var limit = rlimit()
+        let raised = try OpenFileLimit.raise()
+        #expect(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        #expect(limit.rlim_cur == limit.rlim_max)
+        #expect(raised == Int(clamping: limit.rlim_max))
+    }
+}

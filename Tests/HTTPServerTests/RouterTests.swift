@@ -1,0 +1,97 @@
+import Testing
+
+@testable import HTTPServer
+
+@Suite("The router finds each request's route")
+struct RouterTests {
+    private static let router = Router(
+        [
+            Route("GET", "/v1/grants/{user_id}/token") { .respond(.text("\($0.method) token of \($1["user_id"])")) },
+            Route("POST", "/v1/grants/{user_id}/token") { _, values in .respond(.text("post \(values["user_id"])")) },
+            Route("POST", "/only", quick: { request, _ in request.body.isEmpty ? .respond(.text("quick")) : nil }) {
+                _, _ in .respond(.text("slow"))
+            },
+            Route("GET", "/") { _, _ in .respond(.text("root")) },
+        ],
+        unknownPath: { _ in .text("nowhere", status: 404) },
+        wrongMethod: { request, _ in .text("not \(request.method)", status: 405) }
+    )
+
+    private func answer(_ method: String, _ target: String, body: String = "") async throws -> ServerResponse {
+        let reply = await Self.router.answer(Self.request(method, target, body: body))
+        guard case .respond(let response) = reply else { throw RawClient.NoConnection() }
+        return response
+    }
+
+    private static func request(_ method: String, _ target: String, body: String = "") -> ServerRequest {
+        ServerRequest(
+            method: method,
+            target: RequestTarget(Array(target.utf8)),
+            headers: [],
+            body: Array(body.utf8),
+            peerAddress: "unix",
+            clientAddress: "unix",
+            id: "1"
+        )
+    }
+
+    @Test(
+        "A path is found by its decoded segments",
+        arguments: [
+            ("/v1/grants/abc/token", "GET token of abc"),
+            ("/v1/grants/a%2Fb/token?x=/y", "GET token of a/b"),
+            ("/v1/%67rants/a%20b/token", "GET token of a b"),
+            ("/", "root"),
+            ("http://h", "root"),
+            ("/v1/grants//token", nil),
+            ("/v1/grants/./token", nil),
+            ("/v1/grants/../token", nil),
+            ("/v1/grants/%2e%2e/token", nil),
+            ("/v1/grants/a/b/token", nil),
+            ("/v1/grants/abc/token/", nil),
+            ("//v1/grants/abc/token", nil),
+            ("/v1/grants%2Fabc/token", nil),
+            ("/V1/grants/abc/token", nil),
+            ("", nil),
+            ("*", nil),
+        ] as [(String, String?)]
+    )
+    func path(target: String, text: String?) async throws {
+        let answer = try await answer("GET", target)
+        #expect(String(decoding: answer.body, as: UTF8.self) == text ?? "nowhere")
+        #expect(answer.status == (text == nil ? 404 : 200))
+    }
+
+    @Test("HEAD is answered by the route for GET, and the log learns the pattern")
+    func head() async throws {
+        let answer = try await answer("HEAD", "/v1/grants/abc/token")
+        #expect(String(decoding: answer.body, as: UTF8.self) == "GET token of abc")
+        #expect(answer.route == "/v1/grants/{user_id}/token")
+    }
+
+    @Test(
+        "Another method is told the methods there are",
+        arguments: [("/v1/grants/a/token", "GET, HEAD, POST"), ("/only", "POST")]
+    )
+    func wrongMethod(target: String, allow: String) async throws {
+        let answer = try await answer("PUT", target)
+        #expect(answer.status == 405)
+        #expect(answer.headers.first { $0.name == "Allow" }?.value == allow)
+        #expect(String(decoding: answer.body, as: UTF8.self) == "not PUT")
+    }
+
+    @Test("A quick answer is given where a route has one for the request, and else left to the handler")
+    func quick() async throws {
+        guard case .respond(let response)? = Self.router.quickAnswer(Self.request("POST", "/only")) else {
+            Issue.record("no quick answer")
+            return
+        }
+        #expect(response.route == "/only")
+        for (method, target, body) in [("POST", "/only", "x"), ("GET", "/", ""), ("GET", "/x", ""), ("PUT", "/", "")] {
+            let isLeft = if case nil = Self.router.quickAnswer(Self.request(method, target, body: body)) { true } else { false }
+            #expect(isLeft)
+        }
+        #expect(try await answer("POST", "/only", body: "x").body == Array("slow".utf8))
+    }
+}
+
