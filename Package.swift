@@ -16,6 +16,8 @@ let atTheEdge: [SwiftSetting] = common + [.strictMemorySafety()]
 
 let package = Package(
     name: "refresh-worker",
+    // What the app that imports AccountClient must at least run on: URLSessionTask.delegate asks for it.
+    platforms: [.iOS(.v15), .macOS(.v12)],
     products: [
         .executable(name: "refresh-worker", targets: ["RefreshWorker"]),
         .executable(name: "google-sandbox", targets: ["GoogleSandbox"]),
@@ -127,7 +129,7 @@ let package = Package(
             ],
             swiftSettings: common
         ),
-        .testTarget(name: "AccountClientTests", dependencies: ["AccountClient"], swiftSettings: common),
+        .testTarget(name: "AccountClientTests", dependencies: ["AccountClient", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [

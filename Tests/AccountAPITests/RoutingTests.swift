@@ -1,4 +1,5 @@
 import JSON
+import Store
 import Testing
 
 @testable import AccountAPI

@@ -90,7 +90,7 @@ struct CommandLineTests {
             (["--run-once=yes"], "--run-once takes no value", "refresh-worker"),
             (["-v"], "two dashes", "refresh-worker"),
             (["grnats"], "unknown command 'grnats'; did you mean grants?", "refresh-worker"),
-            (["serve"], "the commands are grants, token", "refresh-worker"),
+            (["serve"], "the commands are grants, users, token", "refresh-worker"),
             (["grants"], "needs one of list, show", "refresh-worker grants"),
             (["grants", "lsit"], "did you mean list?", "refresh-worker grants"),
             (["grants", "list", "x"], "takes no operand; 1 operands", "refresh-worker grants list"),

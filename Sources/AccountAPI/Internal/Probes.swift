@@ -19,9 +19,8 @@ package struct Probes: Sendable {
     private let stalledLoops: @Sendable () -> [String]
     private let statusReport: @Sendable () async throws -> String
 
-    /// - Parameters:
-    ///   - stalledLoops: the names of the worker's loops that have not come round for too long
-    ///   - statusReport: what `refresh-worker status --json` prints
+    /// `stalledLoops` names the worker's loops that have not come round for too long; `statusReport` is what
+    /// `refresh-worker status --json` prints.
     package init(
         store: any GrantStore,
         engine: RefreshEngine,

@@ -7,7 +7,7 @@ package struct ServiceCredential: Sendable {
     /// What tells such a credential from other secrets, for those who search for leaked ones.
     private static let mark = "rwc_"
 
-    static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
+    package static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
 
     /// What the service presents; shown once and kept nowhere.
     package let secret: Secret
@@ -20,8 +20,8 @@ package struct ServiceCredential: Sendable {
         var bytes: [UInt8] = []
         for _ in 0..<4 {
             let bits = random.nextBits()
-            for shift in stride(from: 0, to: 64, by: 8) {
-                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
+            for shift in stride(from: UInt64(0), to: 64, by: 8) {
+                bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
             }
         }
         let text = Self.mark + Base64URL.encode(bytes)

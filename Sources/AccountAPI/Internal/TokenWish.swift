@@ -49,9 +49,7 @@ struct TokenWish: Sendable {
     /// Reads from a body which token it was that Google did not take.
     static func rejectedToken(in body: [UInt8]) throws(VendRefusal) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
-            throw .invalidRequest(
-                "the body must be a JSON object with access_token, the token that Google did not take"
-            )
+            throw .invalidRequest("the body must be a JSON object with the access_token that Google did not take")
         }
         return token
     }

@@ -15,7 +15,7 @@ package enum RenewalDecision: Hashable, Sendable {
     /// How far apart the tries of one grant are that callers can bring about.
     package static let pause: Duration = .seconds(10)
 
-    /// - Parameter storesRejectedToken: whether the stored access token is the one that Google did not take.
+    /// Decides; `storesRejectedToken` is whether the stored access token is the one that Google did not take.
     package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> RenewalDecision {
         guard grant.state.isConnected else { return .refuse }
         guard storesRejectedToken else {

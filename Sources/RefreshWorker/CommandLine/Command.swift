@@ -20,6 +20,7 @@ enum Command: Equatable, Sendable {
     case retireKey(id: String)
     case replayNotices(user: String?, within: Duration)
     case manageGoogleEvents(GoogleEventsOrder)
+    case makeCredential(service: String)
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)

@@ -34,7 +34,9 @@ extension CommandSpecification {
             Example(line: "refresh-worker grants import --help", purpose: "learn about one command"),
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration],
-        subcommands: [grants, users, token, keys, notices, googleEvents, status, doctor, backup, version, help],
+        subcommands: [
+            grants, users, token, services, keys, notices, googleEvents, status, doctor, backup, version, help,
+        ],
         make: { _ in .work }
     )
 

@@ -107,6 +107,10 @@ struct OperandSpecification: Sendable {
         )
     }
 
+    static func service(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "NAME", summary: summary, lengthLimit: 64)
+    }
+
     static func keyID(_ summary: String) -> OperandSpecification {
         OperandSpecification(placeholder: "ID", summary: summary, lengthLimit: 128)
     }

@@ -1,3 +1,4 @@
+import Clocks
 import Observability
 import RefreshEngine
 import Secrets
@@ -44,8 +45,8 @@ struct CommandFailure: Error, Equatable, Sendable {
             self.init(.userMustAct, demand)
         case .unavailable(let reason):
             self.init(.googleUnreachable, "no fresh token can be had now (\(reason)); try again later")
-        case .tooSoon:
-            self.init(.leftForLater, "the token was renewed only just now; try again in ten seconds")
+        case .tooSoon(let wait):
+            self.init(.leftForLater, "a refresh was tried just now; try again in \(wait.inSeconds) s")
         case .unreadable(let error):
             self.init(.configuration, "the stored token cannot be opened: \(error)")
         }

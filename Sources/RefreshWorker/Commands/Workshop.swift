@@ -42,6 +42,7 @@ struct Workshop: Sendable {
         case .retireKey(let id): try await retireKey(id)
         case .replayNotices(let user, let span): try await replayNotices(of: user, within: span)
         case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
+        case .makeCredential(let service): try makeCredential(of: service)
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)

@@ -156,17 +156,13 @@ struct SessionTests {
     @Test("a refresh asks for JSON with a token in it")
     func badBodies() async throws {
         let world = try AccountWorld()
-        #expect(try await world.ask("POST", "/api/auth/refresh", json: "{").status == 400)
-        #expect(
-            try await world.ask("POST", "/api/auth/refresh", json: "{}").comprehension
-                == "400 refresh_token is required"
-        )
-        #expect(try await world.ask("POST", "/api/auth/refresh", json: #"{"refresh_token":1}"#).status == 400)
-        #expect(try await world.ask("POST", "/api/auth/refresh", form: "refresh_token=a").status == 415)
-        #expect(
-            try await world.ask("POST", "/api/auth/mobile/google", json: "{}").comprehension
-                == "400 access_token is required"
-        )
+        let path = "/api/auth/refresh"
+        #expect(try await world.ask("POST", path, json: "{").status == 400)
+        #expect(try await world.ask("POST", path, json: "{}").comprehension == "400 refresh_token is required")
+        #expect(try await world.ask("POST", path, json: #"{"refresh_token":1}"#).status == 400)
+        #expect(try await world.ask("POST", path, form: "refresh_token=a").status == 415)
+        let signIn = try await world.ask("POST", "/api/auth/mobile/google", json: "{}")
+        #expect(signIn.comprehension == "400 access_token is required")
     }
 
     // MARK: Logging out

@@ -24,13 +24,15 @@ struct SignInTests {
     }
 
     private static func user(
-        _ id: String = "42",
         _ email: String?,
+        id: String = "42",
         google: String? = nil,
         isVerified: Bool? = nil
     ) -> User {
         User(id: id, createdAt: ManualTime().now, email: email, emailIsVerified: isVerified, googleUserID: google)
     }
+
+    private static let twins = [user("jane@gmail.com", id: "1"), user("jane@gmail.com", id: "2")]
 
     @Test(
         "by the account's id, else by an address that Google decides about",
@@ -59,10 +61,15 @@ struct SignInTests {
             ),
             Case("the address is another account's", [user("jane@gmail.com", google: "g-2")], .init(), as: nil),
             Case("the address was never verified", [user("jane@gmail.com", isVerified: false)], .init(), as: nil),
-            Case("two have the address", [user("1", "jane@gmail.com"), user("2", "jane@gmail.com")], .init(), as: nil),
+            Case(
+                "two have the address",
+                [user("jane@gmail.com", id: "1"), user("jane@gmail.com", id: "2")],
+                .init(),
+                as: nil
+            ),
             Case(
                 "one has the id, one the address",
-                [user("1", "jane@gmail.com"), user("2", nil, google: "g-1")],
+                [user("jane@gmail.com", id: "1"), user(nil, id: "2", google: "g-1")],
                 .init(),
                 as: "2"
             ),

@@ -1,5 +1,6 @@
 import AccountAPI
 import Clocks
+import GoogleOAuth
 import HTTPServer
 import JSON
 import Observability

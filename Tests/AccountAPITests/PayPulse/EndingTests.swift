@@ -1,5 +1,4 @@
 import Clocks
-import GoogleOAuth
 import JSON
 import RefreshEngine
 import Secrets
@@ -7,6 +6,7 @@ import Store
 import Testing
 
 @testable import AccountAPI
+@testable import GoogleOAuth
 
 @Suite("The profile, and the ways to end")
 struct EndingTests {

@@ -11,10 +11,17 @@ import Secrets
 import Store
 import Synchronization
 
-/// The lines of a metrics log, which nobody here reads.
-private final class NoLines: LineSink {
+/// The lines of a metrics log, in memory.
+final class CapturedLines: LineSink {
+    private let lines = Mutex<[String]>([])
+
     var droppedLines: Int { 0 }
-    func write(_ line: JSONLine) -> Bool { true }
+    var texts: [String] { lines.withLock { $0 } }
+
+    func write(_ line: JSONLine) -> Bool {
+        lines.withLock { $0.append(line.text) }
+        return true
+    }
 }
 
 /// The public routes over a store in memory, a fake Google, and clocks that only a test moves.
@@ -32,14 +39,20 @@ struct AccountWorld {
     let probes: Probes
     let routes: PublicRoutes
     let router: Router
+    let lines = CapturedLines()
 
-    init(requestsPerMinute: Int = 1000, googleDeadline: Duration = .seconds(10)) throws {
+    init(
+        requestsPerMinute: Int = 1000,
+        googleDeadline: Duration = .seconds(10),
+        logLevel: LogLevel = .error,
+        logDescriptor: Int32 = AccountWorld.nowhere
+    ) throws {
         store = InMemoryStore(timeSource: time, random: random)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try LiveKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
-        let diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
-        let metrics = MetricsLog(sink: NoLines(), worker: "worker", time: time)
+        let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
+        let metrics = MetricsLog(sink: lines, worker: "worker", time: time)
         let counters = IntervalCounters(time: time)
         let log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         engine = RefreshEngine(
@@ -92,7 +105,7 @@ struct AccountWorld {
         router = routes.router
     }
 
-    private static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+    static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
 
     // MARK: Asking
 

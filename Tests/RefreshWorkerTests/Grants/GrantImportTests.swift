@@ -204,18 +204,16 @@ struct GrantImportTests {
     func changedMeanwhile() async throws {
         try await bench.bring(try line("a"))
         let stored = try await bench.grant("a")
-        let replacement = GrantReplacement(
+        let reconnection = Reconnection(
             stored: stored,
             handover: Handover(clientID: stored.clientID),
             bringsOtherRefreshToken: false,
-            switchesAccount: false,
-            standing: nil,
-            dueTimes: .byToken
+            switchesAccount: false
         )
-        #expect(replacement.isBased(on: stored))
+        #expect(reconnection.isBased(on: stored))
         var rotated = stored
         _ = rotated.rotate(to: stored.refreshToken, at: bench.time.now)
-        #expect(!replacement.isBased(on: rotated))
+        #expect(!reconnection.isBased(on: rotated))
     }
 
     @Test("reads back what an export wrote, to the last member")

@@ -83,7 +83,7 @@ struct UserImportTests {
         _ = try await run(#"{"user_id": "a", "email": "a@b.c", "name": "A"}"#, into: store)
         let text = #"{"user_id": "a", "email": "new@b.c"}"#
         let kept = try await run(text, into: store)
-        #expect(kept.tally.kept == 1 && kept.reports == ["line 1: user a is stored already: kept"])
+        #expect(kept.tally.kept == 1 && kept.reports == ["line 1: user 'a' is stored already: kept"])
         #expect(try await store.user("a")?.email == "a@b.c")
         let replaced = try await run(text, into: store, replacing: true)
         #expect(replaced.tally.replaced == 1 && replaced.reports.isEmpty)
@@ -111,7 +111,7 @@ struct UserImportTests {
             return try AccountDeletion.delete(user: "a", in: transaction, at: now, until: now + .seconds(60))
         }
         let result = try await run(#"{"user_id": "a", "email": "a@b.c"}"#, into: store, replacing: replacing)
-        #expect(result.tally.bad == 1 && result.reports.first?.hasPrefix("line 1: user a was deleted") == true)
+        #expect(result.tally.bad == 1 && result.reports.first?.hasPrefix("line 1: user 'a' was deleted") == true)
         #expect(try await store.user("a")?.email == nil)
     }
 }

@@ -1,0 +1,68 @@
+import Foundation
+
+extension AccountClient {
+    /// The backend's envelope around what it answers.
+    private struct Envelope<Content: Decodable & Sendable>: Decodable, Sendable {
+        let data: Content
+    }
+
+    /// The content of an answer that says nothing but that all went well.
+    private struct Nothing: Decodable {}
+
+    /// Gives the backend the tokens of Google's SDK, and with them the user's Gmail.
+    ///
+    /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
+    @discardableResult
+    public func storeGoogleTokens(_ tokens: GoogleTokens) async throws(AccountError) -> StoredGrant {
+        try await call(
+            Envelope<StoredGrant>.self,
+            "POST",
+            "v1/auth/gmail-tokens",
+            body: tokens,
+            leavingOut: tokens.secrets
+        ).data
+    }
+
+    /// The user's profile.
+    ///
+    /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
+    public func profile() async throws(AccountError) -> Profile {
+        try await call(Envelope<Profile>.self, "GET", "v1/user/me").data
+    }
+
+    /// Takes the user's Gmail away from the backend.
+    ///
+    /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
+    public func disconnectGmail() async throws(AccountError) {
+        _ = try await call(Nothing.self, "DELETE", "v1/auth/gmail-tokens")
+    }
+
+    /// The scopes of `needed` that the user has not granted, as the profile tells them now.
+    ///
+    /// - Throws: As ``profile()``.
+    public func missingScopes(needed: [String]) async throws(AccountError) -> [String] {
+        try await profile().missingScopes(needed: needed)
+    }
+
+    /// Asks the user for the scopes that are missing, if any, and gives the backend the widened grant.
+    ///
+    /// - Parameters:
+    ///   - needed: The scopes that the app is about to use.
+    ///   - askUser: Asks with Google's SDK (`addScopes`, or a sign-in where Gmail is not connected) for the missing scopes
+    ///     that it is given, and returns what the SDK gave.
+    /// - Returns: The scopes that are still missing, because the user did not grant them.
+    /// - Throws: What `askUser` throws, and as ``storeGoogleTokens(_:)``.
+    public func addScopes(
+        _ needed: [String],
+        askUser: @Sendable (_ missing: [String]) async throws -> GoogleTokens
+    ) async throws -> [String] {
+        let account = self.account
+        let missing = try await missingScopes(needed: needed)
+        guard !missing.isEmpty else { return [] }
+        let tokens = try await askUser(missing)
+        // The user answered for the account that asked: their grant must not go to another.
+        guard account == self.account else { throw AccountError.sessionReplaced }
+        let stored = try await storeGoogleTokens(tokens)
+        return Scopes.missing(needed, from: stored.grantedScopes)
+    }
+}

@@ -1,0 +1,64 @@
+public import Foundation
+
+/// What kept a call from being answered; no text of it holds a token.
+public enum AccountError: Error, Equatable, Sendable {
+    /// What the token store was asked to do.
+    public enum StoreAction: String, Sendable {
+        /// Reading a token.
+        case load
+        /// Keeping a token.
+        case save
+        /// Forgetting a token.
+        case remove
+    }
+
+    /// The backend's address is not `https`, which only an address of this same machine may be.
+    case insecureBaseURL
+    /// The request goes to another server than the client's, which must not see the user's token.
+    case foreignAddress
+    /// The request's body is a stream, which cannot be sent again after a refresh, or does not encode as JSON.
+    case unusableBody
+    /// Nobody is signed in, or the server has ended the session: show the sign-in.
+    case signedOut
+    /// Another sign-in took the place of the one that this call was made under.
+    case sessionReplaced
+    /// The server answered with this status and, where it gave them, its code and message.
+    case refused(status: Int, code: String?, message: String?)
+    /// The server answered well but with something that this client does not understand.
+    case unreadableAnswer(status: Int)
+    /// The server was not reached, or its answer was lost; the user stays signed in.
+    case unreachable(URLError.Code)
+    /// The token store failed; the domain and code are those of its error.
+    case tokenStore(StoreAction, domain: String, code: Int)
+    /// The calling task was cancelled.
+    case cancelled
+
+    /// Takes of the store's error what cannot hold a token.
+    static func tokenStore(_ action: StoreAction, _ error: any Error) -> Self {
+        let error = error as NSError
+        return .tokenStore(action, domain: error.domain, code: error.code)
+    }
+}
+
+extension AccountError: CustomStringConvertible, LocalizedError {
+    /// What is wrong, in a sentence.
+    public var description: String {
+        switch self {
+        case .insecureBaseURL: "The backend's address must begin with https://."
+        case .foreignAddress: "The request goes to another server than the backend."
+        case .unusableBody: "The request's body must be data, so that it can be sent again."
+        case .signedOut: "Nobody is signed in."
+        case .sessionReplaced: "Another sign-in took the place of this one."
+        case .refused(let status, let code, let message):
+            "The server answered \(status)\(code.map { " \($0)" } ?? "")\(message.map { ": \($0)" } ?? "")."
+        case .unreadableAnswer(let status): "The server answered \(status) with something unreadable."
+        case .unreachable(let code): "The server could not be reached (URLError \(code.rawValue))."
+        case .tokenStore(let action, let domain, let code):
+            "The token store failed to \(action.rawValue) a token (\(domain) \(code))."
+        case .cancelled: "The call was cancelled."
+        }
+    }
+
+    /// The same sentence, for `localizedDescription`.
+    public var errorDescription: String? { description }
+}

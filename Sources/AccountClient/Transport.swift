@@ -1,0 +1,56 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// One request to one answer, with the failures in this library's words.
+struct Transport: Sendable {
+    let session: URLSession
+
+    /// Sends a request as it is; a redirect is an answer like any other.
+    ///
+    /// `URLSession.data(for:delegate:)` does not do: on Linux it never asks its delegate about a redirect, and follows it
+    /// with the bearer. The delegate of the task itself is asked everywhere.
+    /// https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/FoundationNetworking/URLSession/HTTP/HTTPURLProtocol.swift
+    func send(_ request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
+        let (answers, channel) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
+        let task = session.dataTask(with: request) { data, response, error in
+            if let response = response as? HTTPURLResponse, error == nil {
+                channel.yield((data ?? Data(), response))
+                channel.finish()
+            } else {
+                channel.finish(throwing: error ?? URLError(.badServerResponse))
+            }
+        }
+        task.delegate = RedirectRefusal()
+        task.resume()
+        do {
+            return try await withTaskCancellationHandler {
+                for try await answer in answers { return answer }
+                throw CancellationError()
+            } onCancel: {
+                task.cancel()
+            }
+        } catch is CancellationError {
+            throw .cancelled
+        } catch let error as URLError {
+            throw Task.isCancelled && error.code == .cancelled ? .cancelled : .unreachable(error.code)
+        } catch {
+            throw .unreachable(.unknown)
+        }
+    }
+}
+
+/// Follows no redirect: it would carry the bearer to an address that the server names.
+private final class RedirectRefusal: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+}

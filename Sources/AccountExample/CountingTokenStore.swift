@@ -1,0 +1,32 @@
+import AccountClient
+import Foundation
+
+/// Keeps the tokens in memory, and counts the pairs that it was given.
+///
+/// `counted` is only touched under `lock`, which is what makes the class safe to share.
+final class CountingTokenStore: TokenStore, @unchecked Sendable {
+    private let tokens = InMemoryTokenStore()
+    private let lock = NSLock()
+    private var counted = 0
+
+    /// How many pairs were saved: one for the sign-in and one for each refresh.
+    var pairsSaved: Int { lock.withLock { counted } }
+
+    func load(_ key: TokenKey) -> String? { tokens.load(key) }
+
+    func save(_ token: String, for key: TokenKey) {
+        tokens.save(token, for: key)
+        if key == .refreshToken { lock.withLock { counted += 1 } }
+    }
+
+    func remove(_ key: TokenKey) { tokens.remove(key) }
+
+    /// Breaks the signature of the stored access token and leaves its claims, so that only the server sees it.
+    func spoilAccessToken() throws {
+        guard let token = tokens.load(.accessToken), let dot = token.lastIndex(of: ".") else {
+            throw Journey.Mishap(description: "no access token is stored")
+        }
+        let signature = token[token.index(after: dot)...]
+        tokens.save(token[...dot] + String(signature.reversed()), for: .accessToken)
+    }
+}

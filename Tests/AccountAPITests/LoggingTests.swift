@@ -1,0 +1,45 @@
+import Clocks
+import Glibc
+import JSON
+import Observability
+import Store
+import Testing
+
+@testable import AccountAPI
+
+@Suite("What the logs say")
+struct LoggingTests {
+    @Test("no log at any level holds a token, an address or a body; grants are named by their ids")
+    func silence() async throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        let world = try AccountWorld(logLevel: .debug, logDescriptor: ends[1])
+        world.google.know("ya29.jane")
+        let token = world.token(ofUser: "user-42", email: "jane@example.com")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane", user: "user-42")
+        _ = try await world.connect("ya29.stranger", refreshToken: "1//stranger", user: "user-42")
+        let tokens = try await world.signIn()
+        let second = try await world.refresh(tokens.refresh)
+        world.time.advance(by: .seconds(10))
+        _ = try await world.refresh(tokens.refresh)
+        _ = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: token)
+        let grant = try #require(try await world.grant(ofUser: "user-42")).id.description
+        _ = try await world.ask("DELETE", "/v1/user/me", token: token)
+        await world.store.close()
+        #expect(try await world.ask("GET", "/v1/user/me", token: token).status == 500)
+
+        close(ends[1])
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = read(ends[0], &bytes, bytes.count)
+        let log = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) + world.lines.texts.joined()
+        #expect(log.contains(grant))
+        #expect(log.contains("request failed"))
+        #expect(log.contains("a used refresh token came again"))
+        let secrets = [
+            "ya29", "1//", "jane", "user-42", token, tokens.access, tokens.refresh,
+            try #require(second["refresh_token"]?.string), "eyJ",
+        ]
+        for secret in secrets { #expect(!log.contains(secret)) }
+    }
+}

@@ -1,1 +1,0 @@
-// Its parts follow.

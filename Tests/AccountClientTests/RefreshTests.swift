@@ -1,0 +1,199 @@
+import AccountClient
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Refreshing", .timeLimit(.minutes(1)))
+struct RefreshTests {
+    private let store = InMemoryTokenStore()
+
+    @Test("Tokens are refreshed when less than a minute is left", arguments: [(61, 0), (60, 0), (59, 1), (-5, 1)])
+    func dueRefresh(secondsLeft: Int, refreshes: Int) async throws {
+        let backend = try Backend()
+        try backend.signIn(into: store, secondsLeft: secondsLeft)
+        try await backend.client(store).refreshTokensIfNeeded()
+        #expect(backend.refreshes == refreshes)
+        #expect(store.load(.refreshToken) == "refresh-\(1 + refreshes)")
+    }
+
+    @Test(
+        "A token that does not tell its end is used until the server refuses it",
+        arguments: ["opaque", "a.b.c", "..", ""]
+    )
+    func unreadableToken(token: String) async throws {
+        let backend = try Backend()
+        try backend.signIn(into: store)
+        store.save(token, for: .accessToken)
+        let client = try backend.client(store)
+        try await client.refreshTokensIfNeeded()
+        #expect(backend.refreshes == 0)
+        #expect(try await client.status() == 200)
+        #expect(backend.refreshes == 1)
+    }
+
+    @Test("A forced refresh takes place whatever time is left, and both tokens are stored")
+    func forcedRefresh() async throws {
+        let backend = try Backend()
+        try backend.signIn(into: store)
+        let before = store.load(.accessToken)
+        try await backend.client(store).forceRefresh()
+        #expect(backend.refreshes == 1)
+        #expect(store.load(.accessToken) != before)
+        #expect(store.load(.refreshToken) == "refresh-2")
+    }
+
+    @Test("A hundred calls that are refused at once share one refresh, and each is sent once more")
+    func sharedRefresh() async throws {
+        let gate = Gate()
+        let backend = try Backend { asked in
+            if asked.line == "POST /api/auth/refresh" { gate.pass() }
+            return nil
+        }
+        try backend.signIn(into: store)
+        backend.refuseAccessToken()
+        let client = try backend.client(store)
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 1...100 { group.addTask { try await client.status(of: "things/\(number)") } }
+            await backend.waitForRequests(101)
+            gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(statuses == Array(repeating: 200, count: 100))
+        #expect(backend.refreshes == 1)
+        #expect(backend.asked.count == 201)
+    }
+
+    @Test("A call that was refused with an older token than the stored one takes that one, without a refresh")
+    func olderToken() async throws {
+        let gate = Gate()
+        let backend = try Backend { asked in
+            guard asked.line == "GET /slow", asked.bearer?.hasSuffix("access-1") == true else { return nil }
+            gate.pass()
+            return nil
+        }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        async let slow = client.status(of: "slow")
+        await backend.waitForRequests(1)
+        try await client.forceRefresh()
+        gate.open()
+        #expect(try await slow == 200)
+        #expect(backend.refreshes == 1)
+    }
+
+    @Test("A refused refresh signs out, and every call that waits for it is told so")
+    func refusedRefresh() async throws {
+        let backend = try Backend()
+        try backend.signIn(into: store)
+        backend.endSession()
+        let client = try backend.client(store)
+        let calls = (1...5).map { _ in Task { try await client.status() } }
+        for call in calls { await #expect(throws: AccountError.signedOut) { try await call.value } }
+        #expect(store.load(.accessToken) == nil)
+        #expect(store.load(.refreshToken) == nil)
+        #expect(backend.refreshes == 1)
+        await #expect(throws: AccountError.signedOut) { try await client.status() }
+        await #expect(throws: AccountError.signedOut) { try await client.refreshTokensIfNeeded() }
+    }
+
+    @Test("A server in trouble signs nobody out", arguments: [400, 403, 404, 429, 500, 502, 503])
+    func troubledServer(status: Int) async throws {
+        let backend = try Backend { asked in
+            asked.line == "POST /api/auth/refresh" ? answer("<html>", status: "\(status) Trouble") : nil
+        }
+        try backend.signIn(into: store)
+        backend.refuseAccessToken()
+        let client = try backend.client(store)
+        await #expect(throws: AccountError.refused(status: status, code: nil, message: nil)) {
+            try await client.status()
+        }
+        #expect(store.load(.refreshToken) == "refresh-1")
+        #expect(try await client.isSignedIn)
+    }
+
+    @Test(
+        "A good answer without two tokens signs nobody out",
+        arguments: [
+            "", "{}", #"{"access_token":"a"}"#, #"{"access_token":"","refresh_token":"r"}"#,
+            #"{"access_token":"a","refresh_token":""}"#,
+        ]
+    )
+    func unreadableRefresh(body: String) async throws {
+        let backend = try Backend { _ in answer(body) }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        await #expect(throws: AccountError.unreadableAnswer(status: 200)) { try await client.forceRefresh() }
+        #expect(store.load(.refreshToken) == "refresh-1")
+    }
+
+    @Test("A refresh whose answer was lost is asked for once more")
+    func lostAnswer() async throws {
+        let isFirst = Mutex(true)
+        let backend = try Backend { _ in
+            isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst ? [.close] : nil
+            }
+        }
+        try backend.signIn(into: store)
+        try await backend.client(store).forceRefresh()
+        #expect(backend.refreshes == 2)
+        #expect(store.load(.refreshToken) == "refresh-2")
+    }
+
+    @Test("Without a network nobody is signed out")
+    func noNetwork() async throws {
+        let backend = try Backend { _ in [.close] }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        await #expect {
+            try await client.forceRefresh()
+        } throws: {
+            guard case .unreachable = $0 as? AccountError else { return false }
+            return true
+        }
+        #expect(try await client.isSignedIn)
+        #expect(store.load(.refreshToken) == "refresh-1")
+    }
+
+    @Test("A caller who is cancelled leaves at once, and the refresh goes on for the others")
+    func cancelledCaller() async throws {
+        let gate = Gate()
+        let backend = try Backend { _ in
+            gate.pass()
+            return nil
+        }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        let leaving = Task { try await client.forceRefresh() }
+        let staying = Task { try await client.forceRefresh() }
+        await backend.waitForRequests(1)
+        leaving.cancel()
+        await #expect(throws: AccountError.cancelled) { try await leaving.value }
+        gate.open()
+        try await staying.value
+        #expect(backend.refreshes == 1)
+        #expect(store.load(.refreshToken) == "refresh-2")
+    }
+
+    @Test("A refresh that everybody has left is still stored")
+    func everybodyLeft() async throws {
+        let gate = Gate()
+        let backend = try Backend { _ in
+            gate.pass()
+            return nil
+        }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        let leaving = Task { try await client.forceRefresh() }
+        await backend.waitForRequests(1)
+        leaving.cancel()
+        await #expect(throws: AccountError.cancelled) { try await leaving.value }
+        async let joined: Void = client.refreshTokensIfNeeded()
+        gate.open()
+        try await joined
+        try await client.forceRefresh()
+        #expect(store.load(.refreshToken) == "refresh-3")
+    }
+}

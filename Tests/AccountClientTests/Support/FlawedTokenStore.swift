@@ -1,0 +1,31 @@
+import AccountClient
+import Foundation
+import Synchronization
+
+/// A token store that fails at what a test tells it to, and keeps the tokens otherwise.
+final class FlawedTokenStore: TokenStore {
+    enum Action: Hashable { case load, save(TokenKey), remove }
+
+    private struct State {
+        var failing: Set<Action> = []
+        var tokens: [TokenKey: String] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    var tokens: [TokenKey: String] { state.withLock { $0.tokens } }
+
+    func fail(at actions: Set<Action>) { state.withLock { $0.failing = actions } }
+
+    func load(_ key: TokenKey) throws -> String? { try run(.load) { $0[key] } }
+    func save(_ token: String, for key: TokenKey) throws { try run(.save(key)) { $0[key] = token } }
+    func remove(_ key: TokenKey) throws { try run(.remove) { $0[key] = nil } }
+
+    private func run<Value: Sendable>(_ action: Action, _ body: (inout [TokenKey: String]) -> Value) throws -> Value {
+        try state.withLock { state in
+            // errSecInteractionNotAllowed, what the Keychain says while the device is locked.
+            guard !state.failing.contains(action) else { throw NSError(domain: "Keychain", code: -25308) }
+            return body(&state.tokens)
+        }
+    }
+}
