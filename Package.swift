@@ -104,7 +104,7 @@ let package = Package(
         .testTarget(name: "HTTPServerTests", dependencies: ["Clocks", "HTTPServer"], swiftSettings: common),
         .testTarget(
             name: "GoogleSandboxTests",
-            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer"],
+            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer", "JSON", "Secrets"],
             swiftSettings: common
         ),
         .testTarget(

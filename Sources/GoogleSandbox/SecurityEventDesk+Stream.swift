@@ -1,5 +1,6 @@
 internal import Clocks
 internal import HTTPServer
+internal import JSON
 internal import Secrets
 
 /// The management of the stream, as at risc.googleapis.com, and whom it lets in.

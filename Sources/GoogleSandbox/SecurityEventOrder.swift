@@ -55,7 +55,7 @@ struct SecurityEventOrder: Sendable {
         case "state": state = try value.string(name)
         case "jti": id = try value.string(name)
         case "iss": issuer = try value.string(name)
-        case "aud": audience = try value.stringValue.map { [$0] } ?? value.array(name).strings(name)
+        case "aud": audience = try Self.strings(name, value)
         case "kid": keyID = try value.string(name)
         case "iat": issuedAt = try value.integer(name)
         case "toe": happenedAt = try value.integer(name)
@@ -66,6 +66,12 @@ struct SecurityEventOrder: Sendable {
             self.forgery = forgery
         default: throw ControlError("unknown field \(name)")
         }
+    }
+
+    /// One string, or an array of them.
+    private static func strings(_ name: String, _ value: OrderedJSON) throws(ControlError) -> [String] {
+        if let one = value.stringValue { return [one] }
+        return try value.array(name).strings(name)
     }
 
     private static func isHash(_ value: OrderedJSON) throws(ControlError) -> Bool {

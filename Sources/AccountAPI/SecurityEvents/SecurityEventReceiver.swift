@@ -12,7 +12,10 @@ package import Store
 /// Google is told 202 once all of it is stored, 400 where the token is no good, and 503 where nobody can tell or store: a
 /// token is delivered again until it is taken (RFC 8935, section 2).
 package struct SecurityEventReceiver: Sendable {
-    private let reader: SecurityEventReader
+    /// Believes a body or refuses it, as ``GoogleOAuth/SecurityEventReader`` does.
+    package typealias Reading = @Sendable ([UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken
+
+    private let read: Reading
     private let store: any AccountStore
     private let metrics: MetricsLog
     private let log: EngineLog
@@ -20,21 +23,21 @@ package struct SecurityEventReceiver: Sendable {
     private let onChange: @Sendable () async -> Void
 
     /// - Parameters:
-    ///   - reader: believes or refuses.
+    ///   - read: believes or refuses what was posted.
     ///   - store: what the events change.
     ///   - metrics: told of every event.
     ///   - log: told of every grant that moves.
     ///   - time: the wall clock.
     ///   - onChange: called after grants have changed, so that the engine looks at what is due now.
     package init(
-        reader: SecurityEventReader,
+        read: @escaping Reading,
         store: any AccountStore,
         metrics: MetricsLog,
         log: EngineLog,
         time: any TimeSource,
         onChange: @escaping @Sendable () async -> Void
     ) {
-        self.reader = reader
+        self.read = read
         self.store = store
         self.metrics = metrics
         self.log = log
@@ -52,7 +55,7 @@ package struct SecurityEventReceiver: Sendable {
             guard request.body.count <= SecurityEventReader.longestBody else {
                 throw .invalid(.request, "the body is longer than \(SecurityEventReader.longestBody) bytes")
             }
-            return await take(try await reader.read(request.body))
+            return await take(try await read(request.body))
         } catch {
             switch error {
             case .invalid(let code, let description): return Self.refusal(code, description)

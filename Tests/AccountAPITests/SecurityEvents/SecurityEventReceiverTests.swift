@@ -1,0 +1,252 @@
+import Clocks
+import GoogleOAuth
+import HTTPServer
+import JSON
+import Secrets
+import Store
+import Testing
+
+@Suite("Google's security events", .timeLimit(.minutes(2)))
+struct SecurityEventReceiverTests {
+    private let bench: SecurityEventBench
+
+    init() throws {
+        bench = try SecurityEventBench()
+    }
+
+    private static func about(_ kind: SecurityEvent.Kind) -> SecurityEvent {
+        SecurityEvent(kind, googleUserID: SecurityEventBench.account)
+    }
+
+    @Test(
+        "tokens-revoked ends every grant of the account, whatever its state, and no other",
+        arguments: [GrantState.active, .retrying, .suspended, .reauthRequired]
+    )
+    func tokensRevoked(state: GrantState) async throws {
+        try await bench.connect(1, state: state)
+        try await bench.connect(2)
+        try await bench.connect(3, account: "another")
+        try await bench.connect(4, account: nil)
+        let response = await bench.post(Self.about(.tokensRevoked))
+        #expect(response.status == 202 && response.body.isEmpty)
+        for number: Int64 in [1, 2] {
+            let grant = try await bench.grant(number)
+            #expect(grant.state == .disconnected && grant.reason == .tokensRevoked)
+            #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
+            #expect(grant.generation == 2)
+            let history = try await bench.store.events(of: grant.id, atMost: 5)
+            #expect(history.map(\.kind) == [.state, .connected])
+        }
+        for number: Int64 in [3, 4] { #expect(try await bench.grant(number).state == .active) }
+        #expect(bench.lines.events == ["tokens_revoked applied 2 0"])
+        #expect(bench.lines.of("state").count == 2)
+    }
+
+    @Test("A token is known again by its first 16 characters and by its double hash", arguments: [false, true])
+    func tokenRevoked(byHash: Bool) async throws {
+        let token = "1//0e0123456789abcdef"
+        try await bench.connect(1, refreshToken: token)
+        try await bench.connect(2)
+        let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
+        let standard = hash.replacing("-", with: "+").replacing("_", with: "/") + "=="
+        let name = byHash ? SecurityEvent.TokenName.doubleHash(standard) : .prefix(String(token.prefix(16)))
+        await bench.post(SecurityEvent(.tokenRevoked(name)))
+        let grant = try await bench.grant(1)
+        #expect(grant.state == .disconnected && grant.reason == .tokenRevoked && grant.refreshToken == nil)
+        #expect(try await bench.grant(2).state == .active)
+        #expect(bench.lines.events == ["token_revoked applied 1 0"])
+    }
+
+    @Test("A beginning that several tokens have ends none of them: Google is asked about each")
+    func ambiguousToken() async throws {
+        for number: Int64 in [1, 2] { try await bench.connect(number, refreshToken: "1//0e0123456789ab-\(number)") }
+        try await bench.connect(3)
+        await bench.post(SecurityEvent(.tokenRevoked(.prefix("1//0e0123456789a"))))
+        for number: Int64 in [1, 2] {
+            let grant = try await bench.grant(number)
+            #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == bench.time.now)
+        }
+        #expect(try await bench.grant(3).dueAt != bench.time.now)
+        #expect(bench.lines.events == ["token_revoked ambiguous 2 0"])
+    }
+
+    @Test(
+        "A token or an account that nobody here has changes nothing",
+        arguments: [
+            (SecurityEvent(.tokenRevoked(.prefix("1//0e-none-such-"))), "token_revoked"),
+            (SecurityEvent(.tokenRevoked(.prefix("1//0e"))), "token_revoked"),
+            (SecurityEvent(.tokenRevoked(.doubleHash("no hash"))), "token_revoked"),
+            (SecurityEvent(.tokensRevoked, googleUserID: "nobody"), "tokens_revoked"),
+            (SecurityEvent(.sessionsRevoked, googleUserID: "nobody"), "sessions_revoked"),
+            (SecurityEvent(.accountDisabled(reason: nil), googleUserID: "nobody"), "account_disabled"),
+        ]
+    )
+    func unmatched(event: SecurityEvent, kind: String) async throws {
+        try await bench.connect(1)
+        try await bench.startSessions(2, of: "user-1")
+        let before = try await bench.grant(1)
+        #expect(await bench.post(event).status == 202)
+        #expect(try await bench.grant(1) == before)
+        #expect(try await bench.sessions(of: "user-1") == 2)
+        #expect(bench.lines.events == ["\(kind) unmatched 0 0"])
+    }
+
+    @Test("sessions-revoked ends the sessions of who signs in with the account and of who connected it")
+    func sessionsRevoked() async throws {
+        try await bench.connect(1)
+        try await bench.startSessions(2, of: "user-1")
+        try await bench.startSessions(3, of: "signed in", account: SecurityEventBench.account)
+        try await bench.startSessions(1, of: "stranger", account: "another")
+        let before = try await bench.grant(1)
+        await bench.post(Self.about(.sessionsRevoked))
+        #expect(try await bench.grant(1) == before)
+        #expect(bench.lines.events == ["sessions_revoked applied 0 5"])
+        #expect(try await bench.sessions(of: "user-1") == 0)
+        #expect(try await bench.sessions(of: "signed in") == 0)
+        #expect(try await bench.sessions(of: "stranger") == 1)
+    }
+
+    @Test("account-disabled suspends the grant and ends the sessions; account-enabled has Google asked at once")
+    func accountDisabledAndEnabled() async throws {
+        try await bench.connect(1)
+        try await bench.startSessions(1, of: "user-1")
+        await bench.post(Self.about(.accountDisabled(reason: "hijacking")))
+        let suspended = try await bench.grant(1)
+        #expect(suspended.state == .suspended && suspended.reason == .accountDisabled)
+        #expect(suspended.refreshToken != nil)
+        #expect(suspended.dueAt == bench.time.now + .seconds(86_400))
+        bench.time.advance(by: .seconds(3600))
+        await bench.post(Self.about(.accountEnabled), id: "later")
+        #expect(try await bench.grant(1).dueAt == bench.time.now)
+        #expect(bench.lines.events == ["account_disabled applied 1 1", "account_enabled applied 1 0"])
+        _ = await bench.engine.turn()
+        await bench.google.waitUntilAsked()
+        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        #expect(try await bench.grant(1).state == .active)
+    }
+
+    @Test("account-disabled leaves what is over as it is")
+    func accountDisabledTooLate() async throws {
+        try await bench.connect(1)
+        await bench.post(Self.about(.tokensRevoked))
+        let over = try await bench.grant(1)
+        await bench.post(Self.about(.accountDisabled(reason: nil)), Self.about(.accountEnabled), id: "later")
+        #expect(try await bench.grant(1) == over)
+    }
+
+    @Test(
+        "What asks for nothing is recorded",
+        arguments: [SecurityEvent.Kind.credentialChangeRequired, .verification(state: "x"), .other]
+    )
+    func recorded(kind: SecurityEvent.Kind) async throws {
+        try await bench.connect(1)
+        try await bench.startSessions(1, of: "user-1")
+        let before = try await bench.grant(1)
+        let event = Self.about(kind)
+        #expect(await bench.post(event).status == 202)
+        #expect(try await bench.grant(1) == before)
+        #expect(try await bench.sessions(of: "user-1") == 1)
+        #expect(bench.lines.events == ["\(event.code) recorded 0 0"])
+    }
+
+    @Test("A token that comes again is taken and changes nothing")
+    func repeated() async throws {
+        try await bench.connect(1)
+        await bench.post(Self.about(.tokensRevoked))
+        try await bench.connect(1)
+        let reconnected = try await bench.grant(1)
+        #expect(await bench.post(Self.about(.tokensRevoked)).status == 202)
+        #expect(try await bench.grant(1) == reconnected)
+        #expect(bench.lines.events == ["tokens_revoked applied 1 0", "token repeated 0 0"])
+    }
+
+    @Test("An event from before the user's reconnect ends nothing: Google is asked instead")
+    func outdated() async throws {
+        try await bench.connect(1)
+        bench.time.advance(by: .seconds(5))
+        let happenedAt = bench.time.now
+        bench.time.advance(by: .seconds(60))
+        try await bench.connect(1)
+        bench.time.advance(by: .seconds(60))
+        await bench.post(Self.about(.tokensRevoked), happenedAt: happenedAt)
+        let grant = try await bench.grant(1)
+        #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == bench.time.now)
+        #expect(bench.lines.events == ["tokens_revoked outdated 1 0"])
+        await bench.post(Self.about(.tokensRevoked), id: "newer")
+        #expect(try await bench.grant(1).state == .disconnected)
+    }
+
+    @Test("An event of the very second of the connection is believed, since Google tells whole seconds")
+    func sameSecond() async throws {
+        bench.time.advance(by: .milliseconds(700))
+        try await bench.connect(1)
+        let second = Timestamp(secondsSince1970: bench.time.now.milliseconds / 1000)
+        await bench.post(Self.about(.tokensRevoked), happenedAt: second)
+        #expect(try await bench.grant(1).state == .disconnected)
+    }
+
+    @Test("A hash names the stored token itself, however late the app brought it again")
+    func hashOfTokenBroughtAgain() async throws {
+        let happenedAt = bench.time.now
+        bench.time.advance(by: .seconds(60))
+        let token = "1//0e0123456789abcdef"
+        try await bench.connect(1, refreshToken: token)
+        let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
+        await bench.post(SecurityEvent(.tokenRevoked(.doubleHash(hash))), happenedAt: happenedAt)
+        #expect(try await bench.grant(1).state == .disconnected)
+    }
+
+    @Test("A refresh on its way brings nothing back that an event ended meanwhile")
+    func raceWithRefresh() async throws {
+        try await bench.connect(1)
+        bench.time.advance(by: .seconds(3001))
+        await bench.google.hold()
+        _ = await bench.engine.turn()
+        await bench.google.waitUntilAsked()
+        await bench.post(Self.about(.tokensRevoked))
+        await bench.google.release()
+        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        let grant = try await bench.grant(1)
+        #expect(grant.state == .disconnected && grant.reason == .tokensRevoked)
+        #expect(grant.refreshToken == nil && grant.accessToken == nil)
+        #expect(bench.lines.of("refresh").map { $0["outcome"]?.string } == ["void"])
+    }
+
+    @Test("All events of one token are stored, or none")
+    func allOrNothing() async throws {
+        try await bench.connect(1)
+        await bench.store.close()
+        let response = await bench.post(Self.about(.tokensRevoked), Self.about(.sessionsRevoked))
+        #expect(response.status == 503)
+        #expect(response.headers.contains { $0.name == "Retry-After" && $0.value == "5" })
+        #expect(bench.lines.events.isEmpty)
+    }
+
+    @Test("A token that is no good gets 400 and the body of RFC 8935")
+    func invalid() async throws {
+        let response = await bench.refuse(.invalid(.key, "not signed"))
+        #expect(response.status == 400)
+        #expect(response.headers.contains { $0.name == "Content-Type" && $0.value == "application/json" })
+        let body = try #require(JSONValue.object(in: response.body))
+        #expect(body == .object(["err": .string("invalid_key"), "description": .string("not signed")]))
+        #expect(bench.lines.events.isEmpty)
+    }
+
+    @Test("While nobody can tell, Google is asked to come again", arguments: [(10_000, "10"), (1, "1"), (0, "1")])
+    func unavailable(milliseconds: Int, retryAfter: String) async throws {
+        let response = await bench.refuse(.unavailable(retryAfter: .milliseconds(milliseconds)))
+        #expect(response.status == 503)
+        #expect(response.headers.contains { $0.name == "Retry-After" && $0.value == retryAfter })
+    }
+
+    @Test("No line tells whom an event is about, or its name")
+    func quietLines() async throws {
+        try await bench.connect(1)
+        await bench.post(Self.about(.tokensRevoked), id: "jti-that-is-secret")
+        for line in bench.lines.of("security_event") + bench.lines.of("state") {
+            #expect(
+                !"\(line)".contains("jti-that-is-secret") && !"\(line)".contains("\"\(SecurityEventBench.account)\"")
+            )
+        }
+    }
+}

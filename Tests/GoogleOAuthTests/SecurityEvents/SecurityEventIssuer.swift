@@ -1,0 +1,111 @@
+import Clocks
+import GoogleOAuth
+import HTTPClient
+import JSON
+import Secrets
+import Synchronization
+import TestSupport
+
+/// A stand-in for Google's side of security events: it publishes keys over a socket and signs tokens.
+final class SecurityEventIssuer: Sendable {
+    static let name = "https://accounts.google.com/"
+    static let clientID = "1234-abc.apps.googleusercontent.com"
+
+    private struct State {
+        var keys: [(name: String, key: RSAPrivateKey)] = []
+        var isDown = false
+        var cacheControl = ""
+        var jwksURI: String?
+    }
+
+    let time = ManualTime()
+    private let state = Mutex(State())
+    private let serverBox = Mutex<ScriptedServer?>(nil)
+    let http: HTTPClient
+
+    init() throws {
+        http = try HTTPClient()
+        let server = try ScriptedServer { [weak self] request in self?.answer(request) ?? [.close] }
+        serverBox.withLock { $0 = server }
+        try addKey("key-1")
+    }
+
+    var server: ScriptedServer {
+        get throws {
+            guard let server = serverBox.withLock({ $0 }) else { throw CancellationError() }
+            return server
+        }
+    }
+
+    func stop() throws {
+        try server.stop()
+        http.shutDown()
+    }
+
+    func addKey(_ name: String) throws {
+        let key = try RSAPrivateKey.generate()
+        state.withLock { $0.keys.append((name, key)) }
+    }
+
+    func setDown(_ isDown: Bool) { state.withLock { $0.isDown = isDown } }
+    func setCacheControl(_ value: String) { state.withLock { $0.cacheControl = "Cache-Control: \(value)\r\n" } }
+    func setKeyAddress(_ address: String) { state.withLock { $0.jwksURI = address } }
+
+    /// How often the key set was asked for.
+    var fetches: Int {
+        get throws { try server.received.count { $0.head.hasPrefix("GET /certs ") } }
+    }
+
+    func keys() throws -> SecurityEventKeys {
+        let endpoint = try Endpoint("http://127.0.0.1:\(server.port)/risc-configuration")
+        return SecurityEventKeys(http: http, configurationEndpoint: endpoint, time: time)
+    }
+
+    func reader() throws -> SecurityEventReader {
+        SecurityEventReader(keys: try keys(), clientIDs: [Self.clientID, "other.apps"], time: time)
+    }
+
+    /// A token with these claims, signed by the newest key or by the one that is given.
+    func token(_ claims: (inout JSONLine) -> Void, keyID: String? = nil, key: RSAPrivateKey? = nil) throws -> [UInt8] {
+        var line = JSONLine()
+        claims(&line)
+        let newest = state.withLock { $0.keys.last }
+        guard let signer = key ?? newest?.key else { throw CancellationError() }
+        let assertion = try SignedAssertion(line, keyID: keyID ?? newest?.name ?? "", key: signer, type: "secevent+jwt")
+        return Array(assertion.token.reveal().utf8)
+    }
+
+    /// The claims of a good token with one event.
+    func goodClaims(_ type: String = SecurityEvent.EventType.verification, _ line: inout JSONLine) {
+        line.field("iss", Self.name)
+        line.field("aud", Self.clientID)
+        line.field("iat", time.now.milliseconds / 1000)
+        line.field("jti", "jti-1")
+        line.object("events") { events in events.object(type) { $0.field("state", "s") } }
+    }
+
+    func goodToken(keyID: String? = nil, key: RSAPrivateKey? = nil) throws -> [UInt8] {
+        try token({ goodClaims(SecurityEvent.EventType.verification, &$0) }, keyID: keyID, key: key)
+    }
+
+    private func answer(_ request: ScriptedServer.Received) -> [ScriptedServer.Step] {
+        let state = state.withLock { $0 }
+        guard !state.isDown, let port = serverBox.withLock({ $0?.port }) else {
+            return TestSupport.answer("", status: "503 Service Unavailable")
+        }
+        if request.head.hasPrefix("GET /risc-configuration ") {
+            let address = state.jwksURI ?? "http://127.0.0.1:\(port)/certs"
+            return TestSupport.answer(#"{"issuer":"\#(Self.name)","jwks_uri":"\#(address)"}"#)
+        }
+        let entries = state.keys.compactMap { name, key -> String? in
+            guard case .success(let numbers) = Result(catching: { try key.publicNumbers() }) else { return nil }
+            let modulus = Base64URL.encode(numbers.modulus)
+            return #"{"kty":"RSA","alg":"RS256","use":"sig","kid":"\#(name)","n":"\#(modulus)","e":"AQAB"}"#
+        }
+        let others = #"{"kty":"EC","kid":"ec"},{"kty":"RSA","kid":"small","n":"AQAB","e":"AQAB"},7"#
+        return TestSupport.answer(
+            #"{"keys":[\#(others),\#(entries.joined(separator: ","))]}"#,
+            headers: state.cacheControl
+        )
+    }
+}

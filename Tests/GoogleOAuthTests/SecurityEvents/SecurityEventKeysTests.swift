@@ -1,0 +1,117 @@
+import Clocks
+import GoogleOAuth
+import Secrets
+import Testing
+
+@Suite("The keys of security events", .timeLimit(.minutes(3)))
+struct SecurityEventKeysTests {
+    private func withIssuer(_ body: (SecurityEventIssuer) async throws -> Void) async throws {
+        let issuer = try SecurityEventIssuer()
+        try await body(issuer)
+        try issuer.stop()
+    }
+
+    @Test("are fetched once for however many ask")
+    func singleFlight() async throws {
+        try await withIssuer { issuer in
+            let keys = try issuer.keys()
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<50 {
+                    group.addTask {
+                        let found = try await keys.key(named: "key-1")
+                        #expect(found.key != nil)
+                        #expect(found.issuer == SecurityEventIssuer.name)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(try issuer.fetches == 1)
+        }
+    }
+
+    @Test(
+        "are fetched again once they have grown old, as soon as the answer says",
+        arguments: [
+            ("max-age=7200", 7200), ("public, max-age=1", 300), ("max-age=9999999", 86_400), ("no-store", 3600),
+            ("max-age=x", 3600),
+        ]
+    )
+    func age(cacheControl: String, seconds: Int) async throws {
+        try await withIssuer { issuer in
+            issuer.setCacheControl(cacheControl)
+            let keys = try issuer.keys()
+            _ = try await keys.key(named: "key-1")
+            issuer.time.advance(by: .seconds(seconds - 1))
+            _ = try await keys.key(named: "key-1")
+            #expect(try issuer.fetches == 1)
+            issuer.time.advance(by: .seconds(1))
+            _ = try await keys.key(named: "key-1")
+            #expect(try issuer.fetches == 2)
+        }
+    }
+
+    @Test("are fetched again for an unknown name, once a minute at most")
+    func unknownName() async throws {
+        try await withIssuer { issuer in
+            let keys = try issuer.keys()
+            #expect(try await keys.key(named: "key-2").key == nil)
+            try issuer.addKey("key-2")
+            for _ in 0..<20 { #expect(try await keys.key(named: "key-2").key == nil) }
+            #expect(try issuer.fetches == 1)
+            issuer.time.advance(by: .seconds(60))
+            #expect(try await keys.key(named: "key-2").key != nil)
+            #expect(try await keys.key(named: "key-1").key != nil)
+            #expect(try issuer.fetches == 2)
+        }
+    }
+
+    @Test("serve on for a day while the issuer cannot be reached, but no unknown one is refused meanwhile")
+    func outage() async throws {
+        try await withIssuer { issuer in
+            let keys = try issuer.keys()
+            _ = try await keys.key(named: "key-1")
+            issuer.setDown(true)
+            issuer.time.advance(by: .seconds(7200))
+            #expect(try await keys.key(named: "key-1").key != nil)
+            await #expect(throws: SecurityEventRefusal.unavailable(retryAfter: .seconds(10))) {
+                try await keys.key(named: "key-2")
+            }
+            issuer.time.advance(by: .seconds(86_400 - 7200))
+            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(named: "key-1") }
+            issuer.setDown(false)
+            issuer.time.advance(by: .seconds(10))
+            #expect(try await keys.key(named: "key-1").key != nil)
+        }
+    }
+
+    @Test("that never came are told as unavailable, and asked for again after ten seconds")
+    func neverReached() async throws {
+        try await withIssuer { issuer in
+            issuer.setDown(true)
+            let keys = try issuer.keys()
+            for _ in 0..<5 {
+                await #expect(throws: SecurityEventRefusal.unavailable(retryAfter: .seconds(10))) {
+                    try await keys.key(named: "key-1")
+                }
+            }
+            #expect(try issuer.server.received.count == 1)
+            issuer.setDown(false)
+            issuer.time.advance(by: .seconds(10))
+            #expect(try await keys.key(named: "key-1").key != nil)
+        }
+    }
+
+    @Test(
+        "are not fetched from an address that is neither https nor this machine",
+        arguments: [
+            "http://evil.example/certs", "file:///etc/passwd", "",
+        ]
+    )
+    func address(text: String) async throws {
+        try await withIssuer { issuer in
+            issuer.setKeyAddress(text)
+            let keys = try issuer.keys()
+            await #expect(throws: SecurityEventRefusal.self) { try await keys.key(named: "key-1") }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+import Clocks
+import GoogleOAuth
+import JSON
+import Secrets
+import Testing
+
+@Suite("A security event token", .timeLimit(.minutes(3)))
+struct SecurityEventReaderTests {
+    private typealias EventType = SecurityEvent.EventType
+
+    private func withIssuer(
+        _ body: (SecurityEventIssuer, SecurityEventReader) async throws -> Void
+    ) async throws {
+        let issuer = try SecurityEventIssuer()
+        try await body(issuer, try issuer.reader())
+        try issuer.stop()
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let type: String
+        let body: @Sendable (inout JSONLine) -> Void
+        let event: SecurityEvent
+
+        init(
+            _ description: String,
+            _ type: String,
+            _ event: SecurityEvent,
+            _ body: @escaping @Sendable (inout JSONLine) -> Void = { line in
+                line.object("subject") { subject in
+                    subject.field("subject_type", "iss-sub")
+                    subject.field("iss", "https://accounts.google.com")
+                    subject.field("sub", "117")
+                }
+            }
+        ) {
+            testDescription = description
+            self.type = type
+            self.event = event
+            self.body = body
+        }
+    }
+
+    private static func token(alg: String, _ token: String, type: String = "refresh_token")
+        -> @Sendable (inout JSONLine) -> Void
+    {
+        { line in
+            line.object("subject") { subject in
+                subject.field("subject_type", "oauth_token")
+                subject.field("token_type", type)
+                subject.field("token_identifier_alg", alg)
+                subject.field("token", token)
+            }
+        }
+    }
+
+    @Test(
+        "is read as Google documents it",
+        arguments: [
+            Case("tokens-revoked", EventType.tokensRevoked, SecurityEvent(.tokensRevoked, googleUserID: "117")),
+            Case("sessions-revoked", EventType.sessionsRevoked, SecurityEvent(.sessionsRevoked, googleUserID: "117")),
+            Case("account-enabled", EventType.accountEnabled, SecurityEvent(.accountEnabled, googleUserID: "117")),
+            Case(
+                "credential change",
+                EventType.credentialChangeRequired,
+                SecurityEvent(.credentialChangeRequired, googleUserID: "117")
+            ),
+            Case(
+                "account-disabled",
+                EventType.accountDisabled,
+                SecurityEvent(.accountDisabled(reason: "hijacking"), googleUserID: "117")
+            ) { line in
+                line.object("subject") { subject in
+                    subject.field("subject_type", "id_token_claims")
+                    subject.field("iss", "https://accounts.google.com/")
+                    subject.field("sub", "117")
+                    subject.field("email", "a@example.com")
+                }
+                line.field("reason", "hijacking")
+            },
+            Case("verification", EventType.verification, SecurityEvent(.verification(state: "x"))) { line in
+                line.field("state", "x")
+            },
+            Case(
+                "token by prefix",
+                EventType.tokenRevoked,
+                SecurityEvent(.tokenRevoked(.prefix("1//0eabcdefghijk"))),
+                token(alg: "prefix", "1//0eabcdefghijk")
+            ),
+            Case(
+                "token by hash",
+                EventType.tokenRevoked,
+                SecurityEvent(.tokenRevoked(.doubleHash("abc="))),
+                token(alg: "hash_base64_sha512_sha512", "abc=")
+            ),
+            Case(
+                "access token",
+                EventType.tokenRevoked,
+                SecurityEvent(.other),
+                token(alg: "prefix", "ya29", type: "access_token")
+            ),
+            Case("unknown alg", EventType.tokenRevoked, SecurityEvent(.other), token(alg: "plain", "1//0e")),
+            Case("unknown type", "https://example.com/e", SecurityEvent(.other, googleUserID: "117")),
+            Case("no subject", EventType.tokensRevoked, SecurityEvent(.other)) { _ in },
+            Case("another issuer's subject", EventType.tokensRevoked, SecurityEvent(.other)) { line in
+                line.object("subject") { subject in
+                    subject.field("iss", "https://evil.example")
+                    subject.field("sub", "117")
+                }
+            },
+        ]
+    )
+    func kinds(example: Case) async throws {
+        try await withIssuer { issuer, reader in
+            let token = try issuer.token { line in
+                line.field("iss", "https://accounts.google.com")
+                line.array("aud") { list in
+                    list.element("stranger")
+                    list.element("other.apps")
+                }
+                line.field("iat", issuer.time.now.milliseconds / 1000)
+                line.field("exp", 1)
+                line.field("jti", "abc")
+                line.object("events") { events in events.object(example.type, example.body) }
+            }
+            let read = try await reader.read(token + [0x0a])
+            #expect(read.id == "abc")
+            #expect(read.happenedAt == issuer.time.now.flooredToSecond)
+            #expect(read.events == [example.event])
+        }
+    }
+
+    struct Flaw: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let code: SecurityEventRefusal.Code
+        let claims: @Sendable (inout JSONLine, Int64) -> Void
+
+        init(
+            _ description: String,
+            _ code: SecurityEventRefusal.Code,
+            iss: String? = SecurityEventIssuer.name,
+            aud: String? = SecurityEventIssuer.clientID,
+            jti: String? = "j",
+            ahead: Int64? = 0,
+            eventCount: Int = 1
+        ) {
+            testDescription = description
+            self.code = code
+            claims = { line, now in
+                if let iss { line.field("iss", iss) }
+                if let aud { line.field("aud", aud) }
+                if let jti { line.field("jti", jti) }
+                if let ahead { line.field("iat", now + ahead) }
+                line.object("events") { events in
+                    for number in 0..<eventCount { events.object("https://example.com/\(number)") { _ in } }
+                }
+            }
+        }
+    }
+
+    @Test(
+        "is refused for a flaw in what it says, by the code of RFC 8935",
+        arguments: [
+            Flaw("another issuer", .issuer, iss: "https://accounts.google.com.evil.example"),
+            Flaw("no issuer", .issuer, iss: nil),
+            Flaw("another audience", .audience, aud: "stranger.apps"),
+            Flaw("no audience", .audience, aud: nil),
+            Flaw("no jti", .request, jti: nil),
+            Flaw("empty jti", .request, jti: ""),
+            Flaw("long jti", .request, jti: String(repeating: "j", count: 256)),
+            Flaw("no iat", .request, ahead: nil),
+            Flaw("from the future", .request, ahead: 86_402),
+            Flaw("no events", .request, eventCount: 0),
+            Flaw("17 events", .request, eventCount: 17),
+        ]
+    )
+    func flaws(flaw: Flaw) async throws {
+        try await withIssuer { issuer, reader in
+            let seconds = issuer.time.now.milliseconds / 1000
+            let token = try issuer.token { flaw.claims(&$0, seconds) }
+            do {
+                _ = try await reader.read(token)
+                Issue.record("it was taken")
+            } catch .invalid(let code, _) {
+                #expect(code == flaw.code)
+            } catch {
+                Issue.record(error)
+            }
+        }
+    }
+
+    @Test("may have sixteen events, and an iat of tomorrow")
+    func limits() async throws {
+        try await withIssuer { issuer, reader in
+            let flaw = Flaw("none", .request, ahead: 86_400, eventCount: 16)
+            let seconds = issuer.time.now.milliseconds / 1000
+            let token = try issuer.token { flaw.claims(&$0, seconds) }
+            #expect(try await reader.read(token).events.count == 16)
+        }
+    }
+
+    @Test("is refused when it is forged, with nothing told about its claims")
+    func forged() async throws {
+        try await withIssuer { issuer, reader in
+            let good = try issuer.goodToken()
+            _ = try await reader.read(good)
+            let stranger = try RSAPrivateKey.generate()
+            let parts = String(decoding: good, as: UTF8.self).split(separator: ".").map(String.init)
+            let confused = Base64URL.encode(Array(#"{"alg":"HS256","kid":"key-1"}"#.utf8)) + "." + parts[1]
+            let code = Base64URL.encode(MessageKey(try stranger.pem()).authenticate(Array(confused.utf8)))
+            let forgeries: [[UInt8]] = [
+                try issuer.goodToken(key: stranger),
+                try issuer.goodToken(keyID: "key-9"),
+                Array("\(parts[0]).\(parts[1]).AAAA".utf8),
+                Array("\(confused).\(code)".utf8),
+                Array("\(Base64URL.encode(Array(#"{"alg":"none"}"#.utf8))).\(parts[1]).".utf8),
+                Array("\(Base64URL.encode(Array(#"{"alg":"RS256"}"#.utf8))).\(parts[1]).\(parts[2])".utf8),
+                [], Array("{}".utf8), [UInt8](repeating: 0x41, count: 70_000),
+            ]
+            for forgery in forgeries {
+                await #expect(throws: SecurityEventRefusal.self) { try await reader.read(forgery) }
+            }
+        }
+    }
+
+    @Test("is never taken with any of its bytes changed", arguments: [UInt64(3)])
+    func mutations(seed: UInt64) async throws {
+        try await withIssuer { issuer, reader in
+            let good = try issuer.goodToken()
+            let random = SeededRandom(seed: seed)
+            for round in 0..<1500 {
+                var bytes = good
+                bytes[Int(random.nextBits() % UInt64(bytes.count))] ^= UInt8(1 << (random.nextBits() % 8))
+                await #expect(throws: SecurityEventRefusal.self, "seed \(seed), round \(round)") {
+                    try await reader.read(bytes)
+                }
+            }
+        }
+    }
+}
+
+extension Timestamp {
+    fileprivate var flooredToSecond: Timestamp { Timestamp(secondsSince1970: milliseconds / 1000) }
+}
