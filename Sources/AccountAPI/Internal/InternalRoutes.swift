@@ -1,7 +1,7 @@
 package import HTTPServer
-internal import JSON
+import JSON
 
-/// What the internal listener serves: tokens for services, and what the process says of itself.
+/// The routes of the internal listener: tokens for services, and what the process says of itself.
 package struct InternalRoutes: Sendable {
     private let desk: TokenDesk
     private let probes: Probes
@@ -13,11 +13,11 @@ package struct InternalRoutes: Sendable {
 
     package var routes: [Route] {
         [
-            Route("GET", "/v1/grants/{user_id}/token") { [desk] request, path in
-                .respond(await desk.token(for: request, userID: path["user_id"]))
+            Route("GET", "/v1/grants/{user_id}/token") { [desk] request, values in
+                .respond(await desk.token(for: request, userID: values["user_id"]))
             },
-            Route("POST", "/v1/grants/{user_id}/token/refresh") { [desk] request, path in
-                .respond(await desk.renewedToken(for: request, userID: path["user_id"]))
+            Route("POST", "/v1/grants/{user_id}/token/refresh") { [desk] request, values in
+                .respond(await desk.renewedToken(for: request, userID: values["user_id"]))
             },
             Route("GET", "/healthz") { [probes] _, _ in .respond(probes.health()) },
             Route("GET", "/readyz") { [probes] _, _ in .respond(await probes.readiness()) },
@@ -29,15 +29,15 @@ package struct InternalRoutes: Sendable {
     package var router: Router {
         Router(
             routes,
-            unknownPath: { _ in Self.refusal(status: 404, "unknown_path", "nothing is served here") },
-            wrongMethod: { _, _ in Self.refusal(status: 405, "wrong_method", "the path takes other methods") }
+            unknownPath: { _ in Self.error("unknown_path", "there is no such route", status: 404) },
+            wrongMethod: { _, _ in Self.error("method_not_allowed", "the route has other methods", status: 405) }
         )
     }
 
-    private static func refusal(status: Int, _ code: String, _ message: String) -> ServerResponse {
-        .object(status: status) { body in
-            body.field("error", code)
-            body.field("message", message)
-        }
+    private static func error(_ code: String, _ message: String, status: Int) -> ServerResponse {
+        var line = JSONLine()
+        line.field("error", code)
+        line.field("message", message)
+        return ServerResponse(status: status, headers: [("Content-Type", "application/json")], body: line.bytes)
     }
 }

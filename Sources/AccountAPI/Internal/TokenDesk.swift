@@ -111,8 +111,8 @@ package struct TokenDesk: Sendable {
 
     /// Two credentials are none: it is not for us to choose.
     private func service(presentedBy request: ServerRequest) -> Service? {
-        let values = request.headers.filter { $0.name.lowercased() == "authorization" }
-        guard values.count == 1, let value = values.first?.value, let space = value.firstIndex(of: " "),
+        let values = request.headerValues("Authorization")
+        guard values.count == 1, let value = values.first, let space = value.firstIndex(of: " "),
             value[..<space].lowercased() == "bearer"
         else { return nil }
         return services.service(presenting: value[value.index(after: space)...])

@@ -49,7 +49,7 @@ package final class RunningCounters: Sendable {
         }
     }
 
-    /// Counts an HTTP request; `route` is the pattern of its route, or `unknown` where none fits.
+    /// Counts an HTTP request; `route` is the pattern of its route, or `-` where none fits.
     package func recordRequest(route: String, status: Int) {
         let key = Requests(route: route, statusClass: "\(status / 100)xx")
         state.withLock { $0.requests[key, default: 0] += 1 }

@@ -168,5 +168,8 @@ struct AuthenticationTests {
         }
         #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
         #expect(try await world.store.user("42") == nil)
+        // Nor one who is known.
+        #expect(try await world.ask("GET", Self.path, token: world.token(ofUser: "42")).status == 200)
+        #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
     }
 }
