@@ -14,8 +14,10 @@ struct RequestHead {
         values("Content-Length").first.map { Int($0) ?? .max }
     }
 
-    /// libmicrohttpd ends the lines between chunks, and a header's value, at bytes that other programs read over: a bare LF in
-    /// a chunk extension, a NUL. It tells nobody, so whatever follows such a body is not taken for a request.
+    /// Whether the body comes in chunks, and then nothing that follows it is taken for a request.
+    ///
+    /// libmicrohttpd ends a header's value at a NUL and a chunk extension at a bare LF, where other programs may read on, and
+    /// tells nobody.
     var isChunked: Bool { !values("Transfer-Encoding").isEmpty }
 
     var expectsContinue: Bool { !values("Expect").isEmpty }

@@ -19,7 +19,13 @@ struct AddressTests {
             ("10.1.1.1", ["192.0.2.7,"], "10.1.1.1"),
             ("10.1.1.1", [], "10.1.1.1"),
             ("10.1.1.1", ["10.3.3.3, 10.2.2.2"], "10.3.3.3"),
-            ("10.1.1.1", [String(repeating: "192.0.2.7,", count: 1) + Array(repeating: "10.9.9.9", count: 40).joined(separator: ",")], "10.9.9.9"),
+            (
+                "10.1.1.1",
+                [
+                    String(repeating: "192.0.2.7,", count: 1)
+                        + Array(repeating: "10.9.9.9", count: 40).joined(separator: ",")
+                ], "10.9.9.9"
+            ),
         ] as [(String, [String], String)]
     )
     func forwarded(peer: String, values: [String], client: String) throws {
@@ -43,7 +49,10 @@ struct AddressTests {
 
     @Test(
         "A block that is none is refused",
-        arguments: ["", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/", "10.0.0/8", "localhost", "fe80::1%lo", "1.2.3.4/+8"]
+        arguments: [
+            "", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/", "10.0.0/8", "localhost", "fe80::1%lo",
+            "1.2.3.4/+8",
+        ]
     )
     func badBlock(block: String) {
         #expect(throws: HTTPServerError.self) { try TrustedProxies([block]) }

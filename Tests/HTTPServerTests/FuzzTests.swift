@@ -1,4 +1,5 @@
 import Clocks
+import Synchronization
 import Testing
 
 @testable import HTTPServer
@@ -15,6 +16,11 @@ struct FuzzTests {
     ].map { Array($0.utf8) }
 
     private static let tokens = ["\r\n", "\n", "\0", ":", " ", "0", "-1", "Host: h", "chunked", "HTTP/1.1", "%", "ÿ"]
+
+    /// How many of the workers are not done.
+    private final class Working: Sendable {
+        let count = Mutex(8)
+    }
 
     private static func mutated(_ random: any RandomSource) -> [UInt8] {
         func pick(_ count: Int) -> Int { Int(random.nextBits() % UInt64(count)) }
@@ -40,10 +46,21 @@ struct FuzzTests {
         let configuration = HTTPServer.Configuration(threads: threads)
         let quick: HTTPServer.Quick = { $0.method == "HEAD" ? .respond(.text("quick")) : nil }
         let handler: HTTPServer.Handler = { .respond(.text("\($0.path) \($0.query.count) \($0.body.count)")) }
-        try await withServer(configuration, quick: quick, handler: handler) { server in
+        let time = ManualTime()
+        try await withServer(configuration, time: time, quick: quick, handler: handler) { server in
             try await withThrowingTaskGroup(of: Void.self) { group in
+                // Deadlines end the requests whose end never comes.
+                let working = Working()
+                group.addTask {
+                    while working.count.withLock({ $0 }) > 0 {
+                        time.advance(by: .milliseconds(2))
+                        server.clients.look()
+                        await Task.yield()
+                    }
+                }
                 for worker in 0..<8 {
                     group.addTask {
+                        defer { working.count.withLock { $0 -= 1 } }
                         let random = SeededRandom(seed: seed &+ UInt64(worker))
                         for _ in 0..<400 {
                             let client = try RawClient(port: server.port)

@@ -135,7 +135,8 @@ struct LifeTests {
     func takenPort() async throws {
         try await withServer(handler: { _ in .drop }) { server in
             let error = #expect(throws: HTTPServerError.self) {
-                try HTTPServer(configuration: .init(listen: .tcp(address: "127.0.0.1", port: server.port))) { _ in .drop }
+                try HTTPServer(configuration: .init(listen: .tcp(address: "127.0.0.1", port: server.port))) { _ in .drop
+                }
             }
             #expect(error?.code == .cannotListen)
             #expect(error?.systemError == EADDRINUSE)

@@ -1,3 +1,4 @@
+import Clocks
 import Testing
 
 @testable import HTTPServer
@@ -122,12 +123,20 @@ struct LimitTests {
 
     @Test("A client that leaves in the middle of its request leaves nothing open")
     func halfRequest() async throws {
-        try await withServer(.init(deadlines: .init(idle: .seconds(1))), handler: Self.length) { server in
+        let time = ManualTime()
+        try await withServer(time: time, handler: Self.length) { server in
             for text in ["GET", "GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab"] {
                 let client = try RawClient(port: server.port)
                 await client.send(text)
                 client.closeSendingSide()
-                #expect(await client.everything() == "")
+                // Where libmicrohttpd waits for the rest all the same, the deadline ends it.
+                while server.openConnections == 0 { await Task.yield() }
+                while server.openConnections > 0 {
+                    server.clients.look()
+                    time.advance(by: .seconds(1))
+                    await Task.yield()
+                }
+                #expect(["", "HTTP/1.1 408"].contains(await client.everything().map { String($0.prefix(12)) }))
             }
         }
     }

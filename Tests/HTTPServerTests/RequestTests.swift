@@ -107,7 +107,10 @@ struct RequestTests {
 
     @Test("The other end's address is told", arguments: ["127.0.0.1", "::1"])
     func peer(address: String) async throws {
-        try await withServer(.init(listen: .tcp(address: address, port: 0)), handler: { .respond(.text($0.peerAddress)) }) { server in
+        try await withServer(
+            .init(listen: .tcp(address: address, port: 0)),
+            handler: { .respond(.text($0.peerAddress)) }
+        ) { server in
             let client = try RawClient(port: server.port, address: address)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.answer()?.body == address)

@@ -9,7 +9,8 @@ struct RouterTests {
             Route("GET", "/v1/grants/{user_id}/token") { .respond(.text("\($0.method) token of \($1["user_id"])")) },
             Route("POST", "/v1/grants/{user_id}/token") { _, values in .respond(.text("post \(values["user_id"])")) },
             Route("POST", "/only", quick: { request, _ in request.body.isEmpty ? .respond(.text("quick")) : nil }) {
-                _, _ in .respond(.text("slow"))
+                _,
+                _ in .respond(.text("slow"))
             },
             Route("GET", "/") { _, _ in .respond(.text("root")) },
         ],
@@ -88,10 +89,10 @@ struct RouterTests {
         }
         #expect(response.route == "/only")
         for (method, target, body) in [("POST", "/only", "x"), ("GET", "/", ""), ("GET", "/x", ""), ("PUT", "/", "")] {
-            let isLeft = if case nil = Self.router.quickAnswer(Self.request(method, target, body: body)) { true } else { false }
+            let isLeft =
+                if case nil = Self.router.quickAnswer(Self.request(method, target, body: body)) { true } else { false }
             #expect(isLeft)
         }
         #expect(try await answer("POST", "/only", body: "x").body == Array("slow".utf8))
     }
 }
-

@@ -84,7 +84,9 @@ struct StrangerTests {
     func afterChunked() async throws {
         try await withServer(handler: Self.length) { server in
             let client = try RawClient(port: server.port)
-            await client.send("\(Self.post)\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1;\na\r\n0\r\n\r\n" + Self.get)
+            await client.send(
+                "\(Self.post)\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1;\na\r\n0\r\n\r\n" + Self.get
+            )
             let answer = await client.answer()
             #expect(answer?.body == "1")
             #expect(answer?.head.contains("Connection: close") == true)
