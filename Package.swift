@@ -117,8 +117,9 @@ let package = Package(
         .testTarget(
             name: "AccountAPITests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
-                "RefreshEngine", "Secrets", "Store",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine",
+                "Secrets",
+                "Store",
             ],
             swiftSettings: common
         ),

@@ -2,7 +2,6 @@ import AccountAPI
 import Clocks
 import Glibc
 import GoogleOAuth
-import HTTPClient
 import HTTPServer
 import JSON
 import Observability
@@ -78,13 +77,8 @@ struct AccountWorld {
             diagnostics: diagnostics,
             googleDeadline: googleDeadline
         )
-        let keys = SecurityEventKeys(
-            http: try HTTPClient(),
-            configurationEndpoint: try Endpoint("http://127.0.0.1:1/risc-configuration"),
-            time: time
-        )
         let events = SecurityEventReceiver(
-            reader: SecurityEventReader(keys: keys, clientIDs: [FakeGoogle.clientID], time: time),
+            read: { (_) throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(10)) },
             store: store,
             metrics: metrics,
             log: log,
