@@ -26,16 +26,17 @@ extension Listeners {
             log: parts.log,
             diagnostics: workshop.diagnostics
         )
-        let events = SecurityEventReceiver(
-            reader: SecurityEventReader(
-                keys: SecurityEventKeys(
-                    http: parts.http,
-                    configurationEndpoint: configuration.securityEventsEndpoint,
-                    time: workshop.time
-                ),
-                clientIDs: Set(configuration.clientIDs),
+        let reader = SecurityEventReader(
+            keys: SecurityEventKeys(
+                http: parts.http,
+                configurationEndpoint: configuration.securityEventsEndpoint,
                 time: workshop.time
             ),
+            clientIDs: Set(configuration.clientIDs),
+            time: workshop.time
+        )
+        let events = SecurityEventReceiver(
+            read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
             store: parts.store,
             metrics: parts.metrics,
             log: parts.log,

@@ -2,6 +2,7 @@ import Clocks
 import GoogleOAuth
 import HTTPServer
 import JSON
+import RefreshEngine
 import Secrets
 import Store
 import Testing

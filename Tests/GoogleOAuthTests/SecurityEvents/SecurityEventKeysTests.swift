@@ -1,6 +1,7 @@
 import Clocks
 import GoogleOAuth
 import Secrets
+import TestSupport
 import Testing
 
 @Suite("The keys of security events", .timeLimit(.minutes(3)))

@@ -112,7 +112,7 @@ struct GrantIntake: Sendable {
                     return .done(.stored)
                 case (.new, _?):
                     return existing == .keep ? .done(.kept) : .changed(stored)
-                case (.replacement(let replacement), var grant?) where replacement.isBased(on: grant):
+                case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
                     let events = replacement.apply(to: &grant, at: now)
                     if writes {
                         try transaction.update(grant)
@@ -178,25 +178,21 @@ struct GrantIntake: Sendable {
 
     private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
         let handover = try handover(imported, for: stored.id)
-        return GrantReplacement(
+        let reconnection = Reconnection(
             stored: stored,
             handover: handover,
-            bringsOtherRefreshToken: bringsOtherRefreshToken(imported, than: stored),
-            switchesAccount: stored.owner.isOtherAccount(than: handover.owner),
+            bringsOtherRefreshToken: vault.isOther(
+                refreshToken: imported.refreshToken,
+                ofClient: imported.clientID,
+                than: stored
+            ),
+            switchesAccount: stored.owner.isOtherAccount(than: handover.owner)
+        )
+        return GrantReplacement(
+            reconnection: reconnection,
             standing: imported.standing,
             dueTimes: dueTimes(of: imported)
         )
-    }
-
-    /// Whether the stored refresh token is not the one that is brought, for the same client.
-    private func bringsOtherRefreshToken(_ imported: ImportedGrant, than stored: Grant) -> Bool {
-        guard let brought = imported.refreshToken else { return false }
-        guard stored.clientID == imported.clientID else { return true }
-        switch Result(catching: { () throws(SealError) in try vault.openRefreshToken(of: stored) }) {
-        case .success(let known): return known != brought
-        // One that no key opens is of no use to anybody: the brought one takes its place.
-        case .failure: return true
-        }
     }
 
     private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> Handover {
