@@ -166,9 +166,10 @@ final class EventLines: LineSink {
 
     var droppedLines: Int { 0 }
 
-    func write(_ line: JSONLine) {
+    func write(_ line: JSONLine) -> Bool {
         guard let value = JSONValue.object(in: line.bytes) else { preconditionFailure("no JSON: \(line.text)") }
         lines.withLock { $0.append(value) }
+        return true
     }
 
     func of(_ event: String) -> [JSONValue] {

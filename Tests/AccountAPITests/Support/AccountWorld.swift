@@ -77,8 +77,8 @@ struct AccountWorld {
             diagnostics: diagnostics,
             googleDeadline: googleDeadline
         )
-        let events = SecurityEventReceiver(
-            read: { (_) throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(10)) },
+        let securityEvents = SecurityEventReceiver(
+            read: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
             store: store,
             metrics: metrics,
             log: log,
@@ -95,7 +95,7 @@ struct AccountWorld {
             stalledLoops: { [] },
             statusReport: { "{}" }
         )
-        routes = PublicRoutes(services, securityEvents: events, probes: probes)
+        routes = PublicRoutes(services, securityEvents: securityEvents, probes: probes)
         router = routes.router
     }
 
