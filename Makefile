@@ -13,7 +13,7 @@ SOURCES := $(shell find Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test check format lint stories check-units check-docs release install uninstall clean help toolchain packages
+.PHONY: run build test check format lint stories openapi check-units check-docs release install uninstall clean help toolchain packages
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -32,10 +32,14 @@ test: build ## build and run all tests
 stories: build ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run
 
+openapi: build ## hold the running worker to docs/openapi.yaml (about two minutes)
+	@scripts/ensure-python-tools
+	@Tests/OpenAPI/run
+
 check: toolchain ## everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory lint test stories release check-units check-docs
+	@$(MAKE) --no-print-directory lint test stories openapi release check-units check-docs
 
 format: toolchain ## lay the Swift code out
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests

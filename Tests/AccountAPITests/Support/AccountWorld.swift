@@ -35,6 +35,8 @@ struct AccountWorld {
     let vault: TokenVault
     let engine: RefreshEngine
     let signer: TokenSigner
+    let probes: Probes
+    let routes: PublicRoutes
     let router: Router
     let lines = CapturedLines()
 
@@ -83,7 +85,7 @@ struct AccountWorld {
             time: time,
             onChange: {}
         )
-        let probes = Probes(
+        probes = Probes(
             store: store,
             engine: engine,
             counters: counters.running,
@@ -93,7 +95,8 @@ struct AccountWorld {
             stalledLoops: { [] },
             statusReport: { "{}" }
         )
-        router = PublicRoutes(services, securityEvents: securityEvents, probes: probes).router
+        routes = PublicRoutes(services, securityEvents: securityEvents, probes: probes)
+        router = routes.router
     }
 
     static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)

@@ -1,0 +1,116 @@
+import Clocks
+import HTTPServer
+import RefreshEngine
+import Secrets
+import Store
+import Testing
+
+@testable import AccountAPI
+@testable import HTTPServer
+
+@Suite("docs/openapi.yaml")
+struct OpenAPITests {
+    private let description: OpenAPIDescription
+
+    init() throws {
+        description = try OpenAPIDescription()
+    }
+
+    @Test("describes each route of the public listener, and no other")
+    func publicRoutes() throws {
+        try expect(AccountWorld().routes.routes, tagged: "public")
+    }
+
+    @Test("describes each route of the internal listener, and no other")
+    func internalRoutes() throws {
+        let probes = try AccountWorld().probes
+        try expect(InternalRoutes(desk: VendWorld().desk, probes: probes).routes, tagged: "internal")
+    }
+
+    @Test("describes no route of neither listener")
+    func strays() {
+        let strays = description.operations.filter { $0.tags.isDisjoint(with: ["public", "internal"]) }
+        #expect(strays.map(\.name) == [])
+    }
+
+    private func expect(_ routes: [Route], tagged tag: String) throws {
+        let served = Set(routes.map { "\($0.method) \($0.pattern)" })
+        let described = Set(description.operations(tagged: tag).map(\.name))
+        #expect(served.subtracting(described) == [], "served and not described")
+        #expect(described.subtracting(served) == [], "described and not served")
+    }
+
+    // MARK: Statuses
+
+    private static let authentication: [any Error] = [
+        AuthenticationRefusal.missing, AuthenticationRefusal.invalid, AuthenticationRefusal.expired,
+        AuthenticationRefusal.deleted, AuthenticationRefusal.inactive,
+    ]
+    private static let body: [any Error] = [
+        BodyProblem.unsupportedMediaType, BodyProblem.unreadable, BodyProblem.missing("name"),
+        BodyProblem.flawed("name", mustBe: "other"),
+    ]
+    private static let google: [any Error] = [
+        IdentityFailure.refused, IdentityFailure.unavailable(code: "timeout"),
+        VendFailure.unavailable(reason: "timeout"),
+        TooManyRequests(retryAfter: .seconds(1)),
+    ]
+
+    @Test("describes each status of the PayPulse routes")
+    func payPulse() throws {
+        let operations = description.operations(tagged: "paypulse")
+        #expect(operations.count == 5)
+        for operation in operations {
+            let bringsBody = operation.name.hasPrefix("POST ")
+            let errors = Self.authentication + (bringsBody ? Self.body + Self.google : [])
+            let statuses = errors.compactMap { PayPulseError($0)?.status }
+            try #require(statuses.count == errors.count)
+            expect(
+                statuses + [PayPulseError.wrongMethod.status, PayPulseError.internalError.status],
+                describedFor: operation
+            )
+        }
+    }
+
+    @Test("names each code of PayPulse's errors")
+    func payPulseCodes() {
+        let named = Set(description.lines.map { $0.drop { $0 == " " } })
+        for code in PayPulseError.Code.allCases { #expect(named.contains("- \(code.rawValue)")) }
+    }
+
+    @Test(
+        "describes each status of the ComprehensionEngine routes",
+        arguments: [
+            ("POST /api/auth/mobile/google", Self.body + Self.google.filter { !($0 is VendFailure) }),
+            ("POST /api/auth/refresh", Self.body + [ComprehensionError.invalidRefreshToken]),
+            ("GET /api/auth/me", Self.authentication),
+            ("POST /api/auth/logout", Self.authentication + Self.body),
+            ("GET /api/auth/status", []),
+        ]
+    )
+    func comprehensionEngine(name: String, errors: [any Error]) throws {
+        let operation = try #require(description.operations.first { $0.name == name })
+        let statuses = errors.compactMap { ComprehensionError($0)?.status }
+        try #require(statuses.count == errors.count)
+        expect(
+            statuses + [ComprehensionError.wrongMethod.status, ComprehensionError.internalError.status],
+            describedFor: operation
+        )
+    }
+
+    @Test("describes each status of token vending")
+    func vending() {
+        let refusals: [VendRefusal] = [
+            .invalidRequest("why"), .unauthorized, .forbidden("why"), .missingScopes(["openid"]), .notFound,
+            .mustAct(state: .disconnected, reason: .none, since: Timestamp(milliseconds: 0)),
+            .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadable,
+        ]
+        let operations = description.operations(tagged: "vending")
+        #expect(operations.count == 2)
+        for operation in operations { expect([200, 405] + refusals.map(\.status), describedFor: operation) }
+    }
+
+    private func expect(_ statuses: [Int], describedFor operation: OpenAPIDescription.Operation) {
+        #expect(Set(statuses).subtracting(operation.statuses) == [], "\(operation.name) lacks these")
+    }
+}

@@ -1,0 +1,109 @@
+"""What a description cannot tell schemathesis: who calls, and which values Google, or the worker, must know."""
+
+import itertools
+import json
+import os
+import pathlib
+import sys
+
+import schemathesis
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "EndToEnd")]
+sys.dont_write_bytecode = True
+
+import accounts  # noqa: E402
+import stage  # noqa: E402
+
+STAGE = stage.Stage.entered(json.loads(os.environ["OPENAPI_STAGE"]))
+FRAMING = {"connection", "content-length", "expect", "host", "transfer-encoding", "upgrade"}
+numbers = itertools.count()
+
+
+def name_of(operation):
+    return operation.definition.raw["operationId"]
+
+
+@schemathesis.auth(refresh_interval=None)
+class Callers:
+    """A user for the public routes, a service for the internal ones."""
+
+    def get(self, case, context):
+        if "internal" in context.operation.tags:
+            return accounts.SERVICE_KEY
+        if name_of(context.operation) == "deleteUser":
+            # One who is deleted cannot go on calling.
+            return accounts.user_token(f"leaver-{next(numbers)}")
+        return accounts.user_token(STAGE.user)
+
+    def set(self, case, token, context):
+        case.headers["Authorization"] = f"Bearer {token}"
+
+
+@schemathesis.serializer("application/secevent+jwt")
+def security_event_token(context, value):
+    """A compact token is sent as it is."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Puts a value that is known into each request that should succeed: of those made up none is."""
+    # What frames a message is below what a description speaks of; the tests of the server itself break it.
+    for name in [name for name in case.headers if name.lower() in FRAMING]:
+        del case.headers[name]
+    if case.meta is None or case.meta.generation.mode.is_negative:
+        return
+    change = CHANGES.get(name_of(case.operation))
+    if change:
+        change(case)
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """Writes down what came of each request, for who looks whether all has been seen."""
+    with open(STAGE.seen, "a") as seen:
+        seen.write(f"{name_of(case.operation)} {response.status_code}\n")
+
+
+def with_google_token(case):
+    case.body = {**case.body, "access_token": STAGE.access_token}
+
+
+def with_refresh_token(case):
+    if isinstance(case.body, dict) and case.body.get("refresh_token"):
+        case.body = {**case.body, "refresh_token": STAGE.sign_in()["refresh_token"]}
+
+
+def with_security_event(case):
+    case.body = STAGE.security_event()
+
+
+def with_user(case):
+    # Every third asks for somebody who was never heard of.
+    if next(numbers) % 3:
+        case.path_parameters = {**case.path_parameters, "user_id": STAGE.vended_user}
+
+
+def with_granted_scopes(case):
+    with_user(case)
+    if case.query.get("scope"):
+        case.query = {**case.query, "scope": STAGE.scopes[: len(case.query["scope"])]}
+
+
+def with_rejected_token(case):
+    with_user(case)
+    if next(numbers) % 2:
+        case.body = {**case.body, "access_token": STAGE.vended_token()}
+
+
+CHANGES = {
+    "storeGmailTokens": with_google_token,
+    "storeGmailTokensByOldName": with_google_token,
+    "signInWithGoogle": with_google_token,
+    "refreshSession": with_refresh_token,
+    "logOut": with_refresh_token,
+    "receiveSecurityEvent": with_security_event,
+    "vendToken": with_granted_scopes,
+    "renewToken": with_rejected_token,
+}

@@ -1,0 +1,65 @@
+"""What stands ready while the description is held against the worker: who calls, and what is connected."""
+
+import dataclasses
+import json
+import urllib.request
+
+import accounts
+import harness
+
+
+@dataclasses.dataclass
+class Stage:
+    """The listeners, a user whom the made-up requests may treat as they like, and one whose grant stays whole."""
+
+    public_port: int
+    internal_port: int
+    sandbox: str
+    user: str
+    vended_user: str
+    access_token: str
+    scopes: list
+    seen: str
+
+    @classmethod
+    def set_up(cls, home, internal_port):
+        """Lets both users connect, through the worker itself."""
+        sandbox = home.sandbox
+        user, vended = "some-user", "vended-user"
+        grants = [sandbox.create(email=f"{name}@gmail.com", scope=accounts.WHOLE_SCOPE)[0] for name in (user, vended)]
+        for name, grant in zip((user, vended), grants):
+            home.connect(grant, accounts.user_token(name)).expect(201)
+        return cls(
+            public_port=home.port,
+            internal_port=internal_port,
+            sandbox=sandbox.url,
+            user=user,
+            vended_user=vended,
+            access_token=grants[0]["access_token"],
+            scopes=grants[1]["scope"].split(),
+            seen=str(home.place.folder / "seen"),
+        )
+
+    @classmethod
+    def entered(cls, fields):
+        return cls(**fields)
+
+    @property
+    def fields(self):
+        return dataclasses.asdict(self)
+
+    def sign_in(self):
+        """A new session of the app."""
+        listener = accounts.Listener(self.public_port)
+        return listener.post("/api/auth/mobile/google", {"access_token": self.access_token}).expect(200).json
+
+    def vended_token(self):
+        """The token that is vended now."""
+        listener = accounts.Listener(self.internal_port)
+        return listener.get(f"/v1/grants/{self.vended_user}/token", accounts.SERVICE_KEY).expect(200).json["access_token"]
+
+    def security_event(self):
+        """A security event token as Google signs it, about nothing: to see whether it arrives."""
+        body = json.dumps({"type": "verification", "state": "here", "aud": harness.CLIENT}).encode()
+        with urllib.request.urlopen(f"{self.sandbox}/control/security-events", data=body, timeout=30) as answer:
+            return json.load(answer)["token"]
