@@ -22,7 +22,7 @@ package enum NoticeOutcome: Hashable, Sendable {
 
     private static let backOff = BackOff(first: .seconds(5), longest: .seconds(15 * 60))
 
-    /// - Parameter status: the answer's; `nil` when there was none.
+    /// The outcome by the answer's status, `nil` when there was no answer.
     package static func make(
         of notice: Notice,
         status: Int?,

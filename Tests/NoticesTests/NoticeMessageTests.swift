@@ -36,7 +36,7 @@ struct NoticeMessageTests {
         #expect(body["data"]?["reason"] == .null)
     }
 
-    /// Made by: printf '%s.%s.%s' ntc_0000002a_7 1800000000 BODY | openssl dgst -sha256 -hmac KEY -binary | base64
+    // Made by: printf '%s.%s.%s' ntc_0000002a_7 1800000000 BODY | openssl dgst -sha256 -hmac KEY -binary | base64
     @Test("is signed as Standard Webhooks want it")
     func signature() throws {
         let key = MessageKey(Secret("0123456789abcdef0123456789abcdef"))

@@ -22,6 +22,7 @@ struct ExampleConfigurationTests {
     @Test("shows every setting that belongs into a file, with its default")
     func showsAll() throws {
         let text = try Self.example().replacing("#REFRESH_WORKER", with: "REFRESH_WORKER")
+            .replacing("#GOOGLE_CLIENT_ID", with: "GOOGLE_CLIENT_ID")
         let entries = EnvironmentFile(parsing: Array(text.utf8)).entries
         for setting in Setting.all where ![.config, .runOnce, .clientID, .metricsLog].contains(setting.name) {
             let entry = try #require(entries.first { $0.key == setting.environmentName }, "\(setting.flag)")

@@ -80,9 +80,7 @@ extension Workshop {
         )
     }
 
-    /// Where a listener listens.
-    ///
-    /// - Parameter inherited: the sockets that systemd has handed in
+    /// Where a listener listens; `inherited` are the sockets that systemd has handed in.
     func listenAddress(_ place: ListeningPlace, inherited: [String: Int32]) throws -> ListenAddress {
         switch place {
         case .own(.unix(let path, mode: _)): return .unix(path: path, mode: configuration.socketMode)
