@@ -213,8 +213,13 @@ private struct Crew: Sendable {
     /// Marks tokens of an older version's database, then removes what has had its time, again and again.
     private func sweep() async {
         await Metronome.beat(every: Self.sweepInterval) {
+            // One row that cannot be read must not keep what has had its time.
             do {
                 _ = try await TokenMarking.markTokens(store: store, vault: vault)
+            } catch {
+                workshop.diagnostics.debug("marking", ["error": "\(error)"])
+            }
+            do {
                 while try await store.sweep(at: workshop.time.now).mayHaveMore {}
             } catch {
                 workshop.diagnostics.debug("sweep", ["error": "\(error)"])
