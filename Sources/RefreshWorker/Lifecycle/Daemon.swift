@@ -146,9 +146,11 @@ private struct Crew: Sendable {
         writer.reopen()
         do {
             let fresh = try Configuration.resolve(workshop.inputs)
+            // What can fail comes first: of a reload that is refused nothing takes effect.
+            try await presence.report()
+            try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel
             await engine.change(maxRate: fresh.maximumRate)
-            try listeners.reload(workshop)
             let pending = fresh.settingsThatNeedRestart(comparedWith: current)
             if pending.isEmpty {
                 workshop.diagnostics.notice("reloaded")
@@ -156,10 +158,12 @@ private struct Crew: Sendable {
                 let names = pending.joined(separator: ", ")
                 workshop.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
             }
-            try await presence.report()
             return fresh
         } catch {
-            workshop.diagnostics.error("not reloaded, everything stays as it was", ["error": "\(error)"])
+            workshop.diagnostics.error(
+                "not reloaded, everything stays as it was",
+                ["error": CommandFailure(error).message]
+            )
             return current
         }
     }
