@@ -1,5 +1,6 @@
 """Google's security events: what each does within a second, and what is refused."""
 
+import json
 import time
 
 from accounts import Accounts, user_token
@@ -68,5 +69,29 @@ def scenario(place):
     public.call("POST", "/v1/google/security-events", "no token at all").expect(400)
     public.call("POST", "/v1/google/security-events", "x" * 70_000).expect(413)
     check(place.grants()["u-1"]["state"] == "active", "a forged event had an effect")
+
+    # Google's keys are rotated: the new one is fetched when it is first met.
+    sandbox.call("/control/security-events/rotate-key", {"keep_old": False})
+    manage_stream(place)
     accounts.close()
     return ""
+
+
+def manage_stream(place):
+    """The commands that register, show and verify the stream, by a service account's key."""
+    account = place.folder / "account.json"
+    account.write_text(json.dumps(place.sandbox.call("/control/service-accounts", {})))
+    account.chmod(0o600)
+    url = "https://api.example.com/v1/google/security-events"
+    common = ["--service-account-file", account, "--risc-endpoint", place.sandbox.url]
+    place.run("google-events", "status", *common, expect=None)
+    place.run("google-events", "register", "--url", url, *common)
+    check(url in place.run("google-events", "status", *common).stdout, "the stream's URL")
+    place.run("google-events", "verify", "--state", "hello", *common)
+    place.sandbox.call("/control/security-events/stream", {"forbidden": True})
+    refusal = place.run("google-events", "status", *common, expect=None)
+    check(refusal.returncode != 0 and "Firebase" in refusal.stderr, f"{refusal.returncode}: {refusal.stderr}")
+    account.chmod(0o644)
+    refusal = place.run("google-events", "status", *common, expect=None)
+    check(refusal.returncode != 0 and "chmod 600" in refusal.stderr, f"{refusal.returncode}: {refusal.stderr}")
+    check("PRIVATE KEY" not in refusal.stderr + refusal.stdout, "the key was printed")
