@@ -145,8 +145,8 @@ private struct Crew: Sendable {
     private func reload(_ current: Configuration) async -> Configuration {
         writer.reopen()
         do {
+            // Whatever can fail comes first: a reload happens as a whole or not at all.
             let fresh = try Configuration.resolve(workshop.inputs)
-            // What can fail comes first: of a reload that is refused nothing takes effect.
             try await presence.report()
             try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel

@@ -45,7 +45,7 @@ struct Listeners: Sendable {
             server.threads = 2
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofServices
             let router = Self.internalRouter(parts, services: directory, phase: phase)
-            internalServer = try Self.open(server, router, parts)
+            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory
         } else {
             internalServer = nil
@@ -57,7 +57,7 @@ struct Listeners: Sendable {
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             let router = try Self.publicRouter(parts, phase: phase)
-            publicServer = try Self.open(server, router, parts)
+            publicServer = try Self.open(server, router, answerToRefused: PublicRoutes.answer, parts)
         } else {
             publicServer = nil
         }
