@@ -18,7 +18,10 @@ struct AccessClaims: Hashable, Sendable {
         guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalid }
         let subject = try Self.identifier(claims["sub"])
         let user = try Self.identifier(claims["user_id"])
-        guard let userID = subject ?? user, user == nil || user == userID else { throw .invalid }
+        // By bytes, as the store tells users apart.
+        guard let userID = subject ?? user, user.map({ $0.utf8.elementsEqual(userID.utf8) }) ?? true else {
+            throw .invalid
+        }
         self.userID = userID
         switch claims["sid"] {
         case nil: sessionID = nil

@@ -5,10 +5,12 @@ package struct Service: Hashable, Sendable {
         case everything
         case only(Set<String>)
 
+        /// Compares bytes, as the store does: to Swift two ways to write an accented letter are one text, and yet they name
+        /// two users.
         func covers(_ name: String) -> Bool {
             switch self {
             case .everything: true
-            case .only(let names): names.contains(name)
+            case .only(let names): names.firstIndex(of: name).map { names[$0].utf8.elementsEqual(name.utf8) } ?? false
             }
         }
     }

@@ -88,6 +88,10 @@ struct AuthenticationTests {
                 claims.field("sub", "42")
                 claims.field("user_id", "43")
             },
+            Case("both, which differ in how they are written alone", "401 INVALID_TOKEN") { claims in
+                claims.field("sub", "caf\u{e9}")
+                claims.field("user_id", "cafe\u{301}")
+            },
             Case("no user", "401 INVALID_TOKEN") { $0.field("email", "jane@example.com") },
             Case("an empty user", "401 INVALID_TOKEN") { $0.field("sub", "") },
             Case("a user with a line break", "401 INVALID_TOKEN") { $0.field("sub", "4\n2") },

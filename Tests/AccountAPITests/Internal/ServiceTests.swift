@@ -1,0 +1,13 @@
+import Testing
+
+@testable import AccountAPI
+
+@Suite("What a service may have")
+struct ServiceTests {
+    @Test("two ways to write an accented letter name two users, as in the store")
+    func usersByBytes() {
+        let service = Service(name: "mailer", scopes: .everything, users: .only(["caf\u{e9}"]))
+        #expect(service.objection(toUser: "caf\u{e9}", scopes: []) == nil)
+        #expect(service.objection(toUser: "cafe\u{301}", scopes: []) != nil)
+    }
+}
