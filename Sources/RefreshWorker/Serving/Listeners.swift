@@ -20,8 +20,6 @@ struct Listeners: Sendable {
         let pulse: LoopPulse
     }
 
-    /// Ten thousand idle strangers must not keep others out.
-    private static let mostConnections = 20_000
     private static let mostConnectionsOfAddress = 256
     /// How long a loop may take to come round before the process counts as ill.
     static let longestTurn: Duration = .seconds(60)
@@ -45,6 +43,7 @@ struct Listeners: Sendable {
             let directory = ServiceDirectory(try workshop.readServices())
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.threads = 2
+            server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofServices
             let router = Self.internalRouter(parts, services: directory, phase: phase)
             internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory
@@ -54,11 +53,10 @@ struct Listeners: Sendable {
         }
         if let place = configuration.publicListener {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
-            server.maximumConnections = Self.mostConnections
+            server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofStrangers
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             let router = try Self.publicRouter(parts, phase: phase)
-            _ = try OpenFileLimit.raise()
             publicServer = try Self.open(server, router, answerToRefused: PublicRoutes.answer, parts)
         } else {
             publicServer = nil
