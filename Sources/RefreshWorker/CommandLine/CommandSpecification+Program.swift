@@ -98,8 +98,9 @@ extension CommandSpecification {
         summary: "check the set-up and say what to mend",
         discussion: [
             """
-            Looks at the configuration, the modes and owners of files, the key ring, the database, the clock, the \
-            client ids and the endpoints, and says for each fault what to do about it. Changes nothing.
+            Looks at the configuration, the modes and owners of files, the key ring, the secrets and the services of \
+            the listeners, the places where they listen, the database, the clock, the client ids and the endpoints, and \
+            says for each fault what to do about it. Changes nothing.
             """
         ],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },

@@ -146,9 +146,10 @@ private struct Crew: Sendable {
         writer.reopen()
         do {
             let fresh = try Configuration.resolve(workshop.inputs)
+            // First what may be refused, so that a refusal changes nothing.
+            try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel
             await engine.change(maxRate: fresh.maximumRate)
-            try listeners.reload(workshop)
             let pending = fresh.settingsThatNeedRestart(comparedWith: current)
             if pending.isEmpty {
                 workshop.diagnostics.notice("reloaded")

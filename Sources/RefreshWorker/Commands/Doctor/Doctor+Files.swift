@@ -102,7 +102,8 @@ extension Doctor {
             return nil
         }
         let exists = workshop.inputs.files.exists
-        let names = ["key-ring", "client-id"].filter { exists("\(folder)/\($0)") }
+        let known = ["key-ring", "client-id", "jwt-secret", "services", "notice-secret"]
+        let names = known.filter { exists("\(folder)/\($0)") }
         guard exists(folder) else {
             return .fault(
                 subject,
@@ -110,9 +111,12 @@ extension Doctor {
             )
         }
         guard !names.isEmpty else {
-            return .warning(subject, "\(folder) holds neither key-ring nor client-id: see LoadCredential= in the unit")
+            return .warning(
+                subject,
+                "\(folder) holds none of \(known.joined(separator: ", ")): see LoadCredential= in the unit"
+            )
         }
-        return .ok(subject, "\(folder) holds \(names.joined(separator: " and "))")
+        return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
     }
 
     /// Google's ids have one form; elsewhere there are others.
