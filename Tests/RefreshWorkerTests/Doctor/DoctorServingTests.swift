@@ -37,7 +37,8 @@ struct DoctorServingTests {
     @Test("a worker that serves nothing has nothing to be checked")
     func nothing() async throws {
         try await OperatorBench.with { bench in
-            #expect(Doctor(workshop: try bench.workshop()).servingDiagnoses() == [])
+            let doctor = Doctor(workshop: try bench.workshop())
+            #expect(doctor.servingDiagnoses() == [])
         }
     }
 

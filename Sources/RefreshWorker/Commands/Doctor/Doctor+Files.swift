@@ -45,16 +45,9 @@ extension Doctor {
 
     private var clientSecret: Diagnosis? {
         guard let path = configuration.clientSecretFile else { return nil }
-        let subject = "client secret"
-        return inspect(subject, path) { facts in
-            guard FileFacts.mayRead(path) else {
-                return .fault(subject, "\(path) is closed to this user: let the worker's user read it, and run as it")
-            }
-            guard facts.permissions & 0o007 == 0 else {
-                return .fault(subject, "\(path) is open to others (mode \(facts.mode)): run: chmod 600 \(path)")
-            }
-            guard facts.size > 0 else { return .fault(subject, "\(path) is empty: put the client's secret into it") }
-            return .ok(subject, "\(path) can be read")
+        return judge("client secret") { () throws in
+            _ = try workshop.openClientSecret()
+            return "\(path) can be used"
         }
     }
 

@@ -35,8 +35,8 @@ extension Doctor {
         }
     }
 
-    /// What was opened says itself what to mend.
-    private func judge(_ subject: String, _ look: () throws -> String) -> Diagnosis {
+    /// What cannot be opened says itself what to mend.
+    func judge(_ subject: String, _ look: () throws -> String) -> Diagnosis {
         do {
             return .ok(subject, try look())
         } catch {
