@@ -19,7 +19,7 @@ extension Workshop {
     /// The secret of a confidential client, where there is one.
     func openClientSecret() throws(CommandFailure) -> Secret? {
         guard let path = configuration.clientSecretFile else { return nil }
-        let flag = Setting.Name.clientSecretFile.flag
+        let flag = "--client-secret-file"
         guard let secret = try Self.readPrivate(path, for: flag).lines.first else {
             throw CommandFailure(.configuration, "\(flag): \(path) is empty: put the client's secret into it")
         }

@@ -8,7 +8,7 @@ enum ListeningPlace: Equatable, Sendable {
 }
 
 extension SettingValue {
-    /// A place for the app's routes. No unix socket: its clients have no address, by which they are limited.
+    /// A place for the app's routes; no unix socket, whose clients have no address to limit them by.
     static func publicPlace(_ text: String) throws(Refusal) -> ListeningPlace {
         let place = try place(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
         if case .own(.unix) = place {

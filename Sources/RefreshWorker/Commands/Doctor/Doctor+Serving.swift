@@ -107,7 +107,7 @@ extension Doctor {
 }
 
 extension ListeningPlace {
-    /// Whether only this machine reaches it. A socket of systemd's is not known before it is handed in.
+    /// Whether only this machine reaches it; of a socket of systemd's that is not known before it is handed in.
     fileprivate var isLocal: Bool {
         switch self {
         case .own(.tcp(let address, port: _)): SettingValue.isLoopback(address)
