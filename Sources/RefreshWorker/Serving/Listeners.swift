@@ -46,7 +46,7 @@ struct Listeners: Sendable {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.threads = 2
             let router = Self.internalRouter(parts, services: directory, phase: phase)
-            internalServer = try Self.open(server, router, parts)
+            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory
         } else {
             internalServer = nil
@@ -59,7 +59,7 @@ struct Listeners: Sendable {
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             let router = try Self.publicRouter(parts, phase: phase)
             _ = try OpenFileLimit.raise()
-            publicServer = try Self.open(server, router, parts)
+            publicServer = try Self.open(server, router, answerToRefused: PublicRoutes.answer, parts)
         } else {
             publicServer = nil
         }
