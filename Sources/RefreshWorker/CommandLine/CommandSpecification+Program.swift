@@ -11,6 +11,10 @@ extension CommandSpecification {
             configuration again and reopens the logs.
             """,
             """
+            It serves others only where a setting says so: the app's routes (--listen), fresh tokens, metrics and health \
+            (--listen-internal), and notices to the backend (--notice-url). docs/serving.md shows how to turn each on.
+            """,
+            """
             First steps: make a key ring (refresh-worker keys generate), bring grants in (refresh-worker grants \
             import FILE), let the doctor look at it all (refresh-worker doctor), then start the worker.
             """,
