@@ -39,6 +39,7 @@ extension Listeners {
             read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
             store: parts.store,
             metrics: parts.metrics,
+            counters: parts.counters.running,
             log: parts.log,
             time: workshop.time,
             onChange: { await parts.engine.storeChanged() }
