@@ -49,13 +49,10 @@ extension HTTPServer {
         let targetBytes = 8192
 
         /// A longer head, first line and all, is answered with 431.
-        ///
-        /// Each connection has twice as much memory, which libmicrohttpd overwrites after each request.
-        package var headBytes: Int
+        let headBytes = 32_768
 
-        package init(bodyBytes: Int = 65_536, headBytes: Int = 32_768, requestsPerConnection: Int? = nil) {
+        package init(bodyBytes: Int = 65_536, requestsPerConnection: Int? = nil) {
             self.bodyBytes = bodyBytes
-            self.headBytes = headBytes
             self.requestsPerConnection = requestsPerConnection
         }
     }

@@ -47,8 +47,6 @@ struct Listeners: Sendable {
             let directory = ServiceDirectory(try workshop.readServices())
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.threads = 2
-            // The user's own services send no cookies, and a greater head slows every answer down.
-            server.limits.headBytes = 8192
             // As many as there are threads that ask, so that each finds one free.
             let reader = try PromptGrantReader(path: configuration.database, connections: server.threads)
             let router = Self.internalRouter(parts, services: directory, reader: reader, phase: phase)
