@@ -27,20 +27,29 @@ package struct PublicRoutes: Sendable {
     package var router: Router {
         Router(
             routes,
-            unknownPath: { request in
-                Self.belongsToComprehensionEngine(request)
-                    ? ComprehensionError.unknownPath.response().secured
-                    : PayPulseError.unknownPath.response().secured
-            },
-            wrongMethod: { request, _ in
-                Self.belongsToComprehensionEngine(request)
-                    ? ComprehensionError.wrongMethod.response().secured
-                    : PayPulseError.wrongMethod.response().secured
-            }
+            unknownPath: { Self.answer(.unknownPath, or: .unknownPath, to: $0.path) },
+            wrongMethod: { request, _ in Self.answer(.wrongMethod, or: .wrongMethod, to: request.path) }
         )
     }
 
-    private static func belongsToComprehensionEngine(_ request: ServerRequest) -> Bool {
-        request.path.hasPrefix("/api/")
+    /// What the server itself turns away, in the words of the family that the path belongs to.
+    package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
+        answer(
+            PayPulseError(refusal.status, .invalidJSON, refusal.reason.capitalizingFirst),
+            or: ComprehensionError(refusal.status, refusal.reason.capitalizingFirst),
+            to: path
+        )
     }
+
+    private static func answer(
+        _ error: PayPulseError,
+        or other: ComprehensionError,
+        to path: String
+    ) -> ServerResponse {
+        (path.hasPrefix("/api/") ? other.response() : error.response()).secured
+    }
+}
+
+extension String {
+    fileprivate var capitalizingFirst: String { prefix(1).uppercased() + dropFirst() }
 }

@@ -13,8 +13,9 @@ final class Exchange: Sendable {
         case proceed
         /// Give the request to the handler, and suspend the connection while it is at work.
         case ask
-        /// Answer with this, and read nothing more on the connection: what follows may not be what it seems.
-        case refuse(ServerResponse)
+        /// Say why the request is turned away; where `closing`, read nothing more on the connection, because what follows may
+        /// not be what it seems.
+        case refuse(RequestRefusal, closing: Bool)
         /// Finish with this.
         case reply(ServerReply)
     }
@@ -124,7 +125,7 @@ final class Exchange: Sendable {
             case .body where !bytes.isEmpty:
                 return receive(bytes, &state)
             case .body:
-                return state.received > limits.bodyBytes ? .reply(Self.tooLarge) : .ask
+                return state.received > limits.bodyBytes ? .refuse(.bodyTooLarge, closing: false) : .ask
             case .waiting:
                 // A suspended connection is not called; were it, there would be nothing to send yet.
                 return .proceed
@@ -138,11 +139,12 @@ final class Exchange: Sendable {
         state.headers = head.headers
         state.isChunked = head.isChunked
         if client.isTrustedProxy, let id = RequestID.forwarded(in: head.headers) { state.id = id }
-        if isTargetTooLong { return .refuse(.text("request target too long\n", status: 414)) }
-        if let refusal = head.refusal(maximumSize: limits.headBytes) { return .refuse(refusal) }
+        if isTargetTooLong { return .refuse(.targetTooLong, closing: true) }
+        if let refusal = head.refusal(maximumSize: limits.headBytes) { return .refuse(refusal, closing: true) }
         let declared = head.declaredLength ?? 0
         let isHopeless = declared / Self.patience > limits.bodyBytes
-        return isHopeless || declared > limits.bodyBytes && head.expectsContinue ? .reply(Self.tooLarge) : .proceed
+        let isTooLarge = isHopeless || declared > limits.bodyBytes && head.expectsContinue
+        return isTooLarge ? .refuse(.bodyTooLarge, closing: false) : .proceed
     }
 
     private func receive(_ bytes: RawSpan, _ state: inout State) -> Step {
@@ -154,8 +156,6 @@ final class Exchange: Sendable {
         unsafe bytes.withUnsafeBytes { unsafe state.body.append(contentsOf: $0) }
         return .proceed
     }
-
-    private static var tooLarge: ServerReply { .respond(.text("body too large\n", status: 413)) }
 
     /// That answer is on its way.
     func answering(with response: ServerResponse) {

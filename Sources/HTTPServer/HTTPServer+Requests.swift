@@ -36,7 +36,13 @@ extension HTTPServer {
         switch exchange.turn(bytes: bytes, method: method, head: { connection.head(version: version()) }) {
         case .proceed: exchange.client.move(to: .body, at: time.sinceBoot)
         case .ask: ask(exchange, connection)
-        case .refuse(let response): finish(exchange, connection, .respond(response), closing: true)
+        case .refuse(let refusal, let closing):
+            finish(
+                exchange,
+                connection,
+                .respond(answerToRefused(refusal, exchange.target.path)),
+                closing: closing
+            )
         case .reply(let reply): finish(exchange, connection, reply, closing: false)
         }
     }

@@ -19,6 +19,9 @@ package final class HTTPServer: Sendable {
     /// Hears of every request that is over, on a connection's thread, so it must not block.
     package typealias Log = @Sendable (RequestSummary) -> Void
 
+    /// Puts a refusal of the server's own into the words of whoever serves the path.
+    package typealias Refuser = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
+
     private struct Life {
         var daemon: Daemon?
         var ending: Task<Void, Never>?
@@ -33,6 +36,7 @@ package final class HTTPServer: Sendable {
     let random: any RandomSource
     let log: Log?
     let quick: Quick?
+    let answerToRefused: Refuser
     let handler: Handler
     let exchanges = OpenExchanges()
     let clients: Clients
@@ -45,6 +49,7 @@ package final class HTTPServer: Sendable {
         random: any RandomSource = SystemRandom(),
         log: Log? = nil,
         quick: Quick? = nil,
+        answerToRefused: @escaping Refuser = RequestRefusal.plainAnswer,
         handler: @escaping Handler
     ) throws(HTTPServerError) {
         let listener = try ListeningSocket(configuration.listen)
@@ -55,6 +60,7 @@ package final class HTTPServer: Sendable {
         self.random = random
         self.log = log
         self.quick = quick
+        self.answerToRefused = answerToRefused
         self.handler = handler
         clients = Clients(configuration: configuration, time: time)
         let daemon = try Daemon(listener: listener, configuration: configuration, server: self)

@@ -22,34 +22,32 @@ struct RequestHead {
 
     var expectsContinue: Bool { !values("Expect").isEmpty }
 
-    /// The status with which the request is to be refused, and why.
-    func refusal(maximumSize: Int) -> ServerResponse? {
-        guard size <= maximumSize else { return .text("headers too large\n", status: 431) }
-        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
-            return .text("HTTP version not supported\n", status: 505)
-        }
+    /// Why the request is to be refused; `nil` where it is sound.
+    func refusal(maximumSize: Int) -> RequestRefusal? {
+        guard size <= maximumSize else { return .headTooLarge }
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else { return .unsupportedVersion }
         guard headers.allSatisfy({ Self.isToken($0.name) && Self.isText($0.value) }) else {
-            return Self.malformed("a header is malformed")
+            return .malformed("a header is malformed")
         }
         let hosts = values("Host")
         guard hosts.count == 1 || hosts.isEmpty && version == "HTTP/1.0", hosts.allSatisfy(Self.isHost) else {
-            return Self.malformed("one Host is needed")
+            return .malformed("one Host is needed")
         }
         return framingRefusal
     }
 
-    private var framingRefusal: ServerResponse? {
+    private var framingRefusal: RequestRefusal? {
         let lengths = values("Content-Length")
         let encodings = values("Transfer-Encoding")
         guard lengths.isEmpty || encodings.isEmpty else {
-            return Self.malformed("Content-Length and Transfer-Encoding together")
+            return .malformed("Content-Length and Transfer-Encoding together")
         }
         guard lengths.count <= 1, lengths.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(Self.isDigit) }) else {
-            return Self.malformed("Content-Length is malformed")
+            return .malformed("Content-Length is malformed")
         }
         guard !encodings.isEmpty else { return nil }
         guard version == "HTTP/1.1", encodings.count == 1, encodings[0].lowercased() == "chunked" else {
-            return Self.malformed("Transfer-Encoding is not chunked")
+            return .malformed("Transfer-Encoding is not chunked")
         }
         return nil
     }
@@ -57,8 +55,6 @@ struct RequestHead {
     private func values(_ name: String) -> [String] {
         headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
     }
-
-    private static func malformed(_ reason: String) -> ServerResponse { .text("\(reason)\n", status: 400) }
 
     private static func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
 

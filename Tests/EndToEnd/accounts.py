@@ -7,6 +7,7 @@ import http.client
 import http.server
 import json
 import socket
+import sqlite3
 import threading
 import time
 import urllib.parse
@@ -223,8 +224,6 @@ class Accounts:
 
     def expire(self, *users):
         """Makes stored access tokens look long dead, and their grants due in an hour: nobody but a caller refreshes them."""
-        import sqlite3
-
         with sqlite3.connect(self.place.database, timeout=30) as database:
             for user in users:
                 database.execute(

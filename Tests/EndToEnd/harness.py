@@ -141,8 +141,8 @@ class Place:
         lines = "".join(json.dumps(import_line(grant, **more)) + "\n" for grant in grants)
         return self.run("grants", "import", "-", *extra, stdin=lines)
 
-    def start(self, *extra, prefix=(), environment=None):
-        worker = Worker(self, extra, prefix, environment or {})
+    def start(self, *extra, prefix=(), environment=None, pass_fds=()):
+        worker = Worker(self, extra, prefix, environment or {}, pass_fds)
         self.workers.append(worker)
         return worker
 
@@ -177,14 +177,14 @@ class Worker:
 
     count = 0
 
-    def __init__(self, place, extra, prefix, environment):
+    def __init__(self, place, extra, prefix, environment, pass_fds=()):
         Worker.count += 1
         self.metrics = place.folder / f"metrics-{Worker.count}.jsonl"
         self.errors = place.folder / f"errors-{Worker.count}.log"
         with open(self.errors, "wb") as errors:
             self.process = subprocess.Popen(
                 [*prefix, *place.arguments("--metrics-log", self.metrics, *extra)],
-                stdout=errors, stderr=errors, env={**place.environment, **environment},
+                stdout=errors, stderr=errors, env={**place.environment, **environment}, pass_fds=pass_fds,
             )
 
     def events(self, name=None, **fields):

@@ -46,6 +46,11 @@ package struct InternalRoutes: Sendable {
         )
     }
 
+    /// What the server itself turns away.
+    package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
+        error("invalid_request", refusal.reason, status: refusal.status)
+    }
+
     private static func error(_ code: String, _ message: String, status: Int) -> ServerResponse {
         var line = JSONLine()
         line.field("error", code)

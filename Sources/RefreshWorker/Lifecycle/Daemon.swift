@@ -145,10 +145,11 @@ private struct Crew: Sendable {
     private func reload(_ current: Configuration) async -> Configuration {
         writer.reopen()
         do {
+            // Whatever can fail comes first: a reload happens as a whole or not at all.
             let fresh = try Configuration.resolve(workshop.inputs)
+            try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel
             await engine.change(maxRate: fresh.maximumRate)
-            try listeners.reload(workshop)
             let pending = fresh.settingsThatNeedRestart(comparedWith: current)
             if pending.isEmpty {
                 workshop.diagnostics.notice("reloaded")
@@ -159,7 +160,10 @@ private struct Crew: Sendable {
             try await presence.report()
             return fresh
         } catch {
-            workshop.diagnostics.error("not reloaded, everything stays as it was", ["error": "\(error)"])
+            workshop.diagnostics.error(
+                "not reloaded, everything stays as it was",
+                ["error": CommandFailure(error).message]
+            )
             return current
         }
     }

@@ -88,7 +88,12 @@ extension Listeners {
         )
     }
 
-    static func open(_ configuration: HTTPServer.Configuration, _ router: Router, _ parts: Parts) throws -> HTTPServer {
+    static func open(
+        _ configuration: HTTPServer.Configuration,
+        _ router: Router,
+        answerToRefused: @escaping HTTPServer.Refuser,
+        _ parts: Parts
+    ) throws -> HTTPServer {
         let diagnostics = parts.workshop.diagnostics
         let counters = parts.counters.running
         do throws(HTTPServerError) {
@@ -108,6 +113,7 @@ extension Listeners {
                     )
                 },
                 quick: { router.quickAnswer($0) },
+                answerToRefused: answerToRefused,
                 handler: { await router.answer($0) }
             )
         } catch {

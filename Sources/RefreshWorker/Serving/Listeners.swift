@@ -50,7 +50,7 @@ struct Listeners: Sendable {
             // As many as there are threads that ask, so that each finds one free.
             let reader = try PromptGrantReader(path: configuration.database, connections: server.threads)
             let router = Self.internalRouter(parts, services: directory, reader: reader, phase: phase)
-            internalServer = try Self.open(server, router, parts)
+            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory
             self.reader = reader
         } else {
@@ -65,7 +65,7 @@ struct Listeners: Sendable {
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             let router = try Self.publicRouter(parts, phase: phase)
             _ = try OpenFileLimit.raise()
-            publicServer = try Self.open(server, router, parts)
+            publicServer = try Self.open(server, router, answerToRefused: PublicRoutes.answer, parts)
         } else {
             publicServer = nil
         }

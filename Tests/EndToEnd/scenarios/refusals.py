@@ -82,7 +82,13 @@ def scenario(place):
             "POST", "/v1/auth/gmail-tokens", body.encode("latin-1"), bearer, {"Content-Type": "application/json"}
         ).expect(400).json
         check(answer["error"]["code"] == code, f"{body}: {answer}")
-    public.call("POST", "/v1/auth/gmail-tokens", "x" * 70_000, bearer, {"Content-Type": "application/json"}).expect(413)
+    huge = public.call("POST", "/v1/auth/gmail-tokens", "x" * 70_000, bearer, {"Content-Type": "application/json"}).expect(413)
+    check(set(huge.json["error"]) == {"code", "message"}, f"{huge.body}")
+    huge = public.call("POST", "/api/auth/refresh", "x" * 70_000, headers={"Content-Type": "application/json"}).expect(413)
+    check(set(huge.json) == {"detail"}, f"{huge.body}")
+    for path, keys in (("/v1/user/me", {"error"}), ("/api/auth/me", {"detail"})):
+        check(set(public.get(f"{path}?{'q' * 9000}").expect(414).json) == keys, f"{path}: 414")
+        check(set(public.get(path, headers={"X-Long": "h" * 34_000}).expect(431).json) == keys, f"{path}: 431")
     public.call("POST", "/v1/auth/gmail-tokens", "<a/>", bearer, {"Content-Type": "text/xml"}).expect(415)
     check(public.call("PUT", "/v1/user/me", bearer=bearer).expect(405).headers["allow"] == "DELETE, GET, HEAD", "Allow")
     check(place.grants() == {}, "something was stored")

@@ -1,0 +1,20 @@
+/// Why the server itself turns a request away, before any handler sees it.
+package struct RequestRefusal: Hashable, Sendable {
+    /// 400, 413, 414, 431 or 505.
+    package let status: Int
+
+    /// A few words for whoever sent the request.
+    package let reason: String
+
+    static let bodyTooLarge = RequestRefusal(status: 413, reason: "the body is too large")
+    static let targetTooLong = RequestRefusal(status: 414, reason: "the request's target is too long")
+    static let headTooLarge = RequestRefusal(status: 431, reason: "the headers are too large")
+    static let unsupportedVersion = RequestRefusal(status: 505, reason: "the HTTP version is not supported")
+
+    static func malformed(_ reason: String) -> RequestRefusal { RequestRefusal(status: 400, reason: reason) }
+
+    /// The plain words, for whoever has no envelope of its own for them.
+    package static func plainAnswer(_ refusal: RequestRefusal, path: String) -> ServerResponse {
+        .text("\(refusal.reason)\n", status: refusal.status)
+    }
+}

@@ -1,0 +1,122 @@
+"""The listeners: what they refuse to start with, sockets of systemd's, a unix socket's mode, the probes and the draining."""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import threading
+
+from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, user_token
+from harness import check, wait_for
+
+
+def scenario(place):
+    accounts = Accounts(place, start=False)
+    refuses_to_start(place, accounts)
+
+    # A socket that systemd has made: connections wait in it until the worker is there.
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    early = socket.create_connection(("127.0.0.1", port))
+    early.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    inherited = [*accounts.extra, "--listen", "systemd:public"]
+    shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"'
+    accounts.worker = place.start(*inherited, prefix=["bash", "-c", shell, "bash"], pass_fds=[listener.fileno()]).wait_started()
+    check(early.makefile("rb").read().startswith(b"HTTP/1.1 200"), "the early client was not answered")
+    public = accounts.public = Listener(port)
+    public.get("/v1/user/me", user_token("u-1")).expect(200)
+
+    # The unix socket: closed to strangers, made anew over one that a killed worker left.
+    mode = stat.S_IMODE(os.stat(accounts.socket).st_mode)
+    check(mode == 0o660, f"the socket's mode is {mode:o}")
+    accounts.worker.kill()
+    check(accounts.socket.exists(), "the killed worker left its socket")
+    accounts.worker = place.start(*accounts.extra, "--socket-mode", "0600").wait_started()
+    wait_for(accounts.is_ready, 30, "it listens on its socket again")
+    check(stat.S_IMODE(os.stat(accounts.socket).st_mode) == 0o600, "the mode that was asked for")
+    second = place.run(*accounts.extra, "--metrics-log", place.folder / "second.jsonl", expect=73)
+    check("listen" in second.stderr, f"{second.stderr}")
+    check(accounts.is_ready(), "a second worker took the first one's socket away")
+    public = accounts.public = Listener(accounts.port)
+
+    # What Kubernetes and curl ask.
+    for path in ("/healthz", "/readyz", "/metrics", "/status"):
+        asked = ["curl", "--silent", "--fail", "--unix-socket", str(accounts.socket), f"http://localhost{path}"]
+        answer = subprocess.run(asked, capture_output=True, text=True, timeout=30)
+        check(answer.returncode == 0 and answer.stdout, f"curl {path}: {answer.returncode}")
+    check(public.get("/readyz").expect(200).body == b"ready\n", "the public probe")
+    metrics = accounts.internal.get("/metrics").expect(200)
+    check(metrics.headers["content-type"].startswith("text/plain; version=0.0.4"), f"{metrics.headers}")
+    status = json.loads(place.run("status", "--json").stdout)
+    check(set(accounts.internal.get("/status").expect(200).json) == set(status), "the same report as the command's")
+
+    # Services are read again on SIGHUP; a broken file leaves those that are known.
+    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    accounts.connect(grant, user_token("u-1")).expect(201)
+    accounts.vend("u-1").expect(200)
+    services = accounts.place.folder / "services.json"
+    known = services.read_text()
+    services.write_text("{")
+    accounts.worker.signal(signal.SIGHUP)
+    wait_for(lambda: "not reloaded" in accounts.worker.errors.read_text(), 10, "the broken file is told of")
+    check("CommandFailure" not in accounts.worker.errors.read_text(), "the error is shown as a program sees it")
+    accounts.vend("u-1").expect(200)
+    services.write_text(known.replace('"users": ["*"]', '"users": ["u-2"]'))
+    accounts.worker.signal(signal.SIGHUP)
+    wait_for(lambda: accounts.vend("u-1").status == 403, 10, "the new limits hold")
+
+    # Draining: a begun request has its answer, /readyz says no meanwhile, and then all is closed.
+    services.write_text(known)
+    accounts.worker.signal(signal.SIGHUP)
+    wait_for(lambda: accounts.vend("u-1").status == 200, 10, "the old limits hold again")
+    place.sandbox.call("/control/grants/set", {"email": "ada@gmail.com", "hold": True})
+    accounts.expire("u-1")
+    answers = []
+    caller = threading.Thread(target=lambda: answers.append(accounts.vend("u-1")))
+    caller.start()
+    place.sandbox.call("/control/wait?holding=1")
+    accounts.worker.signal(signal.SIGTERM)
+    wait_for(lambda: accounts.internal.get("/readyz").status == 503, 10, "not ready while draining")
+    place.sandbox.call("/control/release", {"email": "ada@gmail.com"})
+    caller.join(30)
+    check(answers and answers[0].status == 200, f"the begun request got {answers and answers[0].status}")
+    check(accounts.worker.process.wait(timeout=60) == 0, "it did not stop gently")
+    check(not accounts.socket.exists(), "the socket's file stayed")
+    accounts.close()
+    return ""
+
+
+def refuses_to_start(place, accounts):
+    """Each is told with what to mend, and with an exit code that systemd does not try again."""
+    folder = place.folder
+
+    def refused(words, *flags, code=78, environment=None):
+        command = place.arguments(*accounts.extra, *flags)
+        result = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, env={**place.environment, **(environment or {})}
+        )
+        check(result.returncode == code, f"{flags}: exit {result.returncode}: {result.stderr}")
+        for word in words:
+            check(word in result.stderr, f"{flags}: {result.stderr}")
+        check(JWT_SECRET not in result.stderr and SERVICE_KEY not in result.stderr, "a secret was printed")
+
+    services = folder / "services.json"
+    services.chmod(0o644)
+    refused(["services.json", "chmod 600"])
+    services.chmod(0o600)
+    bad = accounts.write("bad-services.json", '{"services": [{"name": "a"}]}')
+    refused(["bad-services.json", "services[0]"], "--services-file", bad)
+    refused(["services-file", "No such file"], "--services-file", folder / "none.json")
+    short = accounts.write("short", "too short")
+    refused(["short", "32"], "--jwt-secret-file", short)
+    open_secret = accounts.write("open", JWT_SECRET)
+    open_secret.chmod(0o604)
+    refused(["chmod 600"], "--jwt-secret-file", open_secret)
+    refused(["notice", "32"], "--notice-secret-file", short)
+    refused(["systemd", "nothing"], "--listen", "systemd:nothing")
+    refused(["127.0.0.1"], "--listen-internal", "0.0.0.0:9000")
+    refused(["localhost"], "--listen", "localhost:80")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        refused(["in use"], "--listen", f"127.0.0.1:{taken.getsockname()[1]}", code=73)
