@@ -118,8 +118,7 @@ let package = Package(
             name: "AccountAPITests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine",
-                "Secrets",
-                "Store",
+                "Secrets", "Store",
             ],
             swiftSettings: common
         ),
@@ -134,9 +133,8 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine",
-                "RefreshWorker",
-                "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -16,9 +16,7 @@ package struct PublicRoutes: Sendable {
 
     package var routes: [Route] {
         PayPulseRoutes(services: services).routes + ComprehensionRoutes(services: services).routes + [
-            Route("POST", "/v1/google/security-events") { [securityEvents] request, _ in
-                .respond(await securityEvents.answer(request))
-            },
+            securityEvents.route,
             Route("GET", "/healthz") { [probes] _, _ in .respond(probes.health().secured) },
             Route("GET", "/readyz") { [probes] _, _ in .respond(await probes.bareReadiness().secured) },
         ]

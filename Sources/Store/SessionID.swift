@@ -1,4 +1,5 @@
 package import Clocks
+private import Secrets
 
 /// The name of a session: 128 random bits.
 package struct SessionID: Hashable, Sendable, CustomStringConvertible {
@@ -14,16 +15,8 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads what ``description`` prints, and nothing else: one session has one name.
     package init?(text: some StringProtocol) {
-        let digits = Array(text.utf8)
-        guard digits.count == 2 * Self.byteCount else { return nil }
-        var bytes: [UInt8] = []
-        for position in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = digits[position].hexadecimalValue, let low = digits[position + 1].hexadecimalValue else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
-        self.bytes = bytes
+        guard let bytes = Hexadecimal.decode(text) else { return nil }
+        self.init(bytes: bytes)
     }
 
     private init(high: UInt64, low: UInt64) {
@@ -38,19 +31,6 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
 
     /// Thirty-two lower-case hexadecimal digits.
     package var description: String {
-        bytes.map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.utf8.count == 1 ? "0" + digits : digits
-        }.joined()
-    }
-}
-
-extension UInt8 {
-    fileprivate var hexadecimalValue: UInt8? {
-        switch self {
-        case 0x30...0x39: self - 0x30
-        case 0x61...0x66: self - 0x61 + 10
-        default: nil
-        }
+        Hexadecimal.encode(bytes)
     }
 }

@@ -62,7 +62,7 @@ struct OpenAPITests {
         #expect(operations.count == 5)
         for operation in operations {
             let bringsBody = operation.name.hasPrefix("POST ")
-            let errors = Self.authentication + (bringsBody ? Self.body + Self.google : [])
+            let errors = Self.authentication + (bringsBody ? Self.body + [BodyProblem.undeclared] + Self.google : [])
             let statuses = errors.compactMap { PayPulseError($0)?.status }
             try #require(statuses.count == errors.count)
             expect(
@@ -81,8 +81,11 @@ struct OpenAPITests {
     @Test(
         "describes each status of the ComprehensionEngine routes",
         arguments: [
-            ("POST /api/auth/mobile/google", Self.body + Self.google.filter { !($0 is VendFailure) }),
-            ("POST /api/auth/refresh", Self.body + [ComprehensionError.invalidRefreshToken]),
+            (
+                "POST /api/auth/mobile/google",
+                Self.body + [BodyProblem.undeclared] + Self.google.filter { !($0 is VendFailure) }
+            ),
+            ("POST /api/auth/refresh", Self.body + [BodyProblem.undeclared, ComprehensionError.invalidRefreshToken]),
             ("GET /api/auth/me", Self.authentication),
             ("POST /api/auth/logout", Self.authentication + Self.body),
             ("GET /api/auth/status", []),

@@ -56,6 +56,20 @@ struct CommandLineTests {
             (["status"], .showStatus(isJSON: false)),
             (["status", "--json"], .showStatus(isJSON: true)),
             (["doctor"], .examine),
+            (["users", "import", "f", "--replace"], .importUsers(file: "f", replacesExisting: true)),
+            (["services", "credential", "mailer"], .makeCredential(service: "mailer")),
+            (["notices", "replay"], .replayNotices(user: nil, within: .seconds(86_400))),
+            (["notices", "replay", "--within", "60", "--user", "u"], .replayNotices(user: "u", within: .seconds(60))),
+            (
+                ["google-events", "register", "--url", "https://a.example/e", "--service-account-file", "f"],
+                .manageGoogleEvents(
+                    GoogleEventsOrder(
+                        action: .register(url: "https://a.example/e"),
+                        serviceAccountFile: "f",
+                        endpoint: nil
+                    )
+                )
+            ),
             (["backup", "f"], .backUp(file: "f")),
             (["version"], .showVersion),
             (["--version"], .showVersion),

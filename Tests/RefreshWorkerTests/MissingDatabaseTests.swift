@@ -24,10 +24,15 @@ struct MissingDatabaseTests {
         }
     }
 
-    @Test("a client secret that cannot be read is a wrong configuration")
-    func missingSecret() async throws {
+    @Test(
+        "a client secret that cannot be read, is empty or is open to others is a wrong configuration",
+        arguments: [("none", "cannot be read"), ("empty", "is empty"), ("open", "chmod 600")]
+    )
+    func badSecret(name: String, advice: String) async throws {
         try await OperatorBench.with { bench in
-            let workshop = try bench.workshop([(.clientSecretFile, bench.path("none"))])
+            try bench.write("\n", to: "empty")
+            try bench.write("secret\n", to: "open", mode: 0o644)
+            let workshop = try bench.workshop([(.clientSecretFile, bench.path(name))])
             _ = try await workshop.run(.generateKeys)
             try await bench.openStore().close()
             let failure = await #expect(throws: CommandFailure.self) {
@@ -35,6 +40,7 @@ struct MissingDatabaseTests {
             }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.hasPrefix("--client-secret-file: ") == true)
+            #expect(failure?.message.contains(advice) == true, "\(failure?.message ?? "")")
         }
     }
 }

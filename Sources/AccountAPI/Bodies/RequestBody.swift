@@ -3,6 +3,8 @@ internal import JSON
 
 /// What is wrong with a request's body; the words are safe to show, since they never hold what was sent.
 enum BodyProblem: Error, Hashable, Sendable {
+    /// There is none, nor a word about one.
+    case undeclared
     case unsupportedMediaType
     /// Not of the kind that its media type says.
     case unreadable
@@ -15,12 +17,14 @@ enum BodyProblem: Error, Hashable, Sendable {
 enum RequestBody {
     /// Reads an object from JSON.
     static func json(_ request: ServerRequest) throws(BodyProblem) -> BodyFields {
+        guard request.declaresBody else { throw .undeclared }
         guard mediaType(of: request) == "application/json" else { throw .unsupportedMediaType }
         return try object(in: request.body)
     }
 
     /// Reads an object from JSON, or the fields of a form.
     static func jsonOrForm(_ request: ServerRequest) throws(BodyProblem) -> BodyFields {
+        guard request.declaresBody else { throw .undeclared }
         switch mediaType(of: request) {
         case "application/json": return try object(in: request.body)
         case "application/x-www-form-urlencoded": return BodyFields(form(request))

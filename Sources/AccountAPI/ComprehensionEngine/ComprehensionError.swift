@@ -17,6 +17,7 @@ struct ComprehensionError: Error, Hashable, Sendable {
         case let error as ComprehensionError: self = error
         // Whatever keeps a caller out, the app does the same about it: it refreshes once, then signs out.
         case is AuthenticationRefusal: self = .notAuthenticated
+        case BodyProblem.undeclared: self.init(411, "A body is required, and its Content-Length")
         case BodyProblem.unsupportedMediaType: self.init(415, "The body must be application/json")
         case BodyProblem.unreadable: self.init(400, "The body is not a JSON object")
         case BodyProblem.missing(let name): self.init(400, "\(name) is required")

@@ -28,7 +28,7 @@ package struct ServiceCredential: Sendable {
         secret = Secret(text)
         var line = JSONLine()
         line.field("name", name)
-        line.field("credential_sha256", Self.hex(Digest.sha256(Array(text.utf8))))
+        line.field("credential_sha256", Hexadecimal.encode(Digest.sha256(Array(text.utf8))))
         line.array("scopes") { $0.element("*") }
         line.array("users") { $0.element("*") }
         entry = line.text
@@ -44,9 +44,5 @@ package struct ServiceCredential: Sendable {
                 default: false
                 }
             }
-    }
-
-    private static func hex(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

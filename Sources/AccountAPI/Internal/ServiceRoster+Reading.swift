@@ -1,4 +1,5 @@
 import JSON
+private import Secrets
 
 /// What is wrong in a services file, and where.
 package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -11,7 +12,7 @@ package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvert
 
 extension ServiceRoster {
     /// How many services one file may name.
-    package static let mostServices = 1_000
+    private static let mostServices = 1_000
     private static let mostValues = 10_000
     private static let longestValue = 1024
 
@@ -53,7 +54,9 @@ extension ServiceRoster {
         guard let name = members["name"]?.string, ServiceCredential.isName(name) else {
             throw ServicesFileError(place: "\(place).name", problem: ServiceCredential.nameRule)
         }
-        guard let digits = members["credential_sha256"]?.string, let hash = bytes(ofHex: digits) else {
+        guard let digits = members["credential_sha256"]?.string, let hash = Hexadecimal.decode(digits),
+            hash.count == 32
+        else {
             let problem = "must be the SHA-256 of the credential as 64 lower-case hexadecimal digits"
             throw ServicesFileError(place: "\(place).credential_sha256", problem: problem)
         }
@@ -102,26 +105,5 @@ extension ServiceRoster {
             names.insert(name)
         }
         return .only(names)
-    }
-
-    private static func bytes(ofHex digits: String) -> [UInt8]? {
-        let digits = Array(digits.utf8)
-        guard digits.count == 64 else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = value(ofDigit: digits[index]), let low = value(ofDigit: digits[index + 1]) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
-    }
-
-    private static func value(ofDigit digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

@@ -53,6 +53,7 @@ struct PayPulseError: Hashable, Sendable {
 
     private init(_ problem: BodyProblem) {
         switch problem {
+        case .undeclared: self.init(411, .invalidJSON, "A body is required, and its Content-Length")
         case .unsupportedMediaType:
             self.init(415, .invalidJSON, "The body must be application/json or application/x-www-form-urlencoded")
         case .unreadable: self.init(400, .invalidJSON, "The body is not a JSON object")

@@ -18,6 +18,7 @@ package struct SecurityEventReceiver: Sendable {
     private let read: Reading
     private let store: any AccountStore
     private let metrics: MetricsLog
+    private let counters: RunningCounters
     private let log: EngineLog
     private let time: any TimeSource
     private let onChange: @Sendable () async -> Void
@@ -26,6 +27,7 @@ package struct SecurityEventReceiver: Sendable {
     ///   - read: believes or refuses what was posted.
     ///   - store: what the events change.
     ///   - metrics: told of every event.
+    ///   - counters: count every event once, however often it is delivered.
     ///   - log: told of every grant that moves.
     ///   - time: the wall clock.
     ///   - onChange: called after grants have changed, so that the engine looks at what is due now.
@@ -33,6 +35,7 @@ package struct SecurityEventReceiver: Sendable {
         read: @escaping Reading,
         store: any AccountStore,
         metrics: MetricsLog,
+        counters: RunningCounters,
         log: EngineLog,
         time: any TimeSource,
         onChange: @escaping @Sendable () async -> Void
@@ -40,6 +43,7 @@ package struct SecurityEventReceiver: Sendable {
         self.read = read
         self.store = store
         self.metrics = metrics
+        self.counters = counters
         self.log = log
         self.time = time
         self.onChange = onChange
@@ -83,14 +87,13 @@ package struct SecurityEventReceiver: Sendable {
 
     private func tell(_ booked: [BookedEvent]?, of token: SecurityEventToken) {
         // The name itself is between Google and the worker.
-        let name = Digest.sha256(Array(token.id.utf8)).prefix(8).map { byte in
-            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-        }.joined()
+        let name = Hexadecimal.encode(Digest.sha256(Array(token.id.utf8)).prefix(8))
         guard let booked else {
             metrics.record(SecurityEventEvent(token: name, kind: "token", outcome: .repeated))
             return
         }
         for event in booked {
+            counters.recordSecurityEvent(kind: event.kind)
             metrics.record(
                 SecurityEventEvent(
                     token: name,

@@ -11,6 +11,10 @@ extension CommandSpecification {
             configuration again and reopens the logs.
             """,
             """
+            It serves others only where a setting says so: the app's routes (--listen), fresh tokens, metrics and health \
+            (--listen-internal), and notices to the backend (--notice-url). docs/serving.md shows how to turn each on.
+            """,
+            """
             First steps: make a key ring (refresh-worker keys generate), bring grants in (refresh-worker grants \
             import FILE), let the doctor look at it all (refresh-worker doctor), then start the worker.
             """,
@@ -98,8 +102,9 @@ extension CommandSpecification {
         summary: "check the set-up and say what to mend",
         discussion: [
             """
-            Looks at the configuration, the modes and owners of files, the key ring, the database, the clock, the \
-            client ids and the endpoints, and says for each fault what to do about it. Changes nothing.
+            Looks at the configuration, the modes and owners of files, the key ring, the secrets and the services of \
+            the listeners, the places where they listen, the database, the clock, the client ids and the endpoints, and \
+            says for each fault what to do about it. Changes nothing.
             """
         ],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },

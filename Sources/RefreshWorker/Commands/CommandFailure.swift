@@ -5,9 +5,11 @@ import Secrets
 import Store
 
 /// A command that could not do what it was asked: what to tell, and the code to end with.
-struct CommandFailure: Error, Equatable, Sendable {
+struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
     let exitCode: ExitCode
     let message: String
+
+    var description: String { message }
 
     init(_ exitCode: ExitCode, _ message: String) {
         self.exitCode = exitCode

@@ -91,14 +91,7 @@ struct Workshop: Sendable {
         http: HTTPClient,
         log: EngineLog
     ) throws -> RefreshEngine {
-        let clientSecret: Secret?
-        do throws(SecretReadError) {
-            clientSecret = try configuration.clientSecretFile.map { path throws(SecretReadError) in
-                try Secret.read(file: path)
-            }
-        } catch {
-            throw CommandFailure(.configuration, "--client-secret-file: \(error)")
-        }
+        let clientSecret = try openClientSecret()
         return RefreshEngine(
             store: store,
             endpoint: GoogleAccounts(http: http, endpoints: configuration.endpoints),

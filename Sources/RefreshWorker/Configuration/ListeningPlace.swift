@@ -8,8 +8,21 @@ enum ListeningPlace: Equatable, Sendable {
 }
 
 extension SettingValue {
-    /// A place for the app's routes.
+    /// A place for the app's routes; no unix socket, whose clients have no address to limit them by.
     static func publicPlace(_ text: String) throws(Refusal) -> ListeningPlace {
+        let place = try place(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
+        if case .own(.unix) = place {
+            throw Refusal(
+                message: """
+                    \(DisplayedText(text)) is a unix socket, whose clients have no address to limit them by: say \
+                    127.0.0.1:PORT, and let the proxy connect to that
+                    """
+            )
+        }
+        return place
+    }
+
+    private static func place(_ text: String, among places: String) throws(Refusal) -> ListeningPlace {
         let systemd = "systemd:"
         if text.hasPrefix(systemd) {
             let name = String(text.dropFirst(systemd.count))
@@ -17,17 +30,14 @@ extension SettingValue {
             return .systemd(name: name)
         }
         guard let address = ListenAddress(text) else {
-            throw Refusal(
-                message:
-                    "\(DisplayedText(text)) is none of ADDRESS:PORT (the address in figures), unix:PATH and systemd:NAME"
-            )
+            throw Refusal(message: "\(DisplayedText(text)) is none of \(places)")
         }
         return .own(address)
     }
 
     /// A place for tokens, which are sent as they are and so must not leave the machine.
     static func internalPlace(_ text: String) throws(Refusal) -> ListeningPlace {
-        let place = try publicPlace(text)
+        let place = try place(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
         if case .own(.tcp(let address, _)) = place, !isLoopback(address) {
             throw Refusal(
                 message: """
@@ -39,7 +49,7 @@ extension SettingValue {
         return place
     }
 
-    private static func isLoopback(_ address: String) -> Bool {
+    static func isLoopback(_ address: String) -> Bool {
         address.hasPrefix("127.") || address == "::1"
     }
 

@@ -50,8 +50,8 @@ extension Setting {
             .servicesFile,
             "FILE",
             """
-            The services that may have tokens, as JSON; or a systemd credential named services. Read again on SIGHUP. \
-            Needed with --listen-internal.
+            The services that may have tokens, as JSON; read again on SIGHUP. Or a systemd credential named services, \
+            of which a change takes a restart. Needed with --listen-internal.
             """
         ),
         Setting(
@@ -63,7 +63,7 @@ extension Setting {
         Setting(
             .noticeURL,
             "URL",
-            "Where the backend is told that an account was disconnected or is connected again. Must be https, except here."
+            "Where the backend is told that an account was disconnected or is connected again. Must be https, except on this machine."
         ),
         Setting(
             .noticeSecretFile,

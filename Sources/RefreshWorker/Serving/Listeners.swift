@@ -3,6 +3,7 @@ import HTTPClient
 import HTTPServer
 import Observability
 import RefreshEngine
+import SQLiteStore
 import Store
 
 /// The daemon's listeners and what they serve: the app's routes on one, tokens and probes on the other.
@@ -26,6 +27,7 @@ struct Listeners: Sendable {
 
     let phase: ServingPhase
     private let services: ServiceDirectory?
+    private let reader: PromptGrantReader?
     private let publicServer: HTTPServer?
     private let internalServer: HTTPServer?
 
@@ -44,12 +46,16 @@ struct Listeners: Sendable {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.threads = 2
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofServices
-            let router = Self.internalRouter(parts, services: directory, phase: phase)
+            // As many as there are threads that ask, so that each finds one free.
+            let reader = try PromptGrantReader(path: configuration.database, connections: server.threads)
+            let router = Self.internalRouter(parts, services: directory, reader: reader, phase: phase)
             internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory
+            self.reader = reader
         } else {
             internalServer = nil
             services = nil
+            reader = nil
         }
         if let place = configuration.publicListener {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
@@ -78,5 +84,6 @@ struct Listeners: Sendable {
     /// Ends the internal listener, the last to go: it tells of the draining until then.
     func stop(within grace: Duration) async {
         await internalServer?.stop(within: grace)
+        reader?.close()
     }
 }

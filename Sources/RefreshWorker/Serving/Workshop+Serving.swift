@@ -15,7 +15,7 @@ extension Workshop {
         let secrets: [Secret]
         if let path = configuration.jwtSecretFile {
             source = "--jwt-secret-file: \(path)"
-            secrets = try readPrivate(path, for: "--jwt-secret-file").lines
+            secrets = try Workshop.readPrivate(path, for: "--jwt-secret-file").lines
         } else {
             source = "the variable \(Setting.jwtSecretName)"
             secrets = Secret(inputs.environment[Setting.jwtSecretName] ?? "").lines
@@ -32,7 +32,7 @@ extension Workshop {
         guard let path = configuration.servicesFile else {
             throw CommandFailure(.configuration, "--services-file is needed to vend tokens")
         }
-        let text = try readPrivate(path, for: "--services-file")
+        let text = try Workshop.readPrivate(path, for: "--services-file")
         do throws(ServicesFileError) {
             return try ServiceRoster(reading: text.reveal().utf8)
         } catch {
@@ -45,7 +45,7 @@ extension Workshop {
         guard let path = configuration.noticeSecretFile else {
             throw CommandFailure(.configuration, "--notice-secret-file is needed to sign notices")
         }
-        let secret = try readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
+        let secret = try Workshop.readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
         guard secret.count >= TokenSigner.leastSecretLength else {
             throw CommandFailure(
                 .configuration,
@@ -96,14 +96,6 @@ extension Workshop {
                 )
             }
             return .inherited(descriptor: descriptor)
-        }
-    }
-
-    private func readPrivate(_ path: String, for flag: String) throws -> Secret {
-        do throws(PrivateFileError) {
-            return try Secret.read(privateFile: path)
-        } catch {
-            throw CommandFailure(.configuration, "\(flag): \(error)")
         }
     }
 }

@@ -271,6 +271,13 @@ struct StoringTests {
         #expect(try await world.store.user("42") == nil)
     }
 
+    @Test("no body at all, and no word about one", arguments: [path, "/api/auth/mobile/google", "/api/auth/refresh"])
+    func undeclared(path: String) async throws {
+        let world = try AccountWorld()
+        let token = try world.token(ofUser: "42")
+        #expect(try await world.ask("POST", path, token: token, declaringLength: false).status == 411)
+    }
+
     @Test("a body of another kind", arguments: ["text/plain", "multipart/form-data; boundary=x", ""])
     func otherMediaType(_ type: String) async throws {
         let world = try AccountWorld()

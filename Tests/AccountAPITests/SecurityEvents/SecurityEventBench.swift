@@ -22,6 +22,7 @@ final class SecurityEventBench: Sendable {
     let lines = EventLines()
     let google = HeldGoogle()
     let engine: RefreshEngine
+    let counters: IntervalCounters
     private let log: EngineLog
     private let posted = Mutex<Result<SecurityEventToken, SecurityEventRefusal>>(
         .failure(.unavailable(retryAfter: .seconds(10)))
@@ -31,10 +32,11 @@ final class SecurityEventBench: Sendable {
         store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try LiveKeyRing { ring })
+        counters = IntervalCounters(time: time)
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
             diagnostics: DiagnosticLog(level: .error, time: time, descriptor: open("/dev/null", O_WRONLY)),
-            counters: IntervalCounters(time: time),
+            counters: counters,
             time: time
         )
         engine = RefreshEngine(
@@ -59,6 +61,7 @@ final class SecurityEventBench: Sendable {
             read: { [self] _ throws(SecurityEventRefusal) in try posted.withLock { $0 }.get() },
             store: store,
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
+            counters: counters.running,
             log: log,
             time: time,
             onChange: { await engine.storeChanged() }

@@ -159,6 +159,7 @@ struct SecurityEventReceiverTests {
         #expect(await bench.post(Self.about(.tokensRevoked)).status == 202)
         #expect(try await bench.grant(1) == reconnected)
         #expect(bench.lines.events == ["tokens_revoked applied 1 0", "token repeated 0 0"])
+        #expect(bench.counters.running.counts.securityEvents == ["tokens_revoked": 1])
     }
 
     @Test("An event from before the user's reconnect ends nothing: Google is asked instead")

@@ -110,9 +110,12 @@ struct AccountWorld {
         json: String? = nil,
         form: String? = nil,
         headers: [ServerRequest.Field] = [],
+        declaringLength: Bool = true,
         from address: String = "192.0.2.1"
     ) async throws -> Answer {
         var headers = headers
+        let body = Array((json ?? form ?? "").utf8)
+        if declaringLength { headers.append(("Content-Length", "\(body.count)")) }
         if let token { headers.append(("Authorization", "Bearer \(token)")) }
         if json != nil { headers.append(("Content-Type", "application/json")) }
         if form != nil { headers.append(("content-type", "Application/X-WWW-Form-Urlencoded; charset=utf-8")) }
@@ -120,7 +123,7 @@ struct AccountWorld {
             method: method,
             path: path,
             headers: headers,
-            body: Array((json ?? form ?? "").utf8),
+            body: body,
             peerAddress: address
         )
         guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }

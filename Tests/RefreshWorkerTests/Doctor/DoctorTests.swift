@@ -12,7 +12,8 @@ struct DoctorTests {
     /// Everything but what the network has to say.
     private func diagnose(_ bench: OperatorBench, _ flags: [(Setting.Name, String)] = []) async throws -> [Diagnosis] {
         let doctor = Doctor(workshop: try bench.workshop(flags))
-        return doctor.fileDiagnoses() + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
+        let files = doctor.fileDiagnoses() + doctor.servingDiagnoses()
+        return files + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
     }
 
     /// A ring, and a database with some grants.

@@ -8,11 +8,14 @@ extension Doctor {
     private static let deadline: Duration = .seconds(10)
 
     private var endpoints: [(name: String, endpoint: Endpoint)] {
-        let configured = workshop.configuration.endpoints
-        return [
+        let configuration = workshop.configuration
+        let configured = configuration.endpoints
+        let always = [
             ("token endpoint", configured.token), ("userinfo endpoint", configured.userinfo),
             ("tokeninfo endpoint", configured.tokeninfo), ("revocation endpoint", configured.revocation),
         ]
+        guard configuration.publicListener != nil else { return always }
+        return always + [("security events", configuration.securityEventsEndpoint)]
     }
 
     /// Asks all at once, each by a request without content, which tells nobody anything and ends nothing.

@@ -45,16 +45,9 @@ extension Doctor {
 
     private var clientSecret: Diagnosis? {
         guard let path = configuration.clientSecretFile else { return nil }
-        let subject = "client secret"
-        return inspect(subject, path) { facts in
-            guard FileFacts.mayRead(path) else {
-                return .fault(subject, "\(path) is closed to this user: let the worker's user read it, and run as it")
-            }
-            guard facts.permissions & 0o007 == 0 else {
-                return .fault(subject, "\(path) is open to others (mode \(facts.mode)): run: chmod 600 \(path)")
-            }
-            guard facts.size > 0 else { return .fault(subject, "\(path) is empty: put the client's secret into it") }
-            return .ok(subject, "\(path) can be read")
+        return judge("client secret") { () throws in
+            _ = try workshop.openClientSecret()
+            return "\(path) can be used"
         }
     }
 
@@ -102,7 +95,8 @@ extension Doctor {
             return nil
         }
         let exists = workshop.inputs.files.exists
-        let names = ["key-ring", "client-id"].filter { exists("\(folder)/\($0)") }
+        let known = ["key-ring", "client-id", "jwt-secret", "services", "notice-secret"]
+        let names = known.filter { exists("\(folder)/\($0)") }
         guard exists(folder) else {
             return .fault(
                 subject,
@@ -110,9 +104,12 @@ extension Doctor {
             )
         }
         guard !names.isEmpty else {
-            return .warning(subject, "\(folder) holds neither key-ring nor client-id: see LoadCredential= in the unit")
+            return .warning(
+                subject,
+                "\(folder) holds none of \(known.joined(separator: ", ")): see LoadCredential= in the unit"
+            )
         }
-        return .ok(subject, "\(folder) holds \(names.joined(separator: " and "))")
+        return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
     }
 
     /// Google's ids have one form; elsewhere there are others.

@@ -11,7 +11,7 @@ struct Doctor: Sendable {
             diagnoses.forEach(tell)
             all += diagnoses
         }
-        take(try await BlockingQueue.files.run { fileDiagnoses() })
+        take(try await BlockingQueue.files.run { fileDiagnoses() + servingDiagnoses() })
         take(try await databaseDiagnoses())
         take(try await clockDiagnoses())
         take(await endpointDiagnoses())

@@ -31,13 +31,7 @@ extension Workshop {
     }
 
     private static func serviceAccount(in path: String) throws -> ServiceAccount {
-        if let facts = try FileFacts.of(path), facts.permissions & 0o077 != 0 {
-            throw CommandFailure(
-                .configuration,
-                "\(path) is open to others (mode \(facts.mode)): run: chmod 600 \(path)"
-            )
-        }
-        let file = try Secret.read(file: path)
+        let file = try readPrivate(path, for: "--service-account-file", unreadable: .inputUnreadable)
         do throws(ServiceAccountError) {
             return try ServiceAccount(keyFile: file)
         } catch {

@@ -52,7 +52,7 @@ struct AWSCredentialsTests {
         }
     }
 
-    @Test("are refused from a file that others may use", arguments: [0o644, 0o640, 0o602])
+    @Test("are refused from a file that others may use", arguments: [0o644, 0o660, 0o602])
     func modes(mode: Int) async throws {
         try await OperatorBench.with { bench in
             try bench.write(Self.text, to: "credentials", mode: mode)

@@ -11,9 +11,6 @@ extension AWSCredentials {
         static let profile = "AWS_PROFILE"
     }
 
-    /// The usual size is a few hundred bytes; session tokens have no stated limit.
-    private static let fileLimit = 65_536
-
     /// From the file where one is named, else from the environment.
     static func read(file path: String?, environment: [String: String]) throws(CommandFailure) -> AWSCredentials {
         guard let path else {
@@ -32,8 +29,10 @@ extension AWSCredentials {
         }
         let profile = environment[Name.profile].flatMap { $0.isEmpty ? nil : $0 } ?? "default"
         let source = "\(DisplayedText(path))"
+        let flag = "--aws-credentials-file"
+        let file = try Workshop.readPrivate(path, for: flag, unreadable: .inputUnreadable)
         return try make(
-            of: values(in: try text(ofFile: path), profile: profile),
+            of: values(in: file.reveal(), profile: profile),
             missing: """
                 --aws-credentials-file: \(source) has no \(Name.keyID) and \(Name.secretKey) for the profile \
                 \(DisplayedText(profile)); name another with \(Name.profile)
@@ -59,26 +58,6 @@ extension AWSCredentials {
             )
         }
         return credentials
-    }
-
-    /// What a file holds that nobody else may read.
-    private static func text(ofFile path: String) throws(CommandFailure) -> String {
-        do {
-            if let facts = try FileFacts.of(path), facts.kind == .regular, facts.permissions & 0o077 != 0 {
-                throw CommandFailure(
-                    .configuration,
-                    """
-                    --aws-credentials-file: \(DisplayedText(path)) has mode \(facts.mode), so others may use it: \
-                    chmod 600 it
-                    """
-                )
-            }
-            return try Secret.read(file: path, limit: fileLimit).reveal()
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw CommandFailure(.inputUnreadable, "--aws-credentials-file: \(error)")
-        }
     }
 
     /// The values of one profile: `[name]` begins it, `key = value` belongs to it, `#` and `;` begin comments

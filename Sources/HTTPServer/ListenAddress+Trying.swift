@@ -1,0 +1,30 @@
+private import Glibc
+
+extension ListenAddress {
+    /// Whether a server could listen on this TCP address now; anything else is not tried, because that would leave traces.
+    ///
+    /// The address is taken and given back without listening, so no client notices. Throws what a server would.
+    package func tryToBind() throws(HTTPServerError) {
+        guard case .tcp(let figures, let port) = self else { return }
+        guard let endpoint = Endpoint(address: figures, port: port) else {
+            throw HTTPServerError(code: .badAddress, message: "\(figures) is no address in figures", systemError: 0)
+        }
+        let descriptor = socket(Int32(endpoint.family), Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw refusal }
+        defer { close(descriptor) }
+        var one: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size) == 0, endpoint.bind(descriptor) else {
+            throw refusal
+        }
+    }
+
+    private var refusal: HTTPServerError {
+        HTTPServerError(code: .cannotListen, message: "cannot listen on \(self)", systemError: errno)
+    }
+}
+
+extension HTTPServerError {
+    /// Whether somebody listens there already.
+    package var isTaken: Bool { systemError == EADDRINUSE }
+}

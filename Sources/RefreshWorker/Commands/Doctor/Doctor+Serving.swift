@@ -1,0 +1,117 @@
+import AccountAPI
+import HTTPServer
+import Secrets
+
+/// The checks of what the listeners and the notices need.
+extension Doctor {
+    private var configuration: Configuration { workshop.configuration }
+
+    func servingDiagnoses() -> [Diagnosis] {
+        [appSecret, services, noticeSecret, proxies].compactMap(\.self) + places
+    }
+
+    private var appSecret: Diagnosis? {
+        guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
+        let place = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
+        return judge("app's token secret") { () throws in
+            _ = try workshop.openSigner()
+            return "\(place) can be used"
+        }
+    }
+
+    private var services: Diagnosis? {
+        guard let path = configuration.servicesFile else { return nil }
+        return judge("services") { () throws in
+            let count = try workshop.readServices().count
+            return "\(path) names \(count == 1 ? "1 service" : "\(count) services")"
+        }
+    }
+
+    private var noticeSecret: Diagnosis? {
+        guard let path = configuration.noticeSecretFile else { return nil }
+        return judge("notice secret") { () throws in
+            _ = try workshop.openNoticeKey()
+            return "\(path) can be used"
+        }
+    }
+
+    /// What cannot be opened says itself what to mend.
+    func judge(_ subject: String, _ look: () throws -> String) -> Diagnosis {
+        do {
+            return .ok(subject, try look())
+        } catch {
+            return .fault(subject, "\(error)")
+        }
+    }
+
+    /// Where requests come from this machine alone it is a proxy that sends them.
+    private var proxies: Diagnosis? {
+        guard let place = configuration.publicListener, configuration.trustedProxies.isEmpty, place.isLocal else {
+            return nil
+        }
+        return .warning(
+            "trusted proxies",
+            """
+            none: behind a proxy all clients count as one address, and share its \(configuration.googleCallsPerMinute) \
+            requests a minute: name the proxy with --trusted-proxy
+            """
+        )
+    }
+
+    private var places: [Diagnosis] {
+        [("public listener", configuration.publicListener), ("internal listener", configuration.internalListener)]
+            .compactMap { subject, place in place.map { examine(subject, $0) } }
+    }
+
+    private func examine(_ subject: String, _ place: ListeningPlace) -> Diagnosis {
+        switch place {
+        case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd hands in")
+        case .own(.unix(let path, mode: _)): examine(subject, socket: path)
+        case .own(let address): examine(subject, address: address)
+        }
+    }
+
+    private func examine(_ subject: String, address: ListenAddress) -> Diagnosis {
+        do throws(HTTPServerError) {
+            try address.tryToBind()
+            return .ok(subject, "\(address) is free")
+        } catch {
+            guard !error.isTaken else { return .ok(subject, "\(address) is taken: by the worker, if it runs") }
+            return .fault(subject, "\(error): name an address of this machine, and a port that its user may have")
+        }
+    }
+
+    private func examine(_ subject: String, socket path: String) -> Diagnosis {
+        let folder = FileFacts.folder(of: path)
+        do {
+            if let facts = try FileFacts.of(path) {
+                guard facts.kind == .other else {
+                    return .fault(subject, "\(path) is there and is no socket: name another place")
+                }
+                return .ok(subject, "\(path) is there: the worker's, if it runs")
+            }
+            guard try FileFacts.of(folder)?.kind == .folder else {
+                return .warning(
+                    subject,
+                    "\(folder) does not exist: systemd makes /run/refresh-worker at the start; make any other yourself"
+                )
+            }
+            guard FileFacts.mayWrite(folder) else {
+                return .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+            }
+            return .ok(subject, "\(path) will be made in a folder that can be written")
+        } catch {
+            return .fault(subject, "\(error): see that its folders are open to the worker's user")
+        }
+    }
+}
+
+extension ListeningPlace {
+    /// Whether only this machine reaches it; of a socket of systemd's that is not known before it is handed in.
+    fileprivate var isLocal: Bool {
+        switch self {
+        case .own(.tcp(let address, port: _)): SettingValue.isLoopback(address)
+        case .own, .systemd: false
+        }
+    }
+}

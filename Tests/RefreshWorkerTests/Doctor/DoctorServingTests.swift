@@ -1,0 +1,121 @@
+import AccountAPI
+import Clocks
+import Foundation
+import TestSupport
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Doctor on listeners and notices", .timeLimit(.minutes(1)))
+struct DoctorServingTests {
+    private static let secret = String(repeating: "s", count: 32)
+
+    /// A set-up with everything, which is good, and a proxy that is named.
+    private func flags(_ bench: OperatorBench) throws -> [(Setting.Name, String)] {
+        try bench.write(Self.secret + "\n", to: "jwt")
+        try bench.write(Self.secret + "\n", to: "notices")
+        let credential = try #require(ServiceCredential(forService: "mailer", random: SystemRandom()))
+        try bench.write("{\"services\": [\(credential.entry)]}", to: "services", mode: 0o640)
+        return [
+            (.clientID, "1-a"), (.listen, "127.0.0.1:0"), (.trustedProxy, "127.0.0.1"),
+            (.listenInternal, "unix:\(bench.path("socket"))"), (.jwtSecretFile, bench.path("jwt")),
+            (.servicesFile, bench.path("services")), (.noticeURL, "http://127.0.0.1:9/"),
+            (.noticeSecretFile, bench.path("notices")),
+        ]
+    }
+
+    private func diagnose(
+        _ bench: OperatorBench,
+        without left: Set<Setting.Name> = [],
+        with others: [(Setting.Name, String)] = []
+    ) throws -> [Diagnosis] {
+        // The first value of a setting is the one that counts.
+        let flags = others + (try flags(bench)).filter { !left.contains($0.0) }
+        return try Doctor(workshop: bench.workshop(flags)).servingDiagnoses()
+    }
+
+    @Test("a worker that serves nothing has nothing to be checked")
+    func nothing() async throws {
+        try await OperatorBench.with { bench in
+            let doctor = Doctor(workshop: try bench.workshop())
+            #expect(doctor.servingDiagnoses() == [])
+        }
+    }
+
+    @Test("a good set-up is ok, each part of it")
+    func good() async throws {
+        try await OperatorBench.with { bench in
+            let diagnoses = try diagnose(bench)
+            #expect(diagnoses.allSatisfy { $0.grade == .ok }, "\(diagnoses)")
+            let subjects = ["app's token secret", "services", "notice secret", "public listener", "internal listener"]
+            #expect(diagnoses.map(\.subject) == subjects)
+            #expect(!"\(diagnoses)".contains(Self.secret))
+            #expect(try bench.names == ["jwt", "notices", "services"], "it makes no socket")
+        }
+    }
+
+    /// A file of the good set-up, what it is made into, and what the doctor must say.
+    struct Damage: Sendable, CustomTestStringConvertible {
+        let file: String
+        let text: String
+        let mode: Int
+        let subject: String
+        let advice: String
+
+        var testDescription: String { "\(file): \(advice)" }
+    }
+
+    @Test(
+        "a secret or a services file that the worker would refuse is a fault, with what to mend",
+        arguments: [
+            Damage(file: "jwt", text: "short", mode: 0o600, subject: "app's token secret", advice: "32"),
+            Damage(file: "jwt", text: secret, mode: 0o644, subject: "app's token secret", advice: "chmod 600"),
+            Damage(file: "services", text: "{}", mode: 0o600, subject: "services", advice: "services"),
+            Damage(file: "services", text: "{\"services\"", mode: 0o600, subject: "services", advice: "JSON"),
+            Damage(file: "notices", text: "short", mode: 0o600, subject: "notice secret", advice: "openssl rand"),
+            Damage(file: "notices", text: secret, mode: 0o604, subject: "notice secret", advice: "chmod 600"),
+        ]
+    )
+    func damaged(_ damage: Damage) async throws {
+        try await OperatorBench.with { bench in
+            let flags = try flags(bench)
+            try bench.write(damage.text, to: damage.file, mode: damage.mode)
+            let faults = Doctor(workshop: try bench.workshop(flags)).servingDiagnoses().filter { $0.grade != .ok }
+            #expect(faults.map(\.subject) == [damage.subject])
+            #expect(faults.first?.grade == .fault)
+            #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")
+        }
+    }
+
+    @Test("a proxy that nobody trusts is worth a word where only this machine is listened to")
+    func proxies() async throws {
+        try await OperatorBench.with { bench in
+            let found = try diagnose(bench, without: [.trustedProxy]).filter { $0.grade != .ok }
+            #expect(found.map(\.subject) == ["trusted proxies"])
+            #expect(found.first?.grade == .warning)
+            let open = try diagnose(bench, without: [.trustedProxy, .listen], with: [(.listen, "0.0.0.0:0")])
+            #expect(open.allSatisfy { $0.grade == .ok }, "\(open)")
+        }
+    }
+
+    @Test("a place where nobody can listen is a fault, one that is taken may be the worker's own")
+    func places() async throws {
+        try await OperatorBench.with { bench in
+            let server = try ScriptedServer { _ in [] }
+            defer { server.stop() }
+            let taken = try diagnose(bench, without: [.listen], with: [(.listen, "127.0.0.1:\(server.port)")])
+            #expect(taken.first { $0.subject == "public listener" }?.words.contains("is taken") == true, "\(taken)")
+
+            // An address that is kept for documentation is nobody's (https://www.rfc-editor.org/rfc/rfc5737).
+            let foreign = try diagnose(bench, without: [.listen], with: [(.listen, "192.0.2.1:80")])
+            #expect(foreign.filter { $0.grade == .fault }.map(\.subject) == ["public listener"])
+
+            try bench.write("", to: "file")
+            for (path, grade) in [("file", Diagnosis.Grade.fault), ("none/socket", .warning)] {
+                let place = "unix:\(bench.path(path))"
+                let found = try diagnose(bench, without: [.listenInternal], with: [(.listenInternal, place)])
+                #expect(found.first { $0.subject == "internal listener" }?.grade == grade, "\(found)")
+            }
+        }
+    }
+}

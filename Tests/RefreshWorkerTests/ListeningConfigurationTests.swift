@@ -1,0 +1,86 @@
+import HTTPServer
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Configuration of the listeners and the notices")
+struct ListeningConfigurationTests {
+    private static let jwt: [(Setting.Name, String)] = [(.jwtSecretFile, "/jwt"), (.clientID, "1-a")]
+    private static let services: [(Setting.Name, String)] = [(.servicesFile, "/services")]
+
+    @Test("nothing listens and nobody is told unless a setting says so")
+    func off() throws {
+        let configuration = try TestMachine().resolve()
+        #expect(configuration.publicListener == nil && configuration.internalListener == nil)
+        #expect(configuration.noticeURL == nil)
+    }
+
+    @Test(
+        "the app's routes are served on an address, or on a socket of systemd's",
+        arguments: [
+            ("127.0.0.1:8080", ListeningPlace.own(.tcp(address: "127.0.0.1", port: 8080))),
+            ("0.0.0.0:80", .own(.tcp(address: "0.0.0.0", port: 80))),
+            ("[::1]:8080", .own(.tcp(address: "::1", port: 8080))), ("systemd:public", .systemd(name: "public")),
+        ]
+    )
+    func publicPlace(text: String, place: ListeningPlace) throws {
+        #expect(try TestMachine(flags: Self.jwt + [(.listen, text)]).resolve().publicListener == place)
+    }
+
+    @Test(
+        "tokens are vended on this machine only",
+        arguments: [
+            ("127.0.0.1:9090", ListeningPlace.own(.tcp(address: "127.0.0.1", port: 9090))),
+            ("[::1]:9090", .own(.tcp(address: "::1", port: 9090))), ("systemd:internal", .systemd(name: "internal")),
+            ("unix:/run/s", .own(.unix(path: "/run/s", mode: 0o600))),
+        ]
+    )
+    func internalPlace(text: String, place: ListeningPlace) throws {
+        #expect(try TestMachine(flags: Self.services + [(.listenInternal, text)]).resolve().internalListener == place)
+    }
+
+    @Test(
+        "a place that cannot be meant is refused with those that can",
+        arguments: [
+            (Setting.Name.listen, "8080", "ADDRESS:PORT"), (.listen, "localhost:8080", "in figures"),
+            (.listen, "systemd:", "FileDescriptorName"), (.listen, "unix:/run/s", "127.0.0.1:PORT"),
+            (.listenInternal, "0.0.0.0:9090", "of this machine alone"),
+            (.listenInternal, "192.0.2.1:9090", "of this machine alone"), (.listenInternal, "unix:s", "unix:PATH"),
+        ]
+    )
+    func refused(name: Setting.Name, text: String, advice: String) {
+        let complaints = TestMachine(flags: Self.jwt + Self.services + [(name, text)]).complaints
+        #expect(complaints.count == 1 && complaints.first?.contains(advice) == true, "\(complaints)")
+    }
+
+    @Test(
+        "what a setting needs is asked for",
+        arguments: [
+            ([(.listen, "127.0.0.1:1"), (.clientID, "1-a")], "--jwt-secret-file"),
+            ([(.listen, "127.0.0.1:1"), (.jwtSecretFile, "/jwt")], "--client-id"),
+            ([(.listenInternal, "127.0.0.1:1")], "--services-file"),
+            ([(.noticeURL, "https://b.example")], "--notice-secret-file"),
+        ] as [([(Setting.Name, String)], String)]
+    )
+    func needs(flags: [(Setting.Name, String)], missing: String) {
+        let complaints = TestMachine(flags: flags).complaints
+        #expect(complaints.count == 1 && complaints.first?.contains("needs \(missing)") == true, "\(complaints)")
+    }
+
+    @Test("the app's secret may come from the variable that the backend had")
+    func variable() throws {
+        let flags: [(Setting.Name, String)] = [(.listen, "127.0.0.1:1"), (.clientID, "1-a")]
+        let machine = TestMachine(flags: flags, environment: [Setting.jwtSecretName: "s"])
+        #expect(try machine.resolve().jwtSecretFile == nil)
+    }
+
+    @Test("a socket's mode never lets strangers in", arguments: [("0666", false), ("0660", true), ("0060", false)])
+    func socketMode(text: String, isGood: Bool) {
+        #expect(TestMachine(flags: [(.socketMode, text)]).complaints.isEmpty == isGood)
+    }
+
+    @Test("a proxy is an address or a network", arguments: [("10.0.0.0/8, ::1", 0), ("proxy.example", 1)])
+    func proxies(text: String, problems: Int) {
+        #expect(TestMachine(flags: [(.trustedProxy, text)]).complaints.count == problems)
+    }
+}
