@@ -1,4 +1,4 @@
--- Asks for the token of one user after another, in an order that the threads do not share.
+-- Asks for the token of one user after another, in an order that the threads do not share; or for BENCH_PATH alone.
 local users = tonumber(os.getenv("BENCH_USERS"))
 local requests = {}
 local number = 0
@@ -9,8 +9,10 @@ function setup(thread)
 end
 
 function init(arguments)
+    local path = os.getenv("BENCH_PATH") or ""
     for user = 0, users - 1 do
-        requests[user] = wrk.format("GET", "/v1/grants/user-" .. user .. "/token?min_ttl=60", {
+        local target = path ~= "" and path or "/v1/grants/user-" .. user .. "/token?min_ttl=60"
+        requests[user] = wrk.format("GET", target, {
             ["Host"] = "localhost",
             ["Authorization"] = "Bearer " .. os.getenv("BENCH_CREDENTIAL"),
         })
@@ -28,7 +30,7 @@ function done(summary, latency, _)
     local failed = summary.errors.status + summary.errors.connect + summary.errors.read
         + summary.errors.write + summary.errors.timeout
     io.write(string.format(
-        "%d tokens in %.1f s: %.0f a second, p50 %.2f ms, p99 %.2f ms, %d failed\n",
+        "%d answers in %.1f s: %.0f a second, p50 %.2f ms, p99 %.2f ms, %d failed\n",
         summary.requests, summary.duration / 1e6, summary.requests / (summary.duration / 1e6),
         latency:percentile(50) / 1000, latency:percentile(99) / 1000, failed
     ))

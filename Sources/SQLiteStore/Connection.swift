@@ -130,7 +130,8 @@ final class Connection {
         guard result == SQLITE_OK else { throw failure(result, during: action) }
     }
 
-    private func setPatience(_ patience: Duration) {
+    /// How long the statements that come wait for another connection's lock.
+    func setPatience(_ patience: Duration) {
         // The call only stores a number; it fails for a handle that is not open, and this one is.
         _ = unsafe sqlite3_busy_timeout(handle, Int32(clamping: patience.wholeMilliseconds))
     }

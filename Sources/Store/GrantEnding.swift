@@ -20,13 +20,20 @@ package enum GrantEnding {
         in transaction: any StoreTransaction,
         at now: Timestamp
     ) throws -> Outcome {
-        let isShared = try transaction.grants(sharingAccountWith: grant).contains { other in
-            ClientProject.same(other.clientID, grant.clientID)
-        }
+        let isShared = try isShared(grant, in: transaction)
         var grant = grant
         let events = grant.disconnectByRequest(revokes: !isShared, reason: reason, at: now)
         try transaction.update(grant)
         for event in events { try transaction.record(event) }
         return Outcome(grant: grant, isShared: isShared)
+    }
+
+    /// Whether another stored grant, that has not been asked to end itself, would end with this one at Google.
+    ///
+    /// It is asked again before each try to tell Google: while that failed, the account may have been connected anew.
+    package static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
+        try transaction.grants(sharingAccountWith: grant).contains { other in
+            other.revocationAskedAt == nil && ClientProject.same(other.clientID, grant.clientID)
+        }
     }
 }

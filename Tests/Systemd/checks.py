@@ -1,5 +1,6 @@
 """What must hold of the worker under a booted systemd, in the order in which it is tried."""
 
+import hashlib
 import json
 import re
 import resource
@@ -300,6 +301,40 @@ def key_credential(it):
     it.call("mv", f"{KEYS}.aside", KEYS)
     it.drop_in(SERVICE)
     it.call("systemctl", "restart", SERVICE)
+
+
+@says("the listeners: systemd's socket, secrets from /etc/credstore, a unix socket for the service's group alone")
+def listeners(it):
+    secret, key = "a secret of the app that is long enough", "a service's credential"
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    services = {"services": [{"name": "mailer", "credential_sha256": digest, "scopes": ["*"], "users": ["*"]}]}
+    it.machine.write("/etc/credstore/refresh-worker.jwt-secret", secret + "\n", mode=0o600)
+    it.machine.write("/etc/credstore/refresh-worker.services", json.dumps(services), mode=0o600)
+    internal = "/run/refresh-worker/internal.sock"
+    it.configure(REFRESH_WORKER_LISTEN="systemd:public", REFRESH_WORKER_LISTEN_INTERNAL=f"unix:{internal}")
+    # A refused call is deadly here, too.
+    it.drop_in(SERVICE, "[Service]", "SystemCallErrorNumber=kill", "SystemCallFilter=setpriority")
+    it.call("systemctl", "stop", SERVICE)
+    it.call("systemctl", "start", "refresh-worker.socket")
+    check(it.property("SubState") == "dead", "the socket alone started the service")
+    # The first client starts it, and waits for its answer.
+    check(it.call("curl", "-sSf", "http://127.0.0.1:8080/readyz", expect=None) is not None, "no answer")
+    it.wait_active()
+    wait_for(lambda: it.machine.run("curl", "-sf", "http://127.0.0.1:8080/readyz").returncode == 0, 20, "it is ready")
+    check(it.modes("/run/refresh-worker", internal) == ["refresh-worker 750", "refresh-worker 660"],
+          f"{it.modes('/run/refresh-worker', internal)}")
+    user = next(iter(it.grants()))
+    answer = it.call("curl", "-sSf", "--unix-socket", internal, "-H", f"Authorization: Bearer {key}",
+                     f"http://localhost/v1/grants/{user}/token")
+    check(json.loads(answer)["token_type"] == "Bearer", "no token was vended")
+    stranger = it.machine.run("runuser", "-u", "nobody", "--", "curl", "-sf", "--unix-socket", internal, "http://localhost/healthz")
+    check(stranger.returncode != 0, "a stranger reached the internal socket")
+    it.call("systemctl", "stop", "refresh-worker.socket", SERVICE)
+    it.drop_in(SERVICE)
+    it.call("rm", "/etc/credstore/refresh-worker.jwt-secret", "/etc/credstore/refresh-worker.services")
+    it.configure()
+    it.call("systemctl", "start", SERVICE)
+    it.wait_active()
 
 
 @says("no key ring: exit 78, and the journal says how to make one")

@@ -8,6 +8,8 @@ struct AccessClaims: Hashable, Sendable {
     /// The session family, in the tokens that are made here.
     let sessionID: SessionID?
     let email: String?
+    /// What the backend knows of the address, where it says so.
+    let emailIsVerified: Bool?
     let expiresAt: Timestamp
 
     /// Takes the user from `sub` or from `user_id`, where PayPulse's login puts it.
@@ -26,6 +28,11 @@ struct AccessClaims: Hashable, Sendable {
         default: throw .invalid
         }
         email = claims["email"]?.string.flatMap { (1...1024).contains($0.utf8.count) ? $0 : nil }
+        // An address that its user has only claimed must not be linked to whoever it belongs to at Google.
+        switch claims["email_verified"] {
+        case nil, .null: emailIsVerified = nil
+        case let claim?: emailIsVerified = claim == .bool(true) || claim == .string("true")
+        }
         guard let expiresAt = claims["exp"]?.instant else { throw .invalid }
         self.expiresAt = expiresAt
     }

@@ -27,12 +27,20 @@ enum Authentication {
         guard let user else {
             // A session outlives its user in no store that keeps the rules.
             guard claims.sessionID == nil else { throw .invalid }
-            return .new(User(id: claims.userID, createdAt: now, email: claims.email))
+            return .new(
+                User(
+                    id: claims.userID,
+                    createdAt: now,
+                    email: claims.email,
+                    emailIsVerified: claims.email == nil ? nil : claims.emailIsVerified
+                )
+            )
         }
         guard user.isActive else { throw .inactive }
         guard user.email == nil, claims.sessionID == nil, let email = claims.email else { return .known(user) }
         var completed = user
         completed.email = email
+        completed.emailIsVerified = claims.emailIsVerified
         return .completed(completed)
     }
 }

@@ -13,13 +13,25 @@ package struct InternalRoutes: Sendable {
 
     package var routes: [Route] {
         [
-            Route("GET", "/v1/grants/{user_id}/token") { [desk] request, values in
-                .respond(await desk.token(for: request, userID: values["user_id"]))
-            },
+            Route(
+                "GET",
+                "/v1/grants/{user_id}/token",
+                quick: { [desk] request, values in
+                    desk.promptToken(for: request, userID: values["user_id"]).map(ServerReply.respond)
+                },
+                handler: { [desk] request, values in
+                    .respond(await desk.token(for: request, userID: values["user_id"]))
+                }
+            ),
             Route("POST", "/v1/grants/{user_id}/token/refresh") { [desk] request, values in
                 .respond(await desk.renewedToken(for: request, userID: values["user_id"]))
             },
-            Route("GET", "/healthz") { [probes] _, _ in .respond(probes.health()) },
+            Route(
+                "GET",
+                "/healthz",
+                quick: { [probes] _, _ in .respond(probes.health()) },
+                handler: { [probes] _, _ in .respond(probes.health()) }
+            ),
             Route("GET", "/readyz") { [probes] _, _ in .respond(await probes.readiness()) },
             Route("GET", "/status") { [probes] _, _ in .respond(await probes.status()) },
             Route("GET", "/metrics") { [probes] _, _ in .respond(await probes.prometheus()) },

@@ -37,11 +37,30 @@ package struct TokenDesk: Sendable {
         self.time = time
     }
 
+    /// The stored token at once, on the caller's own thread; `nil` for all else, which ``token(for:userID:)`` deals with.
+    ///
+    /// It waits for the disk at most, and for no lock, queue or task.
+    package func promptToken(for request: ServerRequest, userID: String) -> ServerResponse? {
+        let start = time.sinceBoot
+        guard let service = service(presentedBy: request) else { return nil }
+        var audit = Audit()
+        do {
+            let wish = try admitted(request.query, userID: userID, for: service, &audit)
+            guard let stored = try vendor.promptGrant(ofUser: userID) else { return nil }
+            let grant = try usable(stored, wish, &audit)
+            guard let token = try vendor.storedToken(of: grant, minimumLife: wish.minimumLife) else { return nil }
+            return deliver(token, to: service, audit, forced: false, since: start)
+        } catch {
+            // Nothing is recorded yet: the other way comes to the same refusal, and tells it.
+            return nil
+        }
+    }
+
     /// A token that lives as long as the query asks: the stored one, or one from a refresh that all callers share.
     package func token(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: false) { service, audit in
-            let wish = try TokenWish(request.query)
-            let grant = try await grant(ofUser: userID, for: service, wish, &audit)
+            let wish = try admitted(request.query, userID: userID, for: service, &audit)
+            let grant = try usable(try await vendor.grant(ofUser: userID), wish, &audit)
             return try await vendor.token(of: grant, minimumLife: wish.minimumLife)
         }
     }
@@ -49,31 +68,36 @@ package struct TokenDesk: Sendable {
     /// Another token than the one in the body, which Google did not take.
     package func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: true) { service, audit in
-            let wish = try TokenWish(request.query)
             let rejected = try TokenWish.rejectedToken(in: request.body)
-            let grant = try await grant(ofUser: userID, for: service, wish, &audit)
+            let wish = try admitted(request.query, userID: userID, for: service, &audit)
+            let grant = try usable(try await vendor.grant(ofUser: userID), wish, &audit)
             return try await vendor.renewedToken(of: grant, insteadOf: rejected)
         }
     }
 
-    /// The grant that a service asks for, once it is known that it may.
-    private func grant(
-        ofUser userID: String,
+    /// What a service asks for, if it may.
+    private func admitted(
+        _ query: [ServerRequest.Field],
+        userID: String,
         for service: Service,
-        _ wish: TokenWish,
         _ audit: inout Audit
-    ) async throws -> Grant {
+    ) throws(VendRefusal) -> TokenWish {
+        let wish = try TokenWish(query)
         audit.scopes = wish.scopes
         // Before the store is asked: a service learns nothing of users who are none of its business.
-        if let problem = service.objection(toUser: userID, scopes: wish.scopes) { throw VendRefusal.forbidden(problem) }
-        guard let grant = try await vendor.grant(ofUser: userID) else { throw VendRefusal.notFound }
-        guard grant.reason != .userDeleted else { throw VendRefusal.notFound }
+        if let problem = service.objection(toUser: userID, scopes: wish.scopes) { throw .forbidden(problem) }
+        return wish
+    }
+
+    /// The grant, if a token of it can give what is asked for.
+    private func usable(_ stored: Grant?, _ wish: TokenWish, _ audit: inout Audit) throws(VendRefusal) -> Grant {
+        guard let grant = stored, grant.reason != .userDeleted else { throw .notFound }
         audit.grant = grant.id
         guard grant.state.isConnected else {
-            throw VendRefusal.mustAct(state: grant.state, reason: grant.reason, since: grant.since)
+            throw .mustAct(state: grant.state, reason: grant.reason, since: grant.since)
         }
         let missing = ScopeName.missing(wish.scopes, in: grant.scope)
-        guard missing.isEmpty else { throw VendRefusal.missingScopes(missing) }
+        guard missing.isEmpty else { throw .missingScopes(missing) }
         return grant
     }
 
@@ -93,12 +117,7 @@ package struct TokenDesk: Sendable {
             // The refresh may have narrowed what the grant gives.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
             guard missing.isEmpty else { throw VendRefusal.missingScopes(missing) }
-            let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
-            guard record(outcome, service, audit, forced: forced) else {
-                return refuse(.auditUnavailable, since: start)
-            }
-            counters.recordVend(outcome: outcome, duration: time.sinceBoot - start)
-            return Self.answer(token, at: time.now)
+            return deliver(token, to: service, audit, forced: forced, since: start)
         } catch {
             let refusal = VendRefusal(error)
             if case .storeUnavailable = refusal {
@@ -107,6 +126,20 @@ package struct TokenDesk: Sendable {
             _ = record(refusal.code, service, audit, forced: forced)
             return refuse(refusal, since: start)
         }
+    }
+
+    /// Answers a token, once the audit has taken its line.
+    private func deliver(
+        _ token: VendedToken,
+        to service: Service,
+        _ audit: Audit,
+        forced: Bool,
+        since start: BootInstant
+    ) -> ServerResponse {
+        let outcome = token.warning != nil ? "warning" : token.isFresh ? "refreshed" : "served"
+        guard record(outcome, service, audit, forced: forced) else { return refuse(.auditUnavailable, since: start) }
+        counters.recordVend(outcome: outcome, duration: time.sinceBoot - start)
+        return Self.answer(token, at: time.now)
     }
 
     /// Two credentials are none: it is not for us to choose.

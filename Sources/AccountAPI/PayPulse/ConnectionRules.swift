@@ -47,6 +47,11 @@ enum ConnectionRules {
         }
     }
 
+    /// Whether one of the grants that hold a refresh token is known to be of another account than the one that is brought.
+    static func belongToOthers(_ holders: [Grant], than brought: Grant.Owner) -> Bool {
+        holders.contains { $0.owner.named.isOtherAccount(than: brought) }
+    }
+
     private static func verdict(_ stored: Grant, ownedBy owner: Grant.Owner, brought: Grant.Owner) -> Verdict {
         if owner.isOtherAccount(than: brought) {
             return Verdict(

@@ -37,10 +37,11 @@ struct GmailConnection: Sendable {
     func store() async throws -> Outcome {
         for _ in 0..<Self.mostRounds {
             let (stored, verdict) = try await decide()
+            let refreshToken = try await ownRefreshToken(verdict, over: stored)
             let now = services.time.now
             guard
                 case .stored(let grant, let events) = try await commit(
-                    try plan(verdict, over: stored, at: now),
+                    try plan(verdict, over: stored, bringing: refreshToken, at: now),
                     at: now
                 )
             else { continue }
@@ -84,14 +85,30 @@ struct GmailConnection: Sendable {
         }
     }
 
+    /// The refresh token that is brought, unless it is known to be another account's.
+    ///
+    /// An app that sends on what it kept from before a switch would else give one account the other's mail.
+    private func ownRefreshToken(_ verdict: ConnectionRules.Verdict, over stored: Grant?) async throws -> Secret? {
+        guard let token = tokens.refreshToken else { return nil }
+        if let stored, verdict.relation.isSwitch,
+            !services.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
+        {
+            return nil
+        }
+        let mark = TokenMarks(of: token).digest
+        let holders = try await services.store.transact { try $0.grants(withRefreshTokenMark: mark) }
+        return ConnectionRules.belongToOthers(holders, than: identity.owner) ? nil : token
+    }
+
     private func plan(
         _ verdict: ConnectionRules.Verdict,
         over stored: Grant?,
+        bringing refreshToken: Secret?,
         at now: Timestamp
     ) throws(SealError) -> Plan {
         guard let stored else {
             let id = GrantID.random(from: services.random)
-            let handover = try handover(for: id, at: now)
+            let handover = try handover(for: id, bringing: refreshToken, at: now)
             let dueAt = DueTimes.due(
                 accessToken: handover.accessToken,
                 hasRefreshToken: handover.refreshToken != nil,
@@ -110,9 +127,9 @@ struct GmailConnection: Sendable {
         return .replacement(
             Reconnection(
                 stored: stored,
-                handover: try handover(for: stored.id, at: now),
+                handover: try handover(for: stored.id, bringing: refreshToken, at: now),
                 bringsOtherRefreshToken: services.vault.isOther(
-                    refreshToken: tokens.refreshToken,
+                    refreshToken: refreshToken,
                     ofClient: identity.clientID,
                     than: stored
                 ),
@@ -122,7 +139,11 @@ struct GmailConnection: Sendable {
     }
 
     /// The tokens sealed for a grant; Google's word on scope and lifetime goes before the app's.
-    private func handover(for id: GrantID, at now: Timestamp) throws(SealError) -> Handover {
+    private func handover(
+        for id: GrantID,
+        bringing refreshToken: Secret?,
+        at now: Timestamp
+    ) throws(SealError) -> Handover {
         let vault = services.vault
         var handover = Handover(clientID: identity.clientID, owner: identity.owner, scope: scope)
         handover.accessToken = Grant.AccessToken(
@@ -130,7 +151,7 @@ struct GmailConnection: Sendable {
             obtainedAt: now,
             expiresAt: now + (identity.lifetime ?? tokens.lifetime ?? Self.usualLifetime)
         )
-        if let token = tokens.refreshToken {
+        if let token = refreshToken {
             handover.refreshToken = try vault.seal(
                 refreshToken: token,
                 for: id,

@@ -27,6 +27,11 @@ struct SecurityEventBooking {
     func apply(_ event: SecurityEvent) throws -> BookedEvent {
         var booked = BookedEvent(kind: event.code, outcome: .recorded)
         guard !SecurityEventRules.isForTheRecord(event.kind) else { return booked }
+        // The names of such old tokens are forgotten: it may be one that was taken long ago and is played back.
+        guard happenedAt >= now - Retention.securityEvents else {
+            booked.outcome = .outdated
+            return booked
+        }
         let grants = try grants(meantBy: event)
         let users = try users(meantBy: event, grants: grants)
         guard !grants.isEmpty || !users.isEmpty else {

@@ -23,6 +23,11 @@ package final class LineWriter: LineSink {
         var dropped = 0
     }
 
+    /// How long lines wait for company: waking the queue for each one costs more than writing it.
+    private static let gathering = DispatchTimeInterval.milliseconds(2)
+    /// After so many lines their places are free again.
+    private static let tallied = 32
+
     private let capacity: Int
     private let diagnostics: DiagnosticLog
     private let backlog = Mutex(Backlog())
@@ -58,8 +63,7 @@ package final class LineWriter: LineSink {
             backlog.count += 1
             if !backlog.isDraining {
                 backlog.isDraining = true
-                // Inside the lock, so that a flush asked for later than this line comes behind it on the queue.
-                queue.async { self.drain() }
+                queue.asyncAfter(deadline: .now() + Self.gathering) { self.drain() }
             }
             return (!backlog.isFailing, false)
         }
@@ -71,14 +75,20 @@ package final class LineWriter: LineSink {
 
     /// Opens the file anew by its name, as `SIGHUP` asks; lines written before go into the old one.
     package func reopen() {
-        queue.async { self.output.withLock { $0.reopen() } }
+        queue.async {
+            self.drain()
+            self.output.withLock { $0.reopen() }
+        }
     }
 
     /// Waits until what was written before is in the file, or lost for good; `false` when `limit` ran out first.
     package func flush(within limit: Duration = .seconds(5)) async -> Bool {
         await withCheckedContinuation { continuation in
             let answer = FirstAnswer(continuation)
-            queue.async { answer.give(true) }
+            queue.async {
+                self.drain()
+                answer.give(true)
+            }
             let deadline = DispatchTime.now() + .milliseconds(Int(limit.wholeMilliseconds))
             DispatchQueue.global().asyncAfter(deadline: deadline) { answer.give(false) }
         }
@@ -86,12 +96,14 @@ package final class LineWriter: LineSink {
 
     private func drain() {
         while let lines = nextLines() {
-            for line in lines {
-                let isWritten = output.withLock { $0.write(line) }
+            var rest = lines[...]
+            while !rest.isEmpty {
+                let outcomes = output.withLock { output in rest.prefix(Self.tallied).map { output.write($0) } }
+                rest = rest.dropFirst(outcomes.count)
                 backlog.withLock { backlog in
-                    backlog.count -= 1
-                    backlog.isFailing = !isWritten
-                    if !isWritten { backlog.dropped += 1 }
+                    backlog.count -= outcomes.count
+                    backlog.isFailing = outcomes.last == false
+                    backlog.dropped += outcomes.count { !$0 }
                 }
             }
         }

@@ -134,7 +134,7 @@ package actor RefreshEngine {
     }
 
     private func fly(_ flight: Flight) async {
-        let report = await courier.carry(flight)
+        let report = await carry(flight)
         if case .refused(.notSent, _) = report.finding.answer {
             await giveBack(flight)
             return
@@ -151,6 +151,29 @@ package actor RefreshEngine {
         if let grant = settled.grant { expect(grant) }
         if !settled.recalled.isEmpty || settled.ruling.endsOutage { nextScan = time.sinceBoot }
         land(flight.grant.id, as: .settled(settled))
+    }
+
+    /// Google is not told of an end that would take along a grant which was brought since it was asked for.
+    private func carry(_ flight: Flight) async -> Courier.Report {
+        let grant = flight.grant
+        guard grant.revocationAskedAt != nil else { return await courier.carry(flight) }
+        let failure: LookupFailure?
+        do {
+            guard try await store.transact({ try GrantEnding.isShared(grant, in: $0) }) else {
+                return await courier.carry(flight)
+            }
+            failure = nil
+        } catch {
+            log.storeTrouble(error, waiting: 1)
+            failure = .unavailable(code: "store")
+        }
+        let attempt = Attempt(
+            grant: grant.id,
+            clientID: grant.clientID,
+            claim: flight.claim,
+            generation: grant.generation
+        )
+        return Courier.Report(finding: Finding(attempt: attempt, answer: .revocation(failure: failure)))
     }
 
     /// Gives a lease back unused: the grant is due again for whoever comes first.

@@ -41,7 +41,10 @@ extension RefreshEngine {
             case .refuse:
                 throw VendFailure.refused(grant)
             case .refresh:
-                break
+                // A flight that is under way is joined: that costs nothing.
+                if flights[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
+                    return try serveOldToken(of: grant, wish, reason: grant.reason.rawValue)
+                }
             }
             switch await launchForCaller(grant, until: end).end {
             case .settled(let settled) where settled.ruling.outcome == .refreshed:

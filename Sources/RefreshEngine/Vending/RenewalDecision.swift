@@ -26,8 +26,18 @@ package enum RenewalDecision: Hashable, Sendable {
             }
         }
         guard grant.refreshToken != nil else { return .refuse }
+        return pauseLeft(of: grant, at: now).map { .wait($0) } ?? .refresh
+    }
+
+    /// Whether a try of the grant has only just failed: who asks again and again must not turn into a call to Google each
+    /// time, and would hear the same.
+    package static func hasJustFailed(_ grant: Grant, at now: Timestamp) -> Bool {
+        grant.state == .retrying && pauseLeft(of: grant, at: now) != nil
+    }
+
+    private static func pauseLeft(of grant: Grant, at now: Timestamp) -> Duration? {
         // A try that lies ahead of the clock was made before the clock was set back.
-        if let last = grant.lastAttemptAt, last <= now, now < last + pause { return .wait(last + pause - now) }
-        return .refresh
+        guard let last = grant.lastAttemptAt, last <= now, now < last + pause else { return nil }
+        return last + pause - now
     }
 }

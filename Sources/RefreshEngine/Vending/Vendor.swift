@@ -9,13 +9,25 @@ package struct Vendor: Sendable {
     /// A caller that asks for nearly the whole life of a token would have each answer refreshed.
     private static let greatestShareOfLife = 0.8
 
+    /// Reads a user's grant on the thread of whoever asks, without waiting for anybody; `nil` where the store has to be asked.
+    package typealias PromptRead = @Sendable (_ userID: String) throws -> Grant?
+
     private let store: any GrantStore
+    private let promptRead: PromptRead
     private let vault: TokenVault
     private let engine: RefreshEngine
     private let time: any TimeSource
 
-    package init(store: any GrantStore, vault: TokenVault, engine: RefreshEngine, time: any TimeSource) {
+    /// Without a `promptRead` every answer takes its way through the store's queue.
+    package init(
+        store: any GrantStore,
+        promptRead: @escaping PromptRead = { _ in nil },
+        vault: TokenVault,
+        engine: RefreshEngine,
+        time: any TimeSource
+    ) {
         self.store = store
+        self.promptRead = promptRead
         self.vault = vault
         self.engine = engine
         self.time = time
@@ -26,11 +38,23 @@ package struct Vendor: Sendable {
         try await store.grant(ofUser: userID)
     }
 
+    /// The grant to vend from, where it can be read at once.
+    package func promptGrant(ofUser userID: String) throws -> Grant? {
+        try promptRead(userID)
+    }
+
+    /// Gives the stored access token of a grant that was just read, if at least `minimumLife` is left of it.
+    package func storedToken(of grant: Grant, minimumLife: Duration) throws -> VendedToken? {
+        let wanted = Self.reasonable(minimumLife, of: grant)
+        guard VendDecision.make(for: grant, minimumLife: wanted, at: time.now) == .serve else { return nil }
+        return try VendedToken(of: grant, vault: vault)
+    }
+
     /// Gives the access token of a grant that was just read, refreshing it if less than `minimumLife` is left of it.
     ///
     /// No more is ever asked for than four fifths of what the stored token had at its birth.
     package func token(of grant: Grant, minimumLife: Duration) async throws -> VendedToken {
-        let wanted = min(minimumLife, Self.greatestDemand(on: grant) ?? minimumLife)
+        let wanted = Self.reasonable(minimumLife, of: grant)
         switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
         case .serve: return try VendedToken(of: grant, vault: vault)
         case .refuse: throw VendFailure.refused(grant)
@@ -45,7 +69,8 @@ package struct Vendor: Sendable {
         try await engine.renewedToken(of: grant.userID, insteadOf: rejected)
     }
 
-    private static func greatestDemand(on grant: Grant) -> Duration? {
-        grant.accessToken.map { ($0.expiresAt - $0.obtainedAt) * greatestShareOfLife }
+    private static func reasonable(_ minimumLife: Duration, of grant: Grant) -> Duration {
+        guard let token = grant.accessToken else { return minimumLife }
+        return min(minimumLife, (token.expiresAt - token.obtainedAt) * greatestShareOfLife)
     }
 }

@@ -1,6 +1,7 @@
 import Clocks
 import HTTPClient
 import JSON
+import Notices
 import Observability
 import RefreshEngine
 import SQLiteStore
@@ -10,6 +11,7 @@ import Store
 extension Workshop {
     /// How long a run may take.
     private static let longestRun: Duration = .seconds(300)
+    private static let longestDelivery: Duration = .seconds(60)
 
     func workOnce() async throws -> ExitCode {
         let vault = try openVault()
@@ -19,6 +21,7 @@ extension Workshop {
         let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)
         let engine = try openEngine(store: store, vault: vault, http: http, log: log)
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let notices = try openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)
         let signals = await SignalStream.start()
         let started = time.sinceBoot
         metrics.log.record(StartedEvent(version: Version.current, mode: "run_once"))
@@ -38,6 +41,7 @@ extension Workshop {
             }
         }
         let summary = try await engine.runOnce(within: Self.longestRun)
+        if let notices { await deliver(notices) }
         companions.cancel()
         signals.stop()
         await presence.leave()
@@ -49,6 +53,22 @@ extension Workshop {
         // The last line of standard output, wherever the metrics log goes.
         Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
         return summary.leavesWork ? .leftForLater : .success
+    }
+
+    /// Tells the backend what is due to be told; what it does not take in time waits for the next run, or for a daemon.
+    private func deliver(_ notices: NoticeCourier) async {
+        let delivery = Task { try await notices.deliverDue() }
+        let limit = Task {
+            try await Task.sleep(for: Self.longestDelivery)
+            delivery.cancel()
+        }
+        do {
+            _ = try await delivery.value
+            try await notices.stop()
+        } catch {
+            diagnostics.warning("notices wait for the next run", ["error": "\(error)"])
+        }
+        limit.cancel()
     }
 }
 

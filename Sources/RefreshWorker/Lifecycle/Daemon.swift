@@ -147,6 +147,7 @@ private struct Crew: Sendable {
         do {
             // Whatever can fail comes first: a reload happens as a whole or not at all.
             let fresh = try Configuration.resolve(workshop.inputs)
+            try await presence.report()
             try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel
             await engine.change(maxRate: fresh.maximumRate)
@@ -157,7 +158,6 @@ private struct Crew: Sendable {
                 let names = pending.joined(separator: ", ")
                 workshop.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
             }
-            try await presence.report()
             return fresh
         } catch {
             workshop.diagnostics.error(
@@ -217,8 +217,13 @@ private struct Crew: Sendable {
     /// Marks tokens of an older version's database, then removes what has had its time, again and again.
     private func sweep() async {
         await Metronome.beat(every: Self.sweepInterval) {
+            // One row that cannot be read must not keep what has had its time.
             do {
                 _ = try await TokenMarking.markTokens(store: store, vault: vault)
+            } catch {
+                workshop.diagnostics.debug("marking", ["error": "\(error)"])
+            }
+            do {
                 while try await store.sweep(at: workshop.time.now).mayHaveMore {}
             } catch {
                 workshop.diagnostics.debug("sweep", ["error": "\(error)"])

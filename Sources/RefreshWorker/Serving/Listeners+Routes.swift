@@ -5,6 +5,7 @@ import HTTPServer
 import JSON
 import Observability
 import RefreshEngine
+import SQLiteStore
 import Store
 
 /// What each listener serves, made from the daemon's parts.
@@ -47,10 +48,21 @@ extension Listeners {
         return PublicRoutes(services, securityEvents: events, probes: probes(parts, phase: phase)).router
     }
 
-    static func internalRouter(_ parts: Parts, services: ServiceDirectory, phase: ServingPhase) -> Router {
+    static func internalRouter(
+        _ parts: Parts,
+        services: ServiceDirectory,
+        reader: PromptGrantReader,
+        phase: ServingPhase
+    ) -> Router {
         let workshop = parts.workshop
         let desk = TokenDesk(
-            vendor: Vendor(store: parts.store, vault: parts.vault, engine: parts.engine, time: workshop.time),
+            vendor: Vendor(
+                store: parts.store,
+                promptRead: { try reader.grant(ofUser: $0) },
+                vault: parts.vault,
+                engine: parts.engine,
+                time: workshop.time
+            ),
             services: services,
             metrics: parts.metrics,
             counters: parts.counters.running,

@@ -3,6 +3,7 @@ import HTTPClient
 import HTTPServer
 import Observability
 import RefreshEngine
+import SQLiteStore
 import Store
 
 /// The daemon's listeners and what they serve: the app's routes on one, tokens and probes on the other.
@@ -20,14 +21,13 @@ struct Listeners: Sendable {
         let pulse: LoopPulse
     }
 
-    /// Ten thousand idle strangers must not keep others out.
-    private static let mostConnections = 20_000
     private static let mostConnectionsOfAddress = 256
     /// How long a loop may take to come round before the process counts as ill.
     static let longestTurn: Duration = .seconds(60)
 
     let phase: ServingPhase
     private let services: ServiceDirectory?
+    private let reader: PromptGrantReader?
     private let publicServer: HTTPServer?
     private let internalServer: HTTPServer?
 
@@ -45,20 +45,24 @@ struct Listeners: Sendable {
             let directory = ServiceDirectory(try workshop.readServices())
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.threads = 2
-            let router = Self.internalRouter(parts, services: directory, phase: phase)
+            server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofServices
+            // As many as there are threads that ask, so that each finds one free.
+            let reader = try PromptGrantReader(path: configuration.database, connections: server.threads)
+            let router = Self.internalRouter(parts, services: directory, reader: reader, phase: phase)
             internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory
+            self.reader = reader
         } else {
             internalServer = nil
             services = nil
+            reader = nil
         }
         if let place = configuration.publicListener {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
-            server.maximumConnections = Self.mostConnections
+            server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofStrangers
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             let router = try Self.publicRouter(parts, phase: phase)
-            _ = try OpenFileLimit.raise()
             publicServer = try Self.open(server, router, answerToRefused: PublicRoutes.answer, parts)
         } else {
             publicServer = nil
@@ -80,5 +84,6 @@ struct Listeners: Sendable {
     /// Ends the internal listener, the last to go: it tells of the draining until then.
     func stop(within grace: Duration) async {
         await internalServer?.stop(within: grace)
+        reader?.close()
     }
 }

@@ -9,6 +9,6 @@ package enum TokenRefusal: Error, Hashable, Sendable {
     case noExpiry
     /// It is well signed and was good once.
     case expired
-    /// It is well signed and begins, or was made, later than now.
+    /// It is well signed and begins later than now.
     case notYetValid
 }

@@ -12,7 +12,9 @@ extension TokenSigner {
         for name in ["nbf", "iat"] {
             guard let claim = claims[name] else { continue }
             guard let start = claim.finiteNumber else { throw .malformed }
-            guard start <= latest else { throw .notYetValid }
+            // Only `nbf` forbids (RFC 7519, section 4.1.5): a clock that was ahead and is set right must not sign everybody
+            // out whose tokens it has made.
+            guard start <= latest || name == "iat" else { throw .notYetValid }
         }
     }
 }

@@ -145,6 +145,24 @@ struct AuthenticationTests {
         #expect(user.createdAt == world.time.now)
     }
 
+    @Test(
+        "an address that the backend calls unverified is linked to nobody who signs in with it",
+        arguments: [(nil, true), (true, true), (false, false)] as [(Bool?, Bool)]
+    )
+    func unverifiedAddress(claim: Bool?, isLinked: Bool) async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let token = world.sign { claims in
+            claims.field("sub", "42")
+            claims.field("email", "jane@gmail.com")
+            if let claim { claims.field("email_verified", claim) }
+        }
+        _ = try await world.ask("GET", Self.path, token: token)
+        let tokens = try await world.signIn()
+        let answer = try await world.ask("GET", "/api/auth/me", token: tokens.access)
+        #expect((answer["id"] == .string("42")) == isLinked)
+    }
+
     @Test("what an import did not know of a user is taken from the claims")
     func completion() async throws {
         let world = try AccountWorld()

@@ -67,6 +67,18 @@ final class VendEndpoint: TokenEndpoint {
     func revoke(_ token: Secret) async -> LookupFailure? { nil }
 }
 
+/// What can be read at once: what a test has said.
+final class PromptGrants: Sendable {
+    private let grants = Mutex<[String: Grant]>([:])
+
+    func learn(_ grant: Grant?) {
+        guard let grant else { return }
+        grants.withLock { $0[grant.userID] = grant }
+    }
+
+    func grant(ofUser userID: String) -> Grant? { grants.withLock { $0[userID] } }
+}
+
 /// The internal routes over a store in memory, a scripted endpoint, and clocks that only a test moves.
 struct VendWorld {
     static let credential = "rwc_full"
@@ -87,6 +99,7 @@ struct VendWorld {
     let engine: RefreshEngine
     let counters: IntervalCounters
     let phase = ServingPhase()
+    private let prompt = PromptGrants()
     let metrics: MetricsLog
     let desk: TokenDesk
     private let random = SeededRandom(seed: 11)
@@ -108,7 +121,13 @@ struct VendWorld {
             log: EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         )
         desk = TokenDesk(
-            vendor: Vendor(store: store, vault: vault, engine: engine, time: time),
+            vendor: Vendor(
+                store: store,
+                promptRead: { [prompt] in prompt.grant(ofUser: $0) },
+                vault: vault,
+                engine: engine,
+                time: time
+            ),
             services: ServiceDirectory(try ServiceRoster(reading: Self.services.utf8)),
             metrics: metrics,
             counters: counters.running,
@@ -169,6 +188,25 @@ struct VendWorld {
             headers: authorization.map { (name: "authorization", value: $0) }
         )
         return VendAnswer(await desk.token(for: request, userID: user))
+    }
+
+    /// From here on the grant can be read at once, as it is stored now.
+    func readPromptly(user: String = "u/1") async throws {
+        prompt.learn(try await store.grant(ofUser: user))
+    }
+
+    func askPromptly(
+        _ query: [ServerRequest.Field] = [],
+        user: String = "u/1",
+        credential: String = VendWorld.credential
+    ) -> VendAnswer? {
+        let request = ServerRequest(
+            method: "GET",
+            path: "/v1/grants/\(user)/token",
+            query: query,
+            headers: [("Authorization", "Bearer \(credential)")]
+        )
+        return desk.promptToken(for: request, userID: user).map(VendAnswer.init)
     }
 
     func renew(_ body: String, user: String = "u/1") async -> VendAnswer {

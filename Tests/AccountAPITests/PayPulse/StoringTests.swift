@@ -124,6 +124,42 @@ struct StoringTests {
         #expect(try await world.grant()?.owner.email == "john@gmail.com")
     }
 
+    @Test(
+        "a refresh token that is known to be another account's is not taken, whichever user has it",
+        arguments: ["42", "43"]
+    )
+    func foreignRefreshToken(user: String) async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane", .init(lifetime: 3599))
+        world.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        let answer = try await world.connect("ya29.john", refreshToken: "1//jane", user: user)
+        #expect(answer.status == 201)
+        #expect(try await world.refreshToken(ofUser: user) == nil)
+        #expect(try await world.grant(ofUser: user)?.owner.email == "john@gmail.com")
+    }
+
+    @Test("what is learnt to be another account's is not kept, though the app brings it again")
+    func learntForeignRefreshToken() async throws {
+        let world = try AccountWorld()
+        try await world.importGrant()
+        world.google.knowOwner(ofRefreshToken: "1//imported", .account(.init(id: "g-2", email: "stored@gmail.com")))
+        world.google.know("ya29.jane")
+        let answer = try await world.connect("ya29.jane", refreshToken: "1//imported")
+        #expect(answer.data?["account_switch"] == .bool(true))
+        #expect(try await world.refreshToken() == nil)
+    }
+
+    @Test("two users may connect one account with one refresh token")
+    func sharedAccount() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        for user in ["42", "43"] {
+            _ = try await world.connect("ya29.jane", refreshToken: "1//jane", user: user)
+            #expect(try await world.refreshToken(ofUser: user) == "1//jane")
+        }
+    }
+
     @Test("an owner who is not known is learnt before anything is decided", arguments: ["g-1", "g-2"])
     func learning(owner: String) async throws {
         let world = try AccountWorld()

@@ -179,6 +179,20 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.grant(1).state == .disconnected)
     }
 
+    @Test("A token that is played back when its name has been forgotten ends nothing")
+    func playedBack() async throws {
+        try await bench.connect(1)
+        try await bench.startSessions(2, of: "user-1")
+        bench.time.advance(by: .seconds(5))
+        let happenedAt = bench.time.now
+        bench.time.advance(by: .seconds(61 * 86_400))
+        let before = try await bench.grant(1)
+        #expect(await bench.post(Self.about(.accountDisabled(reason: nil)), happenedAt: happenedAt).status == 202)
+        #expect(try await bench.grant(1) == before)
+        #expect(try await bench.sessions(of: "user-1") == 2)
+        #expect(bench.lines.events == ["account_disabled outdated 0 0"])
+    }
+
     @Test("An event of the very second of the connection is believed, since Google tells whole seconds")
     func sameSecond() async throws {
         bench.time.advance(by: .milliseconds(700))

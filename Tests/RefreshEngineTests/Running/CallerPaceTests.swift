@@ -21,16 +21,16 @@ struct CallerPaceTests {
             asked.withLock { $0 += 1 }
             return answer
         }
-        try await bench.add(1...1, of: "client", overdueSince: .zero)
-        for _ in 0..<5 {
+        try await bench.add(1...5, of: "client", overdueSince: .zero)
+        for user in 1...5 {
             let engine = bench.anotherEngine()
             await #expect(throws: VendFailure.self) {
-                try await engine.freshToken(of: "user 1", minimumLife: .zero)
+                try await engine.freshToken(of: "user \(user)", minimumLife: .zero)
             }
         }
         #expect(asked.withLock { $0 } == 1)
         await #expect(throws: VendFailure.unavailable(reason: reason)) {
-            try await bench.engine.freshToken(of: "user 1", minimumLife: .zero)
+            try await bench.engine.freshToken(of: "user 5", minimumLife: .zero)
         }
     }
 }

@@ -88,4 +88,42 @@ struct SteadyStateTests {
         #expect(Set(world.google.revoked) == ["refresh-0-0"])
         #expect(world.google.calls == 1)
     }
+
+    @Test("A revocation that Google has not heard of is dropped when its account is connected anew, by whichever user")
+    func overtakenRevocation() async throws {
+        let world = try World()
+        try await world.add(0..<1, dueIn: .seconds(3000))
+        let engine = world.engine()
+        try await world.change(0) { grant in
+            _ = grant.reconnect(
+                Handover(clientID: World.clientID, owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")),
+                bringsOtherRefreshToken: false,
+                switchesAccount: false,
+                dueAt: grant.dueAt,
+                at: start
+            )
+            return grant.disconnectByRequest(revokes: true, reason: .userDeleted, at: start)
+        }
+        world.google.failRevocations(with: .unavailable(code: "connect"))
+        await world.run(engine, for: .seconds(5))
+        let tries = world.google.revoked.count
+        #expect(tries > 0)
+
+        world.google.failRevocations(with: nil)
+        try await world.add(1..<2, dueIn: .seconds(3000))
+        try await world.change(1) { grant in
+            grant.reconnect(
+                Handover(clientID: World.clientID, owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")),
+                bringsOtherRefreshToken: false,
+                switchesAccount: false,
+                dueAt: grant.dueAt,
+                at: world.time.now
+            )
+        }
+        await world.run(engine, for: .seconds(700), grain: .seconds(5))
+        #expect(world.google.revoked.count == tries, "telling Google would have ended the new grant too")
+        let former = try await world.grant(0)
+        #expect(former.refreshToken == nil && former.revocationAskedAt == nil && former.owner == Grant.Owner())
+        #expect(try await world.grant(1).refreshToken != nil)
+    }
 }

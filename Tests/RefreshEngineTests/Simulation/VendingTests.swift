@@ -132,6 +132,25 @@ struct VendingTests {
         #expect(world.google.calls == 3)
     }
 
+    @Test("However often callers ask while refreshing fails, Google is asked once in ten seconds, and then again")
+    func failingRefreshIsNotHammered() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let engine = world.engine()
+        world.google.answer { _ in .answer(.endpointFault(code: "http_500")) }
+        for _ in 0..<100 {
+            await #expect(throws: VendFailure.unavailable(reason: "http_500")) {
+                try await engine.freshToken(of: "user 0", minimumLife: .zero)
+            }
+            world.time.advance(by: .milliseconds(99))
+        }
+        #expect(world.google.calls == 1)
+        world.google.answer { _ in .grant }
+        world.time.advance(by: .milliseconds(100))
+        #expect(try await engine.freshToken(of: "user 0", minimumLife: .zero).warning == nil)
+        #expect(world.google.calls == 2)
+    }
+
     @Test("An open breaker lets no caller through: the old token is served with a warning")
     func breakerOpen() async throws {
         let world = try World()
@@ -160,11 +179,12 @@ struct VendingTests {
         _ = await engine.turnUntilQuiet()
         #expect(try await world.states() == [.retrying: 60])
         for _ in 0..<5 {
+            world.time.advance(by: .seconds(10))
             await #expect(throws: VendFailure.unavailable(reason: "invalid_grant")) {
                 try await engine.freshToken(of: "user 3", minimumLife: .zero)
             }
-            world.time.advance(by: .seconds(1))
         }
+        world.time.advance(by: .seconds(10))
         #expect(try await world.states() == [.retrying: 60])
         world.google.answer { _ in .grant }
         #expect(try await engine.freshToken(of: "user 3", minimumLife: .zero).warning == nil)

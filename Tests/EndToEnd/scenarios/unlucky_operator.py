@@ -1,0 +1,74 @@
+"""An operator's bad day: a reload with a broken file, a database with a damaged row, a machine with few files."""
+
+import os
+import signal
+import socket
+import sqlite3
+
+from accounts import Accounts, user_token
+from harness import check, wait_for
+
+OPEN_FILES = 256
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    sandbox, public = place.sandbox, accounts.public
+    sandbox.settings(lifetime=3600)
+    grant = sandbox.create(email="ada@gmail.com")[0]
+    accounts.connect(grant, user_token("u-1")).expect(201)
+
+    # Of a reload that is refused nothing takes effect, not what stood beside the fault either.
+    configuration = accounts.write("settings", "REFRESH_WORKER_LOG_LEVEL=warning")
+    accounts.worker.stop()
+    accounts.start("--config", configuration)
+    errors = accounts.worker.errors
+    configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\n")
+    services = place.folder / "services.json"
+    whole = services.read_text()
+    services.write_text("{broken")
+    accounts.worker.signal(signal.SIGHUP)
+    wait_for(lambda: "not reloaded" in errors.read_text(), 10, "the reload is refused")
+    accounts.vend("u-1").expect(200)
+    check(" debug " not in errors.read_text(), "the level of a refused reload took effect")
+    check("CommandFailure" not in errors.read_text(), f"no sentence for people: {errors.read_text()}")
+    services.write_text(whole)
+    accounts.worker.signal(signal.SIGHUP)
+    wait_for(lambda: "request" in errors.read_text() or not accounts.vend("u-1"), 10, "the whole file is taken")
+    accounts.worker.stop()
+
+    # A token of an older version's database that is damaged must not keep ended sessions and sealed successors.
+    with sqlite3.connect(place.database) as database:
+        database.execute(
+            "UPDATE grants SET refresh_token = x'00', refresh_prefix_mark = NULL, refresh_digest_mark = NULL"
+        )
+    accounts.start()
+    pair = accounts.sign_in(grant)
+    public.post("/api/auth/refresh", {"refresh_token": pair["refresh_token"]}).expect(200)
+    check(place.rows("SELECT successor FROM sessions")[0]["successor"] is not None, "the successor is kept for the grace")
+    wait_for(
+        lambda: place.rows("SELECT successor FROM sessions")[0]["successor"] is None, 30, "the successor is wiped"
+    )
+    accounts.worker.stop()
+
+    # However few files there may be, strangers leave the worker those that it needs.
+    accounts.start(prefix=("prlimit", f"--nofile={OPEN_FILES}:{OPEN_FILES}"))
+    idle = []
+    for number in range(OPEN_FILES + 100):
+        stranger = socket.socket()
+        stranger.bind((f"127.0.{1 + number // 100}.{1 + number % 100}", 0))
+        stranger.connect(("127.0.0.1", accounts.port))
+        idle.append(stranger)
+    held = 0
+
+    def settled():
+        nonlocal held
+        former, held = held, len(os.listdir(f"/proc/{accounts.worker.process.pid}/fd"))
+        return held == former
+
+    wait_for(settled, 10, "the worker holds as many strangers as it will", pause=0.5)
+    check(held < OPEN_FILES - 32, f"{held} of {OPEN_FILES} files are open")
+    for stranger in idle:
+        stranger.close()
+    accounts.close()
+    return f"{held} of {OPEN_FILES} files open at most"

@@ -1,0 +1,23 @@
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Room for connections")
+struct ConnectionRoomTests {
+    @Test(
+        "strangers and services together leave the worker files of its own",
+        arguments: [192, 256, 1024, 4096, 20_000]
+    )
+    func roomIsLeft(openFiles: Int) {
+        let room = ConnectionRoom(openFiles: openFiles)
+        #expect(room.ofStrangers >= 16 && room.ofServices >= 16)
+        #expect(openFiles - room.ofStrangers - room.ofServices >= 128)
+    }
+
+    @Test("however many files there may be, a listener's connections are bounded", arguments: [65_536, Int.max])
+    func isBounded(openFiles: Int) {
+        let room = ConnectionRoom(openFiles: openFiles)
+        #expect(room.ofStrangers == 20_000)
+        #expect(room.ofServices == 4096)
+    }
+}

@@ -1,0 +1,26 @@
+import Clocks
+import Store
+import Testing
+
+@testable import SQLiteStore
+
+@Suite("A prompt reader", .timeLimit(.minutes(1)))
+struct PromptGrantReaderTests {
+    @Test("sees each commit at once, knows nothing of other users, and has no answer when it is closed")
+    func reading() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+            let reader = try PromptGrantReader(path: path, connections: 2)
+            for number in 1...20 as ClosedRange<Int64> {
+                let grant = try Sample.grant(number)
+                #expect(try reader.grant(ofUser: grant.userID) == nil)
+                try await store.add([grant])
+                #expect(try reader.grant(ofUser: grant.userID) == grant)
+            }
+            reader.close()
+            #expect(try reader.grant(ofUser: try Sample.grant(1).userID) == nil)
+            await store.close()
+        }
+    }
+}
