@@ -1,5 +1,7 @@
 import Clocks
 import HTTPServer
+import JSON
+import Observability
 import Store
 import Testing
 
