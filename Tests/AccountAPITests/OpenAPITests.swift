@@ -50,6 +50,7 @@ struct OpenAPITests {
         BodyProblem.unsupportedMediaType, BodyProblem.unreadable, BodyProblem.missing("name"),
         BodyProblem.flawed("name", mustBe: "other"),
     ]
+    private static let neededBody: [any Error] = body + [BodyProblem.undeclared]
     private static let google: [any Error] = [
         IdentityFailure.refused, IdentityFailure.unavailable(code: "timeout"),
         VendFailure.unavailable(reason: "timeout"),
@@ -62,7 +63,7 @@ struct OpenAPITests {
         #expect(operations.count == 5)
         for operation in operations {
             let bringsBody = operation.name.hasPrefix("POST ")
-            let errors = Self.authentication + (bringsBody ? Self.body + [BodyProblem.undeclared] + Self.google : [])
+            let errors = Self.authentication + (bringsBody ? Self.neededBody + Self.google : [])
             let statuses = errors.compactMap { PayPulseError($0)?.status }
             try #require(statuses.count == errors.count)
             expect(
@@ -81,11 +82,8 @@ struct OpenAPITests {
     @Test(
         "describes each status of the ComprehensionEngine routes",
         arguments: [
-            (
-                "POST /api/auth/mobile/google",
-                Self.body + [BodyProblem.undeclared] + Self.google.filter { !($0 is VendFailure) }
-            ),
-            ("POST /api/auth/refresh", Self.body + [BodyProblem.undeclared, ComprehensionError.invalidRefreshToken]),
+            ("POST /api/auth/mobile/google", Self.neededBody + Self.google.filter { !($0 is VendFailure) }),
+            ("POST /api/auth/refresh", Self.neededBody + [ComprehensionError.invalidRefreshToken]),
             ("GET /api/auth/me", Self.authentication),
             ("POST /api/auth/logout", Self.authentication + Self.body),
             ("GET /api/auth/status", []),

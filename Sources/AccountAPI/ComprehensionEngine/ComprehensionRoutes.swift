@@ -40,7 +40,7 @@ struct ComprehensionRoutes: Sendable {
             services.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
             return ComprehensionError.internalError.response()
         }
-        return known.response(headers: (error as? TooManyRequests).map { [$0.header] } ?? [])
+        return known.response(headers: (error as? TooManyRequests).map { [$0.retryAfter.retryAfter] } ?? [])
     }
 
     // MARK: Handlers

@@ -104,15 +104,11 @@ enum VendRefusal: Error, Hashable, Sendable {
             line.field("since", since.iso8601Seconds)
         case .unavailable(let reason, let wait):
             line.field("reason", reason)
-            headers.append(("Retry-After", Self.seconds(wait)))
+            headers.append(wait.retryAfter)
         case .storeUnavailable, .auditUnavailable:
-            headers.append(("Retry-After", Self.seconds(Self.usualWait)))
+            headers.append(Self.usualWait.retryAfter)
         case .invalidRequest, .forbidden, .notFound, .unreadable: break
         }
         return ServerResponse(status: status, headers: headers, body: line.bytes)
-    }
-
-    private static func seconds(_ span: Duration) -> String {
-        max(1, (span.wholeMilliseconds + 999) / 1000).description
     }
 }

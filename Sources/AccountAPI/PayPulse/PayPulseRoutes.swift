@@ -42,7 +42,7 @@ struct PayPulseRoutes: Sendable {
             services.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
             return PayPulseError.internalError.response()
         }
-        return known.response(headers: (error as? TooManyRequests).map { [$0.header] } ?? [])
+        return known.response(headers: (error as? TooManyRequests).map { [$0.retryAfter.retryAfter] } ?? [])
     }
 
     // MARK: Handlers

@@ -122,10 +122,6 @@ package struct SecurityEventReceiver: Sendable {
     }
 
     private static func later(after pause: Duration) -> ServerResponse {
-        let seconds = max(1, (pause.wholeMilliseconds + 999) / 1000)
-        return ServerResponse(
-            status: 503,
-            headers: [("Retry-After", String(seconds)), ("Cache-Control", "no-store")]
-        )
+        ServerResponse(status: 503, headers: [pause.retryAfter, ("Cache-Control", "no-store")])
     }
 }

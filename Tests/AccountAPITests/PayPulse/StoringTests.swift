@@ -274,7 +274,7 @@ struct StoringTests {
     @Test("no body at all, and no word about one", arguments: [path, "/api/auth/mobile/google", "/api/auth/refresh"])
     func undeclared(path: String) async throws {
         let world = try AccountWorld()
-        let token = try world.token(ofUser: "42")
+        let token = world.token(ofUser: "42")
         #expect(try await world.ask("POST", path, token: token, declaringLength: false).status == 411)
     }
 

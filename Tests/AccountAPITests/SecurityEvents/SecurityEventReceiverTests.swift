@@ -2,6 +2,7 @@ import Clocks
 import GoogleOAuth
 import HTTPServer
 import JSON
+import Observability
 import RefreshEngine
 import Secrets
 import Store

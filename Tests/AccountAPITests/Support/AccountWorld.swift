@@ -81,6 +81,7 @@ struct AccountWorld {
             read: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
             store: store,
             metrics: metrics,
+            counters: counters.running,
             log: log,
             time: time,
             onChange: {}

@@ -1,0 +1,9 @@
+internal import HTTPServer
+
+extension Duration {
+    /// The span as a `Retry-After`: whole seconds, rounded up, so that who waits for them is not refused again.
+    var retryAfter: ServerRequest.Field {
+        let (seconds, attoseconds) = components
+        return ("Retry-After", "\(max(1, attoseconds > 0 ? seconds + 1 : seconds))")
+    }
+}
