@@ -96,7 +96,7 @@ def scenario(place):
         # A token in pieces is a token too.
         for secret in secrets:
             check(len(secret) < 40 or secret[8:32] not in text, f"{path.name} shows a part of {secret[:12]}…")
-    check("request" in (place.folder / "errors-1.log").read_text(), "nothing was logged at the level debug")
+    check("request" in accounts.worker.errors.read_text(), "nothing was logged at the level debug")
     for path in place.folder.glob("grants.sqlite*"):
         content = path.read_bytes()
         for secret in secrets:
