@@ -13,9 +13,6 @@ final class Daemon: @unchecked Sendable {
     private let isShared: Bool
     private let server: Unmanaged<HTTPServer>
 
-    /// The head, its fields' places and the answer's head must fit in; what is not written to costs nothing.
-    private static let memoryPerConnection = 65_536
-
     init(
         listener: consuming ListeningSocket,
         configuration: HTTPServer.Configuration,
@@ -27,7 +24,8 @@ final class Daemon: @unchecked Sendable {
         var options = unsafe [
             option(.LISTEN_SOCKET, Int(listener.descriptor)),
             option(.CONNECTION_LIMIT, configuration.maximumConnections),
-            option(.CONNECTION_MEMORY_LIMIT, Self.memoryPerConnection),
+            // The head, its fields' places and the answer's head must fit in.
+            option(.CONNECTION_MEMORY_LIMIT, 2 * configuration.limits.headBytes),
         ]
         // Not its default: a request without Host or with a space in the wrong place is refused, as RFC 9112 says.
         unsafe options.append(option(.STRICT_FOR_CLIENT, 1))

@@ -49,10 +49,13 @@ extension HTTPServer {
         let targetBytes = 8192
 
         /// A longer head, first line and all, is answered with 431.
-        let headBytes = 32_768
+        ///
+        /// Each connection has twice as much memory, which libmicrohttpd overwrites after each request.
+        package var headBytes: Int
 
-        package init(bodyBytes: Int = 65_536, requestsPerConnection: Int? = nil) {
+        package init(bodyBytes: Int = 65_536, headBytes: Int = 32_768, requestsPerConnection: Int? = nil) {
             self.bodyBytes = bodyBytes
+            self.headBytes = headBytes
             self.requestsPerConnection = requestsPerConnection
         }
     }

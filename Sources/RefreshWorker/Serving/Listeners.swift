@@ -44,8 +44,12 @@ struct Listeners: Sendable {
         if let place = configuration.internalListener {
             let directory = ServiceDirectory(try workshop.readServices())
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
-            server.threads = 2
+            // A client stays with the thread that took it in, and one thread may take many: more threads than processors
+            // leave none of these idle.
+            server.threads = 4
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofServices
+            // The user's own services send no cookies, and a greater head slows every answer down.
+            server.limits.headBytes = 8192
             // As many as there are threads that ask, so that each finds one free.
             let reader = try PromptGrantReader(path: configuration.database, connections: server.threads)
             let router = Self.internalRouter(parts, services: directory, reader: reader, phase: phase)
