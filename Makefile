@@ -27,7 +27,8 @@ build: toolchain packages ## build everything for development
 	@$(SWIFT) build $(BUILD_FLAGS)
 
 test: build ## build and run all tests
-	@$(SWIFT) test --parallel $(BUILD_FLAGS)
+	@$(SWIFT) build --build-tests $(BUILD_FLAGS)
+	@scripts/test
 
 stories: build ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run

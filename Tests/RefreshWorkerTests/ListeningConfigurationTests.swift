@@ -54,7 +54,7 @@ struct ListeningConfigurationTests {
     }
 
     @Test(
-        "what a setting needs is asked for",
+        "what a setting needs is asked for by the daemon, and by no other command",
         arguments: [
             ([(.listen, "127.0.0.1:1"), (.clientID, "1-a")], "--jwt-secret-file"),
             ([(.listen, "127.0.0.1:1"), (.jwtSecretFile, "/jwt")], "--client-id"),
@@ -62,16 +62,18 @@ struct ListeningConfigurationTests {
             ([(.noticeURL, "https://b.example")], "--notice-secret-file"),
         ] as [([(Setting.Name, String)], String)]
     )
-    func needs(flags: [(Setting.Name, String)], missing: String) {
-        let complaints = TestMachine(flags: flags).complaints
-        #expect(complaints.count == 1 && complaints.first?.contains("needs \(missing)") == true, "\(complaints)")
+    func needs(flags: [(Setting.Name, String)], missing: String) throws {
+        let configuration = try TestMachine(flags: flags).resolve()
+        let error = #expect(throws: ConfigurationError.self) { try configuration.checkServing(environment: [:]) }
+        #expect(error?.problems.count == 1 && error?.description.contains("needs \(missing)") == true)
     }
 
     @Test("the app's secret may come from the variable that the backend had")
     func variable() throws {
         let flags: [(Setting.Name, String)] = [(.listen, "127.0.0.1:1"), (.clientID, "1-a")]
-        let machine = TestMachine(flags: flags, environment: [Setting.jwtSecretName: "s"])
-        #expect(try machine.resolve().jwtSecretFile == nil)
+        let configuration = try TestMachine(flags: flags).resolve()
+        #expect(configuration.jwtSecretFile == nil)
+        #expect(throws: Never.self) { try configuration.checkServing(environment: [Setting.jwtSecretName: "s"]) }
     }
 
     @Test("a socket's mode never lets strangers in", arguments: [("0666", false), ("0660", true), ("0060", false)])

@@ -39,11 +39,6 @@ extension Configuration {
         let noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         let noticeSecretFile =
             resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
-        let hasSecret = jwtSecretFile != nil || inputs.environment[Setting.jwtSecretName] != nil
-        resolver.require(hasSecret, for: .listen, "needs --jwt-secret-file: the secret of the app's own tokens")
-        resolver.require(!clientIDs.isEmpty, for: .listen, "needs --client-id: only tokens of these clients are taken")
-        resolver.require(servicesFile != nil, for: .listenInternal, "needs --services-file: who may have tokens")
-        resolver.require(noticeSecretFile != nil, for: .noticeURL, "needs --notice-secret-file: notices are signed")
         // A value is missing only where a problem was recorded.
         guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
             let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,

@@ -67,13 +67,6 @@ struct ConfigurationResolver {
         return chosen.filter { seen.insert($0).inserted }
     }
 
-    /// Records that a setting makes no sense without another.
-    mutating func require(_ isThere: Bool, for name: Setting.Name, _ need: String) {
-        if isGiven(name), !isThere {
-            problems.append(.init(origin: "--\(name.rawValue)", message: need))
-        }
-    }
-
     /// The client ids in the credential, one on each line; without that credential there are none.
     private mutating func credentialClientIDs() -> [String] {
         guard let path = credentialsDirectory.map({ $0 + "/client-id" }) else { return [] }

@@ -13,6 +13,7 @@ struct Daemon: Sendable {
     let workshop: Workshop
 
     func run() async throws -> ExitCode {
+        try workshop.configuration.checkServing(environment: workshop.inputs.environment)
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
         let notifier = try SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
         let vault = try workshop.openVault()
@@ -147,6 +148,7 @@ private struct Crew: Sendable {
         do {
             // Whatever can fail comes first: a reload happens as a whole or not at all.
             let fresh = try Configuration.resolve(workshop.inputs)
+            try fresh.checkServing(environment: workshop.inputs.environment)
             try await presence.report()
             try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel
