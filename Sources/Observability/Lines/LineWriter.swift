@@ -17,6 +17,8 @@ package final class LineWriter: LineSink {
         /// The lines not yet written, those that the drain has taken included.
         var count = 0
         var isDraining = false
+        /// Files that are to be opened anew and are not yet.
+        var reopenings = 0
         var isOverflowing = false
         /// Whether the line that was written last was lost.
         var isFailing = false
@@ -75,9 +77,16 @@ package final class LineWriter: LineSink {
 
     /// Opens the file anew by its name, as `SIGHUP` asks; lines written before go into the old one.
     package func reopen() {
+        let before = backlog.withLock { backlog in
+            backlog.reopenings += 1
+            defer { backlog.lines = [] }
+            return backlog.lines
+        }
         queue.async {
-            self.drain()
+            self.put(before)
             self.output.withLock { $0.reopen() }
+            self.backlog.withLock { $0.reopenings -= 1 }
+            self.drain()
         }
     }
 
@@ -95,16 +104,18 @@ package final class LineWriter: LineSink {
     }
 
     private func drain() {
-        while let lines = nextLines() {
-            var rest = lines[...]
-            while !rest.isEmpty {
-                let outcomes = output.withLock { output in rest.prefix(Self.tallied).map { output.write($0) } }
-                rest = rest.dropFirst(outcomes.count)
-                backlog.withLock { backlog in
-                    backlog.count -= outcomes.count
-                    backlog.isFailing = outcomes.last == false
-                    backlog.dropped += outcomes.count { !$0 }
-                }
+        while let lines = nextLines() { put(lines) }
+    }
+
+    private func put(_ lines: [[UInt8]]) {
+        var rest = lines[...]
+        while !rest.isEmpty {
+            let outcomes = output.withLock { output in rest.prefix(Self.tallied).map { output.write($0) } }
+            rest = rest.dropFirst(outcomes.count)
+            backlog.withLock { backlog in
+                backlog.count -= outcomes.count
+                backlog.isFailing = outcomes.last == false
+                backlog.dropped += outcomes.count { !$0 }
             }
         }
     }
@@ -112,7 +123,8 @@ package final class LineWriter: LineSink {
     /// Takes the lines that wait; nothing, and the end of the drain, when there are none.
     private func nextLines() -> [[UInt8]]? {
         backlog.withLock { backlog in
-            guard !backlog.lines.isEmpty else {
+            // Lines that came after the wish for a new file wait for that file.
+            guard !backlog.lines.isEmpty, backlog.reopenings == 0 else {
                 backlog.isDraining = false
                 return nil
             }
