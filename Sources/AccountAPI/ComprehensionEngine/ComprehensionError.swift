@@ -2,7 +2,7 @@ internal import HTTPServer
 internal import JSON
 
 /// An answer of the ComprehensionEngine family that is no success: a status and one fixed text.
-struct ComprehensionError: Error, Hashable, Sendable {
+struct ComprehensionError: Error, Hashable, Sendable, FamilyError {
     var status: Int
     var detail: String
 

@@ -26,21 +26,7 @@ struct ComprehensionRoutes: Sendable {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        Route(method, pattern) { request, _ in
-            do {
-                return .respond(try await handler(request).secured)
-            } catch {
-                return .respond(answer(to: error, of: request).secured)
-            }
-        }
-    }
-
-    private func answer(to error: any Error, of request: ServerRequest) -> ServerResponse {
-        guard let known = ComprehensionError(error) else {
-            services.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
-            return ComprehensionError.internalError.response()
-        }
-        return known.response(headers: (error as? TooManyRequests).map { [$0.retryAfter.retryAfter] } ?? [])
+        services.route(method, pattern, failingAs: ComprehensionError.self, handler)
     }
 
     // MARK: Handlers

@@ -3,7 +3,7 @@ internal import JSON
 internal import RefreshEngine
 
 /// An answer of the PayPulse family that is no success: a status, one of the family's codes, and fixed words.
-struct PayPulseError: Hashable, Sendable {
+struct PayPulseError: Hashable, Sendable, FamilyError {
     enum Code: String, CaseIterable, Sendable {
         case invalidCredentials = "INVALID_CREDENTIALS"
         case invalidToken = "INVALID_TOKEN"

@@ -28,21 +28,7 @@ struct PayPulseRoutes: Sendable {
         _ pattern: String,
         _ handler: @escaping @Sendable (ServerRequest) async throws -> ServerResponse
     ) -> Route {
-        Route(method, pattern) { request, _ in
-            do {
-                return .respond(try await handler(request).secured)
-            } catch {
-                return .respond(answer(to: error, of: request).secured)
-            }
-        }
-    }
-
-    private func answer(to error: any Error, of request: ServerRequest) -> ServerResponse {
-        guard let known = PayPulseError(error) else {
-            services.diagnostics.error("request failed", ["request": request.id, "error": "\(error)"])
-            return PayPulseError.internalError.response()
-        }
-        return known.response(headers: (error as? TooManyRequests).map { [$0.retryAfter.retryAfter] } ?? [])
+        services.route(method, pattern, failingAs: PayPulseError.self, handler)
     }
 
     // MARK: Handlers

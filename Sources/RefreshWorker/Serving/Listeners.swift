@@ -41,6 +41,8 @@ struct Listeners: Sendable {
         )
         let phase = ServingPhase()
         self.phase = phase
+        // What may be refused comes before the first listener opens, which would answer for a moment.
+        let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
         if let place = configuration.internalListener {
             let directory = ServiceDirectory(try workshop.readServices())
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
@@ -61,13 +63,12 @@ struct Listeners: Sendable {
             services = nil
             reader = nil
         }
-        if let place = configuration.publicListener {
+        if let place = configuration.publicListener, let publicRouter {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofStrangers
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
-            let router = try Self.publicRouter(parts, phase: phase)
-            publicServer = try Self.open(server, router, answerToRefused: PublicRoutes.answer, parts)
+            publicServer = try Self.open(server, publicRouter, answerToRefused: PublicRoutes.answer, parts)
         } else {
             publicServer = nil
         }

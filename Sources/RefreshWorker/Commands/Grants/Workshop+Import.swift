@@ -35,8 +35,13 @@ extension Workshop {
         await presence.leave()
         await store.close()
         progress.tell("refresh-worker: \(grants.tally.sentence)")
+        return try Self.exitCode(after: grants.tally, failure)
+    }
+
+    /// How an import ends, whatever it imported: a failure tells that what came before it is stored.
+    static func exitCode(after tally: GrantImport.Tally, _ failure: CommandFailure?) throws -> ExitCode {
         if let failure {
-            guard grants.tally.read > 0 else { throw failure }
+            guard tally.read > 0 else { throw failure }
             throw CommandFailure(
                 failure.exitCode,
                 """
@@ -46,7 +51,7 @@ extension Workshop {
                 """
             )
         }
-        return grants.tally.bad == 0 ? .success : .badData
+        return tally.bad == 0 ? .success : .badData
     }
 
     /// Feeds a file to an import, whatever it imports, and shows how far it has come.

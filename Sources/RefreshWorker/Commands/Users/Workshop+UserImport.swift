@@ -21,17 +21,6 @@ extension Workshop {
         }
         await store.close()
         progress.tell("refresh-worker: \(users.tally.sentence)")
-        if let failure {
-            guard users.tally.read > 0 else { throw failure }
-            throw CommandFailure(
-                failure.exitCode,
-                """
-                \(failure.message)
-                the import stopped there; what is counted above is stored for good, and the same import started \
-                again goes on: it keeps what is stored
-                """
-            )
-        }
-        return users.tally.bad == 0 ? .success : .badData
+        return try Self.exitCode(after: users.tally, failure)
     }
 }
