@@ -7,7 +7,7 @@ extension Migration {
     /// Every step there has been, oldest first; the schema's version is their number.
     ///
     /// A step that was ever released is never changed: another is added.
-    static let all: [Migration] = [firstSchema, accounts]
+    static let all: [Migration] = [firstSchema, accounts, sharing]
 
     /// Users, grants, their history, and what workers tell one another.
     ///
@@ -179,6 +179,13 @@ extension Migration {
             CREATE INDEX notices_settled ON notices (coalesce(accepted_at, given_up_at))
                 WHERE accepted_at IS NOT NULL OR given_up_at IS NOT NULL;
             CREATE INDEX notices_by_time ON notices (at);
+            """
+    )
+
+    /// What several workers at once must know of one another.
+    private static let sharing = Migration(
+        statements: """
+            ALTER TABLE workers ADD COLUMN is_refreshing INTEGER NOT NULL DEFAULT 0 CHECK (is_refreshing IN (0, 1));
             """
     )
 }

@@ -6,8 +6,10 @@ extension Query {
     static let upsertWorker = Query(
         "report worker",
         """
-        INSERT INTO workers (worker_id, epoch, heartbeat, sealing_key, keys) VALUES (?1, ?2, ?3, ?4, ?5)
-        ON CONFLICT (worker_id) DO UPDATE SET epoch = ?2, heartbeat = ?3, sealing_key = ?4, keys = ?5
+        INSERT INTO workers (worker_id, epoch, heartbeat, sealing_key, keys, is_refreshing)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        ON CONFLICT (worker_id) DO UPDATE
+        SET epoch = ?2, heartbeat = ?3, sealing_key = ?4, keys = ?5, is_refreshing = ?6
         """
     )
     static let deleteDeadWorkers = Query(
@@ -16,7 +18,10 @@ extension Query {
     )
     static let liveWorkers = Query(
         "live workers",
-        "SELECT worker_id, sealing_key, keys FROM workers WHERE epoch = ?1 AND heartbeat >= ?2 ORDER BY worker_id"
+        """
+        SELECT worker_id, sealing_key, keys, is_refreshing FROM workers
+        WHERE epoch = ?1 AND heartbeat >= ?2 ORDER BY worker_id
+        """
     )
     static let deleteWorker = Query("forget worker", "DELETE FROM workers WHERE worker_id = ?")
 
@@ -38,6 +43,7 @@ extension SQLiteStore {
                     statement.bind(time.instant.milliseconds)
                     statement.bind(worker.sealingKeyID.description)
                     statement.bind(worker.keyIDs.map(\.description).joined(separator: " "))
+                    statement.bind(worker.isRefreshing)
                 }
                 try connection.run(.deleteDeadWorkers) { $0.bindLifeTest(at: time) }
                 return try connection.liveWorkers(at: time)
@@ -89,7 +95,7 @@ extension Connection {
                     "What a worker reported is damaged in the database \(path). Restore a backup."
                 )
             }
-            return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey)
+            return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey, isRefreshing: row.integer() != 0)
         }
     }
 }

@@ -88,11 +88,14 @@ package struct WorkerReport: Hashable, Sendable {
     /// Every key that it can open tokens with.
     package var keyIDs: [KeyID]
     package var sealingKeyID: KeyID
+    /// Whether it asks Google: all that do share the pace of a client id and the grants that are due.
+    package var isRefreshing: Bool
 
-    package init(id: String, keyIDs: [KeyID], sealingKeyID: KeyID) {
+    package init(id: String, keyIDs: [KeyID], sealingKeyID: KeyID, isRefreshing: Bool = false) {
         self.id = id
         self.keyIDs = keyIDs
         self.sealingKeyID = sealingKeyID
+        self.isRefreshing = isRefreshing
     }
 }
 

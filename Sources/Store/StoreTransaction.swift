@@ -5,6 +5,11 @@ package protocol StoreTransaction {
     /// The clock of this store's leases.
     var leaseTime: LeaseTime { get }
 
+    /// Says what the body is about to read, so that a store on another machine can fetch it all in one journey.
+    ///
+    /// Nothing has to be said, and nothing that was said has to be read.
+    func willRead(grants ids: [GrantID], healthOf clients: [String]) throws
+
     func grant(_ id: GrantID) throws -> Grant?
     func grant(ofUser userID: String) throws -> Grant?
 
@@ -55,4 +60,9 @@ package protocol StoreTransaction {
 
     /// Remembers the identifier of a security event; answers `false` when it is known already.
     func remember(securityEvent identifier: String, at now: Timestamp) throws -> Bool
+}
+
+extension StoreTransaction {
+    /// For stores to which every read is near.
+    package func willRead(grants ids: [GrantID], healthOf clients: [String]) throws {}
 }

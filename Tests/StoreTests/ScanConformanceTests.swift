@@ -146,7 +146,7 @@ struct ScanConformanceTests {
         try await kind.withStore { store, time in
             let key = try #require(KeyID(Sample.key))
             let otherKey = try #require(KeyID(Sample.otherKey))
-            let first = WorkerReport(id: "a", keyIDs: [otherKey, key], sealingKeyID: otherKey)
+            let first = WorkerReport(id: "a", keyIDs: [otherKey, key], sealingKeyID: otherKey, isRefreshing: true)
             var second = WorkerReport(id: "b", keyIDs: [key], sealingKeyID: key)
             #expect(try await store.report(second) == [second])
             time.advance(by: .seconds(20))
