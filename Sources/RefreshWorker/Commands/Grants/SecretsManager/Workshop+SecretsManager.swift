@@ -19,7 +19,7 @@ extension Workshop {
         defer { http.shutDown() }
         let client = SecretsManagerClient(
             http: http,
-            url: endpoint.url,
+            endpoint: endpoint,
             region: order.region,
             credentials: credentials,
             random: random,
