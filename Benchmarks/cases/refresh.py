@@ -3,7 +3,7 @@
 import shutil
 import statistics
 
-from harness import contenders, endpoint
+from harness import contenders, endpoint, picture, report
 
 TITLE = "Refreshes a second, and what each costs"
 
@@ -33,3 +33,38 @@ def summary(name, version, runs):
             "per_second": {"best": max(of("per_second")), "median": statistics.median(of("per_second"))},
             "cpu_per_1000": {"best": min(of("cpu_per_1000")), "median": statistics.median(of("cpu_per_1000"))},
             "peak_megabytes": max(of("peak_megabytes"))}
+
+
+def tables(figures):
+    rows = [[f"{one['name']}, HTTP/{'2' if one['version'] == 'h2' else '1.1'}",
+             f"{one['per_second']['best']:,.0f}", f"{one['per_second']['median']:,.0f}",
+             f"{one['cpu_per_1000']['best']:.4f}", f"{one['cpu_per_1000']['median']:.4f}",
+             f"{one['peak_megabytes']:.0f}"] for one in figures["contenders"]]
+    return (f"{figures['rounds']} rounds in turns, {figures['count']:,} grants each, fewer for Python. The worker claims, "
+            "opens, asks, seals and commits durably; all others only ask. The endpoint's log is the clock.\n\n"
+            + report.table(["client", "refreshes/s, best", "median", "CPU-s per 1,000, best", "median", "peak MB"], rows))
+
+
+def pictures(figures):
+    label = lambda one: f"{one['name']}, {one['version']}"
+    of = lambda key: [(label(one), one[key]["median"]) for one in figures["contenders"]]
+    return {"refresh-rate": picture.bars("Refreshes a second", "median", of("per_second")),
+            "refresh-cpu": picture.bars("Processor time of the client for 1,000 refreshes", "CPU-seconds, median",
+                                        of("cpu_per_1000"))}
+
+
+def goals(figures):
+    of = lambda name, version, key: next(
+        one[key]["median"] for one in figures["contenders"] if (one["name"], one["version"]) == (name, version))
+    found = []
+    for version, name in [("h1", "HTTP/1.1"), ("h2", "HTTP/2")]:
+        ours = of("refresh-worker", version, "cpu_per_1000")
+        share = ours / of("x/oauth2 (Go)", version, "cpu_per_1000")
+        found.append((f"CPU-seconds per refresh over {name} against Go's bare fetch: at most equal", f"{share:.2f} times",
+                      share <= 1))
+        limit = of("refresh-worker", version, "per_second") / of("h2load", version, "per_second")
+        found.append((f"refreshes/s over {name} against h2load: at least a third, half is the wish", f"{limit:.2f}",
+                      limit >= 1 / 3))
+    python = of("refresh-worker", "h1", "cpu_per_1000") / of("google-auth (Python), threads", "h1", "cpu_per_1000")
+    found.append(("CPU against google-auth's bare fetch: at most a fifteenth", f"1/{1 / python:.1f}", python <= 1 / 15))
+    return found

@@ -1,7 +1,6 @@
 """Who refreshes in the same run: the worker, and clients that only fetch."""
 
 import dataclasses
-import re
 
 from . import endpoint, grants, measuring, paths, programs
 

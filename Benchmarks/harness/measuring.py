@@ -1,4 +1,4 @@
-"""The cost of one process: its processor time, its memory, and where the machine can count them its instructions."""
+"""The cost of one process: its processor time and its memory."""
 
 import dataclasses
 import os
@@ -77,11 +77,3 @@ def cpu_seconds(pid):
     fields = text.rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
-
-def counts_instructions():
-    """Whether the processor's counters can be read: a virtual machine seldom lends them out."""
-    try:
-        answer = subprocess.run(["perf", "stat", "-x,", "-e", "instructions:u", "true"], capture_output=True, text=True)
-    except FileNotFoundError:
-        return False
-    return answer.returncode == 0 and answer.stderr.split(",")[0].strip().isdigit()
