@@ -10,7 +10,7 @@ struct SampleGrant {
     /// What Google's access tokens live.
     static let lifetime: Duration = .seconds(3600)
     /// How long before the instant in question the first refresh lies: long enough for any policy to settle.
-    private static let past: Duration = .seconds(6 * 3600)
+    private static let past: Duration = .seconds(2 * 3600)
     private static let scope = "openid email https://www.googleapis.com/auth/gmail.readonly"
 
     let number: Int

@@ -9,12 +9,15 @@ import Store
 @main
 enum Seed {
     static let help = """
-        usage: BenchmarkSeed fill   --database FILE --keys FILE --grants N [--client-id ID] [--start MS] [--outage S] [--within S]
-               BenchmarkSeed verify --database FILE --keys FILE --issued LOG
+        usage: BenchmarkSeed fill     --database FILE --keys FILE --grants N [--client-id ID] [--start MS] [--outage S]
+                                      [--within S]
+               BenchmarkSeed verify   --database FILE --keys FILE --issued LOG
+               BenchmarkSeed exercise --database FILE --keys FILE --grants N
 
         fill writes N grants as a worker would have left them that did its work until OUTAGE seconds before START (in
         milliseconds since 1970; now). With --within only those are written that are due within so many seconds after START.
         verify opens every stored access token and compares it with the last one that the endpoint's log says was issued.
+        exercise claims the N grants that are due first and commits a made-up refresh of each, and says what that took.
 
         """
 
@@ -24,6 +27,7 @@ enum Seed {
             switch arguments.popFirst() {
             case "fill": try await fill(Options(arguments))
             case "verify": try await verify(Options(arguments))
+            case "exercise": try await exercise(Options(arguments))
             default: throw SeedError(message: help)
             }
         } catch {
@@ -57,6 +61,13 @@ enum Seed {
         guard findings.wrong == 0 else {
             throw SeedError(message: "The stored token is not the last one issued, as for \(findings.examples)")
         }
+    }
+
+    private static func exercise(_ options: Options) async throws {
+        let store = try open(options)
+        let count = Int(try options.required("grants", options.number))
+        print(try await Exercise(store: store, vault: try vault(options), count: count).run())
+        await store.close()
     }
 
     private static func open(_ options: Options) throws -> any AccountStore {

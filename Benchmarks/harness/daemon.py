@@ -36,6 +36,9 @@ class Daemon:
         if code != 0 and failure is None:
             raise SystemExit(f"the worker ended with {code}: {self.errors.read_text()}")
 
+    def resident_megabytes(self):
+        return measuring.status(self.process.pid, "VmRSS") / 1024
+
     def count(self):
         """How many answers the endpoint has given since its log began, as far as it has written them."""
         with open(self.site.issued, "rb") as log:

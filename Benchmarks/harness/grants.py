@@ -1,5 +1,6 @@
 """Databases full of grants for the worker, and the worker's command line on them."""
 
+import contextlib
 import json
 import pathlib
 import sqlite3
@@ -42,6 +43,17 @@ class Grants:
         """Opens every stored token and compares it with what was issued; a difference ends the benchmark."""
         words = [paths.SEED, "verify", "--database", self.database, "--keys", self.keys, "--issued", issued]
         return json.loads(self._call(*words))
+
+    def exercise(self, count):
+        """Claims and commits so many grants without an endpoint, and answers what each took."""
+        words = [paths.SEED, "exercise", "--database", self.database, "--keys", self.keys, "--grants", count]
+        return json.loads(self._call(*words))
+
+    def due(self):
+        """How many grants are due now."""
+        with contextlib.closing(sqlite3.connect(self.database)) as connection:
+            query = "SELECT count(*) FROM grants WHERE due_at <= ?"
+            return connection.execute(query, [time.time() * 1000]).fetchone()[0]
 
     def bytes(self):
         return sum(file.stat().st_size for file in self.folder.glob("grants.sqlite*"))
