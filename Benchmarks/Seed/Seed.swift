@@ -13,11 +13,13 @@ enum Seed {
                                       [--within S]
                BenchmarkSeed verify   --database FILE --keys FILE --issued LOG
                BenchmarkSeed exercise --database FILE --keys FILE --grants N
+               BenchmarkSeed heap     --entries N
 
         fill writes N grants as a worker would have left them that did its work until OUTAGE seconds before START (in
         milliseconds since 1970; now). With --within only those are written that are due within so many seconds after START.
         verify opens every stored access token and compares it with the last one that the endpoint's log says was issued.
         exercise claims the N grants that are due first and commits a made-up refresh of each, and says what that took.
+        heap pushes, moves and pops N deadlines, and says how long that took.
 
         """
 
@@ -28,6 +30,7 @@ enum Seed {
             case "fill": try await fill(Options(arguments))
             case "verify": try await verify(Options(arguments))
             case "exercise": try await exercise(Options(arguments))
+            case "heap": try heap(Options(arguments))
             default: throw SeedError(message: help)
             }
         } catch {
@@ -68,6 +71,12 @@ enum Seed {
         let count = Int(try options.required("grants", options.number))
         print(try await Exercise(store: store, vault: try vault(options), count: count).run())
         await store.close()
+    }
+
+    private static func heap(_ options: Options) throws {
+        let count = Int(try options.required("entries", options.number))
+        guard count > 0 else { throw SeedError(message: "--entries takes a number from 1 up.") }
+        print(try HeapRace(count: count).run())
     }
 
     private static func open(_ options: Options) throws -> any AccountStore {
