@@ -26,6 +26,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CProcess"),
@@ -40,6 +41,11 @@ let package = Package(
         .target(
             name: "SQLiteStore",
             dependencies: ["CSQLite", "Clocks", "Secrets", "Store"],
+            swiftSettings: atTheEdge
+        ),
+        .target(
+            name: "PostgresStore",
+            dependencies: ["CPostgres", "Clocks", "Secrets", "Store"],
             swiftSettings: atTheEdge
         ),
         .target(name: "Observability", dependencies: ["Clocks", "JSON"], swiftSettings: atTheEdge),
