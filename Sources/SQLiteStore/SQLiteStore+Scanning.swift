@@ -33,8 +33,8 @@ extension Query {
         "count idle",
         """
         SELECT count(*) FROM grants INDEXED BY grants_by_use
-        WHERE state IN ('active', 'retrying') AND coalesce(last_success_at, created_at) < ?
-            AND refresh_token IS NOT NULL
+        WHERE state IN ('active', 'retrying') AND used_on <= ?1 / 86400000
+            AND coalesce(last_success_at, created_at) < ?1 AND refresh_key IS NOT NULL
         """
     )
     static let countKeys = Query(

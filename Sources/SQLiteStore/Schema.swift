@@ -10,6 +10,10 @@ struct Schema {
     private static let countObjects = Query("schema objects", "SELECT count(*) FROM sqlite_schema")
     private static let writeApplicationID = Query("mark the database", "PRAGMA application_id = \(applicationID)")
 
+    private static let ignoreForeignKeys = Query("ignore foreign keys", "PRAGMA foreign_keys = OFF")
+    private static let heedForeignKeys = Query("heed foreign keys", "PRAGMA foreign_keys = ON")
+    private static let checkForeignKeys = Query("check foreign keys", "PRAGMA foreign_key_check")
+
     let migrations: [Migration]
 
     init(migrations: [Migration] = Migration.all) {
@@ -41,15 +45,25 @@ struct Schema {
     ///
     /// Processes that open a new file at once take turns: each looks again when its turn has come.
     func migrate(_ connection: Connection) throws(StoreError) {
-        while try version(of: connection) < migrations.count {
+        while true {
+            let next = try version(of: connection)
+            guard next < migrations.count else { return }
+            // The switch does nothing inside a transaction (https://sqlite.org/pragma.html#pragma_foreign_keys).
+            if migrations[next].remakesTables { try connection.execute(Self.ignoreForeignKeys) }
             try connection.write { () throws(StoreError) in
-                let version = try version(of: connection)
-                guard version < migrations.count else { return }
-                let step = version + 1
-                try connection.execute(Query("migration \(step)", migrations[version].statements))
+                guard try version(of: connection) == next else { return }
+                let step = next + 1
+                try connection.execute(Query("migration \(step)", migrations[next].statements))
+                if migrations[next].remakesTables, try !connection.rows(Self.checkForeignKeys, read: { _ in }).isEmpty {
+                    throw StoreError(
+                        .corrupt,
+                        "The database \(connection.path) holds grants of no user; nothing was changed. Restore a backup."
+                    )
+                }
                 try connection.run(Self.writeApplicationID)
                 try connection.execute(Query("migration \(step)", "PRAGMA user_version = \(step)"))
             }
+            if migrations[next].remakesTables { try connection.execute(Self.heedForeignKeys) }
         }
     }
 }

@@ -1,6 +1,11 @@
 package import Clocks
 
 /// When a grant should be refreshed, long before anything forces it to be.
+///
+/// Each grant has a *home*: one instant in every period, told by its phase. It is due at the last home instant that leaves the
+/// margin. So grants are spread over the whole period however they came, also after an outage that refreshed them all at once; and
+/// a grant keeps its neighbours: those whose phases are close come due together, hour after hour, which lets a store that keeps
+/// them together read and write them together.
 package enum DuePolicy {
     /// How long before its expiry an access token is replaced at the latest, so that callers always get one that lasts.
     package static let margin: Duration = .seconds(5 * 60)
@@ -8,30 +13,48 @@ package enum DuePolicy {
     /// The margin is never more than a lifetime divided by this: short-lived tokens would otherwise be due at birth.
     package static let lifetimesPerMargin = 5
 
-    /// Due times are spread over a lifetime divided by this, so that grants stored together do not come due together.
-    package static let lifetimesPerSpread = 6
-
     /// A grant is refreshed at least this often however long its token lives: a revoked grant shows only when asked.
     package static let longestInterval: Duration = .seconds(90 * 60)
 
-    /// How far before the longest interval's end due times are spread, for the same reason as over a lifetime.
-    package static let longestIntervalSpread: Duration = .seconds(15 * 60)
+    /// The part of the longest possible wait that a period is at most: a refresh that comes late by the rest of it still finds its
+    /// grant's next home within reach, and does not push it out of step.
+    package static let periodShare = 0.95
 
-    /// Works out when to refresh: the margin and the grant's own jitter before expiry, and within the longest interval.
+    /// A period is a whole number of one of these, in milliseconds, so that lifetimes which differ by seconds (Google says 3599
+    /// as often as 3600) have one period and with it the same homes.
+    private static let periodSteps: [Int64] = [300_000, 60_000, 10_000, 1_000, 100, 10]
+    /// A step is never more than a period divided by this, or rounding down would cost too many refreshes.
+    private static let periodsPerStep: Int64 = 8
+
+    /// Works out when to refresh: at the last home instant before the margin, and within the longest interval.
     ///
     /// - Parameters:
     ///   - obtainedAt: when the access token was obtained.
     ///   - expiresAt: when it expires.
-    ///   - phase: the grant's place in the spread, from 0 up to but not including 1. Fixed per grant, so that grants
-    ///     once spread stay spread, and rows that lie together in the store come due together.
-    /// - Returns: the due time; never before the token was obtained, for margin and jitter take less than two fifths of a
-    ///   lifetime, and that very instant when it has no lifetime.
+    ///   - phase: the grant's place in the period, from 0 up to but not including 1, fixed for its life.
+    /// - Returns: the due time; never before the token was obtained, and that very instant when it has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
         let lifetime = expiresAt - obtainedAt
-        let jitter = lifetime / lifetimesPerSpread * phase
-        let beforeExpiry = expiresAt - min(margin, lifetime / lifetimesPerMargin) - jitter
-        let withinInterval = obtainedAt + (longestInterval - longestIntervalSpread * phase)
-        return min(beforeExpiry, withinInterval)
+        let wait = min(lifetime - min(margin, lifetime / lifetimesPerMargin), longestInterval)
+        let latest = (obtainedAt + wait).milliseconds
+        let period = period(ofWait: wait.wholeMilliseconds)
+        let offset = Int64(phase * Double(period))
+        return Timestamp(milliseconds: latest - (latest - offset).modulo(period))
+    }
+
+    /// How far apart the homes of one grant are, by how long it can wait, in milliseconds.
+    private static func period(ofWait wait: Int64) -> Int64 {
+        let most = Int64(Double(wait) * periodShare)
+        let step = periodSteps.first { $0 <= most / periodsPerStep } ?? 1
+        return max(most / step * step, 1)
+    }
+}
+
+extension Int64 {
+    /// The remainder that is never negative.
+    fileprivate func modulo(_ divisor: Int64) -> Int64 {
+        let rest = self % divisor
+        return rest < 0 ? rest + divisor : rest
     }
 }

@@ -2,8 +2,8 @@ package import Clocks
 
 /// The immutable name of a grant: 63 random bits.
 ///
-/// Its high bits are the grant's phase, so that rows which come due together lie together in a table ordered by id, and
-/// so that the jitter of a grant stays the same for its whole life.
+/// Its high bits are the grant's phase, which says when in each period it comes due: so rows that come due together lie together
+/// in a table ordered by id.
 package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let rawValue: Int64
 
@@ -21,7 +21,7 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
         self.init(rawValue: Int64(bits))
     }
 
-    /// Where in 0..<1 this grant lies among all: the fixed part of its jitter.
+    /// Where in 0..<1 this grant lies among all, in the table and in each period.
     package var phase: Double { Double(rawValue >> 31) * 0x1p-32 }
 
     package static func < (left: GrantID, right: GrantID) -> Bool { left.rawValue < right.rawValue }

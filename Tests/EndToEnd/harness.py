@@ -24,6 +24,10 @@ SANDBOX = BINARIES / "google-sandbox"
 CLIENT = "1234-demo.apps.googleusercontent.com"
 
 
+# Each grant with the name of the worker that has it now.
+GRANTS = "SELECT grants.*, leases.owner AS lease_owner FROM grants LEFT JOIN leases ON grant_id = id"
+
+
 class Failed(AssertionError):
     """What the scenario wanted did not hold."""
 
@@ -146,7 +150,7 @@ class Place:
         self.workers.append(worker)
         return worker
 
-    def rows(self, query="SELECT * FROM grants", *values):
+    def rows(self, query=GRANTS, *values):
         with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=30)) as database:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(query, values)]

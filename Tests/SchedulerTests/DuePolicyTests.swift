@@ -3,7 +3,7 @@ import Scheduler
 import Testing
 
 struct DuePolicyTests {
-    private static let obtained = Timestamp(secondsSince1970: 1_800_000_000)
+    private static let obtained = Timestamp(secondsSince1970: 620 * 2_907_000)
 
     struct Case: Sendable {
         let lifetime: Int64
@@ -12,24 +12,31 @@ struct DuePolicyTests {
         let due: Double
     }
 
+    // The birth is a whole number of each of the periods below, so the homes of phase 0 lie whole periods after it.
     @Test(
-        "A token is due its margin and jitter before expiry, and within the longest interval",
+        "A token is due at its grant's last home before the margin, and within the longest interval",
         arguments: [
-            // An hour: margin 5 min, jitter up to 10 min.
-            Case(lifetime: 3600, phase: 0, due: 3300),
-            Case(lifetime: 3600, phase: 0.5, due: 3000),
-            Case(lifetime: 3600, phase: 0.99, due: 2706),
-            // A minute: the margin is a fifth, 12 s; jitter up to 10 s.
-            Case(lifetime: 60, phase: 0, due: 48),
-            Case(lifetime: 60, phase: 0.5, due: 43),
-            // The margins meet where a fifth of the lifetime is 5 min.
-            Case(lifetime: 1500, phase: 0, due: 1200),
+            // An hour: margin 5 min, a home every 3000 s.
+            Case(lifetime: 3600, phase: 0, due: 3000),
+            Case(lifetime: 3600, phase: 0.05, due: 3150),
+            Case(lifetime: 3600, phase: 0.1, due: 3300),
+            Case(lifetime: 3600, phase: 0.11, due: 330),
+            Case(lifetime: 3600, phase: 0.5, due: 1500),
+            Case(lifetime: 3600, phase: 0.99, due: 2970),
+            // A second less makes no difference.
+            Case(lifetime: 3599, phase: 0.5, due: 1500),
+            Case(lifetime: 3598, phase: 0.99, due: 2970),
+            // A minute: the margin is a fifth, 12 s; a home every 45 s.
+            Case(lifetime: 60, phase: 0, due: 45),
+            Case(lifetime: 60, phase: 0.5, due: 22.5),
+            // The margins meet where a fifth of the lifetime is 5 min: a home every 1140 s.
+            Case(lifetime: 1500, phase: 0.5, due: 570),
             // A second: milliseconds still count.
-            Case(lifetime: 1, phase: 0.5, due: 0.717),
-            // A day, a year: every 90 min, spread over a quarter of an hour.
-            Case(lifetime: 86_400, phase: 0, due: 5400),
-            Case(lifetime: 86_400, phase: 0.5, due: 4950),
-            Case(lifetime: 31_536_000, phase: 0.5, due: 4950),
+            Case(lifetime: 1, phase: 0.5, due: 0.38),
+            // A day, a year: a home every 85 min.
+            Case(lifetime: 86_400, phase: 0, due: 5100),
+            Case(lifetime: 86_400, phase: 0.5, due: 2550),
+            Case(lifetime: 31_536_000, phase: 0.5, due: 2550),
             // No lifetime: due at birth.
             Case(lifetime: 0, phase: 0.5, due: 0),
             Case(lifetime: -3600, phase: 0.5, due: 0),
@@ -41,7 +48,7 @@ struct DuePolicyTests {
             expiresAt: Self.obtained + .seconds(example.lifetime),
             phase: example.phase
         )
-        #expect(due == Self.obtained + .seconds(example.due))
+        #expect((due - Self.obtained).inSeconds == example.due)
     }
 
     @Test("Whatever the lifetime and phase, a token is due between its birth and its margin", arguments: 1...20)
@@ -60,21 +67,36 @@ struct DuePolicyTests {
         }
     }
 
-    @Test("Fifty thousand grants stored together come due evenly over a sixth of their lifetime")
+    @Test("Fifty thousand grants stored together come due evenly over the whole period")
     func spread() {
         let seed: UInt64 = 7
         let random = SeededRandom(seed: seed)
-        var dueInMinute: [Int64: Int] = [:]
+        var dueInSpan: [Int64: Int] = [:]
         for _ in 0..<50_000 {
             let due = DuePolicy.due(
                 obtainedAt: Self.obtained,
                 expiresAt: Self.obtained + .seconds(3600),
                 phase: random.nextUnit()
             )
-            // The earliest is due just after minute 45 and the latest at minute 55.
-            dueInMinute[(due.milliseconds - Self.obtained.milliseconds - 1) / 60_000, default: 0] += 1
+            // The earliest is due 5 min after its birth and the latest 55 min after.
+            dueInSpan[(due.milliseconds - Self.obtained.milliseconds - 1) / 300_000, default: 0] += 1
         }
-        #expect(dueInMinute.keys.sorted() == Array(45...54), "seed \(seed)")
-        #expect(dueInMinute.values.allSatisfy { (4_600...5_400).contains($0) }, "seed \(seed)")
+        #expect(dueInSpan.keys.sorted() == Array(1...10), "seed \(seed)")
+        #expect(dueInSpan.values.allSatisfy { (4_600...5_400).contains($0) }, "seed \(seed)")
+    }
+
+    @Test("A grant that is refreshed a little late, or hours late, comes back to its home", arguments: 1...20)
+    func comesHome(seed: Int) {
+        let random = SeededRandom(seed: UInt64(seed))
+        let phase = random.nextUnit()
+        var due = Self.obtained
+        var homes: Set<Int64> = []
+        for turn in 0..<200 {
+            let late = Duration.milliseconds(Int64(random.nextBits() % (turn % 10 == 0 ? 20_000_000 : 60_000)))
+            let lifetime = Duration.seconds(3598 + Int64(random.nextBits() % 3))
+            due = DuePolicy.due(obtainedAt: due + late, expiresAt: due + late + lifetime, phase: phase)
+            homes.insert(due.milliseconds % 3_000_000)
+        }
+        #expect(homes == [Int64(phase * 3_000_000)], "seed \(seed)")
     }
 }

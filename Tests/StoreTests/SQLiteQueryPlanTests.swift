@@ -15,7 +15,7 @@ struct SQLiteQueryPlanTests {
             (Query.countDue, "SEARCH grants USING COVERING INDEX grants_due (due_at<?)"),
             (Query.countByState, "SCAN grants USING COVERING INDEX grants_by_state"),
             (Query.countEnding, "SEARCH grants USING INDEX grants_by_ending (refresh_expires_at<?)"),
-            (Query.countIdle, "SEARCH grants USING INDEX grants_by_use (<expr><?)"),
+            (Query.countIdle, "SEARCH grants USING INDEX grants_by_use (used_on<?)"),
             (Query.countKeys, "SCAN grants USING COVERING INDEX grants_by_key"),
             (Query.grantByID, "SEARCH grants USING INTEGER PRIMARY KEY (rowid=?)"),
             (Query.grantOfUser, "SEARCH grants USING INDEX sqlite_autoindex_grants_1 (user_id=?)"),
@@ -46,7 +46,9 @@ struct SQLiteQueryPlanTests {
         ]
     )
     func plan(query: Query, expected: String) async throws {
-        #expect(try await plan(of: query) == [expected])
+        let steps = try await plan(of: query)
+        #expect(steps.first == expected)
+        #expect(steps.dropFirst().allSatisfy { $0 == "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN" })
     }
 }
 

@@ -53,9 +53,9 @@ struct DueTimesTests {
         let dead = try Sample.accessToken(obtainedAt: start - .seconds(3600))
         #expect(DueTimes.due(try Sample.grant(accessToken: dead), at: start) == start)
         let living = try Sample.accessToken()
-        #expect(DueTimes.due(try Sample.grant(0, accessToken: living), at: start) == start + .seconds(3300))
+        #expect(DueTimes.due(try Sample.grant(0, accessToken: living), at: start) == start + .seconds(3000))
         let half = try Sample.grant(1 << 62, accessToken: living)
-        #expect(DueTimes.due(half, at: start) == start + .seconds(3000))
+        #expect(DueTimes.due(half, at: start) == start + .seconds(1500))
         let bare = try Sample.grant(hasRefreshToken: false, accessToken: living)
         #expect(DueTimes.due(bare, at: start) == start + .seconds(3600))
     }

@@ -120,7 +120,7 @@ struct TwoWorkersTests {
             #expect(account.mostAloft == 1 && account.longestGap == .zero, "account \(number)")
             #expect((5...6).contains(account.asked.count), "account \(number): \(account.asked.count) calls")
             let waits = zip(account.asked.dropFirst(), account.asked).map { $0 - $1 }
-            #expect(waits.allSatisfy { $0 >= .seconds(2699) }, "account \(number)")
+            #expect(waits.dropFirst().allSatisfy { abs($0.inSeconds - 3000) <= 61 }, "account \(number)")
         }
         #expect(try await world.states() == [.active: 300])
     }
@@ -138,7 +138,7 @@ struct TwoWorkersTests {
         #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 && $0.mostAloft == 1 })
     }
 
-    @Test("A worker that was stopped before it sent, and wakes ten minutes later, sends nothing")
+    @Test("A worker that was stopped before it sent, and wakes minutes later, sends nothing")
     func frozenBeforeSending() async throws {
         let world = try World(seed: 52, rotates: true)
         try await world.add(0..<20)
@@ -149,7 +149,7 @@ struct TwoWorkersTests {
 
         world.google.answer { _ in .grant }
         let other = world.engine("other")
-        await world.run(other, for: .seconds(600), grain: .seconds(2))
+        await world.run(other, for: .seconds(290), grain: .seconds(2))
         #expect(world.google.calls == 20)
         world.google.release()
         await frozen.settleDown()
@@ -170,7 +170,7 @@ struct TwoWorkersTests {
         await world.google.waitUntilHolding(20)
 
         let other = world.engine("other")
-        await world.run(other, for: .seconds(600), grain: .seconds(2))
+        await world.run(other, for: .seconds(290), grain: .seconds(2))
         let before = try await world.grants()
         #expect(before.allSatisfy { $0.state == .active && $0.generation == 2 })
         world.google.release(answersInvalid ? .invalidGrant : .endpointFault(code: "http_503"))
