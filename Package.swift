@@ -99,7 +99,7 @@ let package = Package(
         ),
         .testTarget(
             name: "StoreTests",
-            dependencies: ["Clocks", "SQLiteStore", "Secrets", "Store"],
+            dependencies: ["Clocks", "PostgresStore", "SQLiteStore", "Secrets", "Store"],
             swiftSettings: common
         ),
         .testTarget(

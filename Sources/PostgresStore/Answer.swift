@@ -135,6 +135,8 @@ struct Row {
         return answer.blob(row: row, column: column)
     }
 
+    mutating func skip() { column += 1 }
+
     mutating func timestamp() -> Timestamp? {
         optionalInteger().map { Timestamp(milliseconds: $0) }
     }
