@@ -73,7 +73,7 @@ let package = Package(
             name: "RefreshWorker",
             dependencies: [
                 "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
-                "Observability", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
@@ -140,7 +140,8 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
-                "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
+                "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "TestSupport",
             ],
             swiftSettings: common
         ),

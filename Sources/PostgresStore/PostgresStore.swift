@@ -39,9 +39,28 @@ package final class PostgresStore: AccountStore {
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil
     ) async throws(StoreError) -> PostgresStore {
+        try await open(
+            at: try DatabaseAddress(url: url),
+            clock: DatabaseClock(local: local),
+            random: random,
+            patience: patience,
+            keepsNotices: keepsNotices,
+            leaseClock: leaseClock
+        )
+    }
+
+    /// The same with an address that was read before, and a clock that others go by already.
+    package static func open(
+        at address: DatabaseAddress,
+        clock: DatabaseClock,
+        random: any RandomSource = SystemRandom(),
+        patience: Duration = .seconds(10),
+        keepsNotices: Bool = false,
+        leaseClock: (any TimeSource)? = nil
+    ) async throws(StoreError) -> PostgresStore {
         let store = PostgresStore(
-            address: try DatabaseAddress(url: url),
-            local: local,
+            address: address,
+            clock: clock,
             random: random,
             patience: patience,
             keepsNotices: keepsNotices,
@@ -61,19 +80,19 @@ package final class PostgresStore: AccountStore {
 
     private init(
         address: DatabaseAddress,
-        local: any TimeSource,
+        clock: DatabaseClock,
         random: any RandomSource,
         patience: Duration,
         keepsNotices: Bool,
         leaseClock: (any TimeSource)?
     ) {
         self.address = address
-        self.local = local
+        self.clock = clock
+        local = clock.local
         self.random = random
         self.patience = patience
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
-        clock = DatabaseClock(local: local)
         let lane = { (name: String) in
             Lane(to: address, label: "postgres.\(name)", patience: patience, random: random)
         }

@@ -10,12 +10,14 @@ enum ArchiveRow {
         let name: String
         let key: String
         let columns: String
+        /// What the columns are read from, where that is more than the table.
+        var source: String?
     }
 
     private static func table(_ kind: ArchiveRecord.Kind) -> Table {
         switch kind {
         case .user: Table(name: "users", key: "user_id", columns: UserRow.columns)
-        case .grant: Table(name: "grants", key: "id", columns: GrantRow.columns)
+        case .grant: Table(name: "grants", key: "id", columns: GrantRow.columns, source: GrantRow.source)
         case .event: Table(name: "grant_events", key: "seq", columns: eventColumns)
         case .session: Table(name: "sessions", key: "id", columns: SessionRow.columns)
         case .clientHealth: Table(name: "clients", key: "client_id", columns: "client_id, health")
@@ -32,7 +34,7 @@ enum ArchiveRow {
         let table = table(kind)
         return Query(
             "first page of \(kind.rawValue)",
-            "SELECT \(table.columns) FROM \(table.name) ORDER BY \(table.key) LIMIT ?1"
+            "SELECT \(table.columns) FROM \(table.source ?? table.name) ORDER BY \(table.key) LIMIT ?1"
         )
     }
 
@@ -40,7 +42,7 @@ enum ArchiveRow {
         let table = table(kind)
         return Query(
             "next page of \(kind.rawValue)",
-            "SELECT \(table.columns) FROM \(table.name) WHERE \(table.key) > ?2 ORDER BY \(table.key) LIMIT ?1"
+            "SELECT \(table.columns) FROM \(table.source ?? table.name) WHERE \(table.key) > ?2 ORDER BY \(table.key) LIMIT ?1"
         )
     }
 

@@ -64,7 +64,7 @@ struct StoreCopyTests {
             _ = try await StoreCopy(from: source, to: target).run()
             let events = try await target.count(of: .event)
             let last = try await target.lastKey(of: .notice)
-            try await target.change(GrantID(rawValue: 2)) { $0.disconnect(reason: .userRequest, at: start) }
+            try await target.change(GrantID(rawValue: 2)) { grant in grant.disconnect(reason: .userRequest, at: start) }
             #expect(try await target.count(of: .event) == events + 1)
             let next = try await target.lastKey(of: .notice)
             guard case .number(let former) = last, case .number(let latest) = next else {
