@@ -130,6 +130,10 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         case newerSchema = "newer_schema"
         /// What was asked contradicts what is stored: a second grant of one user.
         case conflict
+        /// The database server is not to be reached, or goes down: try again.
+        case unreachable
+        /// The database server answers, and will not do what is asked until an administrator has mended something.
+        case refused
         case closed
         /// A fault of this program.
         case fault
@@ -146,6 +150,11 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
 
     package var description: String { message }
 
-    /// Whether the same call may succeed later without anybody's doing.
-    package var mayPass: Bool { code == .busy || code == .input || code == .diskFull }
+    /// Whether the same call may succeed later, when time or an administrator has mended what is in its way.
+    package var mayPass: Bool {
+        switch code {
+        case .busy, .input, .diskFull, .unreachable, .refused: true
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .conflict, .closed, .fault: false
+        }
+    }
 }

@@ -1,4 +1,5 @@
 import Clocks
+import PostgresStore
 import SQLiteStore
 import Store
 import Testing
@@ -7,11 +8,18 @@ import Testing
 enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     case inMemory
     case sqlite
+    case postgres
+
+    /// PostgreSQL only where `scripts/test` started a server; it says so when there is none.
+    static var allCases: [StoreKind] {
+        PostgresServer.url == nil ? [.inMemory, .sqlite] : [.inMemory, .sqlite, .postgres]
+    }
 
     var testDescription: String {
         switch self {
         case .inMemory: "in memory"
         case .sqlite: "SQLite"
+        case .postgres: "PostgreSQL"
         }
     }
 
@@ -32,6 +40,12 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
                     bootID: "this boot",
                     keepsNotices: keepsNotices
                 )
+                try await body(store, time)
+                await store.close()
+            }
+        case .postgres:
+            try await PostgresServer.withDatabase { url in
+                let store = try await PostgresStore.open(url: url, keepsNotices: keepsNotices, leaseClock: time)
                 try await body(store, time)
                 await store.close()
             }

@@ -4,7 +4,6 @@ import JSON
 import Notices
 import Observability
 import RefreshEngine
-import SQLiteStore
 import Store
 
 /// `--run-once`: one try for each due grant, for cron.
@@ -15,7 +14,7 @@ extension Workshop {
 
     func workOnce() async throws -> ExitCode {
         let vault = try openVault()
-        let store = try openStore()
+        let store = try await openStore()
         let http = try openHTTP()
         let metrics = try openMetrics()
         let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)

@@ -41,12 +41,21 @@ struct WorkerPresence: Sendable {
     }
 
     /// Reports until cancelled, and calls `onTurn` after each try.
+    ///
+    /// It is what asks the database most steadily, so it tells when that is lost and when it is there again.
     func run(onTurn: @Sendable () -> Void) async {
+        var standing = DatabaseStanding()
         await Metronome.beat(every: Self.interval) {
             do {
                 try await report()
+                if standing.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
-                diagnostics.debug("presence", ["error": "\(error)"])
+                let isNews = standing.failed(with: (error as? StoreError)?.code)
+                if isNews {
+                    diagnostics.error("the database cannot be used", ["error": "\(error)"])
+                } else {
+                    diagnostics.debug("presence", ["error": "\(error)"])
+                }
             }
             onTurn()
         }
