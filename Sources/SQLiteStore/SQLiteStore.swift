@@ -13,7 +13,7 @@ package final class SQLiteStore: AccountStore {
     package let path: String
     let timeSource: any TimeSource
     let random: any RandomSource
-    let bootID: String
+    package let bootID: String
     let patience: Duration
     private let keepsNotices: Bool
     let writer: ConnectionQueue

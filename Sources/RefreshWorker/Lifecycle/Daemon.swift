@@ -5,7 +5,6 @@ import HTTPClient
 import Notices
 import Observability
 import RefreshEngine
-import SQLiteStore
 import Store
 
 /// The worker in the foreground: starts the parts, keeps their loops company, and stops them in reverse.
@@ -17,7 +16,7 @@ struct Daemon: Sendable {
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
         let notifier = try SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
         let vault = try workshop.openVault()
-        let store = try workshop.openStore()
+        let store = try await openStore(notifier)
         let http = try workshop.openHTTP()
         let metrics = try workshop.openMetrics()
         let log = EngineLog(
@@ -31,7 +30,8 @@ struct Daemon: Sendable {
             store: store,
             ring: vault.ring,
             workerName: workshop.workerName,
-            diagnostics: workshop.diagnostics
+            diagnostics: workshop.diagnostics,
+            engine: engine
         )
         let pulse = LoopPulse(time: workshop.time)
         let listeners = try Listeners(
@@ -72,7 +72,7 @@ struct Daemon: Sendable {
         metrics.log.record(StartedEvent(version: Version.current, mode: "daemon"))
         workshop.diagnostics.notice(
             "started",
-            ["version": Version.current, "database": workshop.configuration.database]
+            ["version": Version.current, "database": "\(workshop.configuration.database)"]
         )
         return await crew.work(until: signals)
     }
@@ -87,7 +87,7 @@ private struct Crew: Sendable {
 
     let workshop: Workshop
     let engine: RefreshEngine
-    let store: SQLiteStore
+    let store: any AccountStore
     let vault: TokenVault
     let http: HTTPClient
     let metrics: MetricsLog
