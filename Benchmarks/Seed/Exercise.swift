@@ -56,9 +56,12 @@ struct Exercise {
         var (claims, commits) = (Bill(), Bill())
         var cursor: DueEntry?
         var done = 0
+        guard let client = try await store.clientsWithDueTimes().first else {
+            throw SeedError(message: "There is no grant to exercise.")
+        }
         while done < count {
             let horizon = SystemTime().now + SampleGrant.lifetime * 2
-            let page = try await store.due(by: horizon, after: cursor, atMost: Self.batchSize)
+            let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: Self.batchSize)
             guard let last = page.last else { break }
             cursor = last
             let grants = try await claims.measure(page.count) {
