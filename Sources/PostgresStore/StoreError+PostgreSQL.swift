@@ -47,7 +47,7 @@ extension StoreError {
             )
         case "57P01", "57P02", "57P03", "57P05":
             self.init(.unreachable, "\(database) is shutting down or starting \(cause). It is tried again.")
-        case "23503", "23505", "22021":
+        case "23503", "23505":
             self.init(.conflict, "What was to be written contradicts what \(database) holds \(cause).")
         case "XX001", "XX002":
             self.init(.corrupt, "\(database) is damaged \(cause). Stop the workers and restore a backup.")
