@@ -65,7 +65,10 @@ extension StoreError {
         let lines = detail.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
         let words = lines.joined(separator: " ").split(separator: " ")
         // Asked to be verbose, libpq writes "FATAL:  28P01: password authentication failed …".
-        let state = words.first { $0.utf8.count == 6 && $0.last == ":" && $0.dropLast().allSatisfy(\.isCodeCharacter) }
+        let state = words.first { word in
+            word.utf8.count == 6 && word.last == ":" && word.contains(where: \.isNumber)
+                && word.dropLast().allSatisfy(\.isCodeCharacter)
+        }
         let text = words.filter { $0 != state }.joined(separator: " ")
         if let state {
             self.init(state: String(state.dropLast()), detail: text, database: database, during: "connecting")
