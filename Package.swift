@@ -83,6 +83,13 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
 
+        .executableTarget(
+            name: "BenchmarkSeed",
+            dependencies: ["Clocks", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store"],
+            path: "Benchmarks/Seed",
+            swiftSettings: common
+        ),
+
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),

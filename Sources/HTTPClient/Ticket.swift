@@ -5,7 +5,6 @@ private import Synchronization
 struct Ticket: Sendable {
     let id: UInt64
     let request: HTTPRequest
-    let endpoint: Endpoint
     let submitted: BootInstant
     let deadline: BootInstant
     let beforeSend: (@Sendable () -> Bool)?

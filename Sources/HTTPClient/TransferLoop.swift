@@ -89,7 +89,8 @@ final class TransferLoop {
         guard ticket.beforeSend?() ?? true else {
             throw HTTPFailure(kind: .withheld, message: "the request was withheld before it was sent")
         }
-        guard time.sinceBoot < ticket.deadline else {
+        let now = time.sinceBoot
+        guard now < ticket.deadline else {
             throw HTTPFailure(kind: .timeout, message: "the deadline passed before the request was sent")
         }
         let transfer: Transfer
@@ -99,7 +100,7 @@ final class TransferLoop {
             transfer = try Transfer(configuration: configuration, time: time)
         }
         do throws(HTTPFailure) {
-            try transfer.prepare(for: ticket)
+            try transfer.prepare(for: ticket, at: now)
             try multi.add(transfer)
         } catch {
             transfer.reset()

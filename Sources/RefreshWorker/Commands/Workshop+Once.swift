@@ -19,7 +19,13 @@ extension Workshop {
         let metrics = try openMetrics()
         let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)
         let engine = try openEngine(store: store, vault: vault, http: http, log: log)
-        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let presence = WorkerPresence(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics,
+            engine: engine
+        )
         let notices = try openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)
         let signals = await SignalStream.start()
         let started = time.sinceBoot

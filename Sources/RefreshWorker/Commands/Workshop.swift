@@ -75,6 +75,8 @@ struct Workshop: Sendable {
         var settings = HTTPClient.Configuration()
         settings.caFile = configuration.certificateAuthorityFile
         settings.userAgent = "refresh-worker/\(Version.current)"
+        settings.maximumInFlight = EngineConfiguration.inFlight(at: configuration.maximumRate)
+        settings.maximumConnections = settings.maximumInFlight
         return try HTTPClient(configuration: settings, time: time)
     }
 

@@ -31,7 +31,8 @@ struct Daemon: Sendable {
             store: store,
             ring: vault.ring,
             workerName: workshop.workerName,
-            diagnostics: workshop.diagnostics
+            diagnostics: workshop.diagnostics,
+            engine: engine
         )
         let pulse = LoopPulse(time: workshop.time)
         let listeners = try Listeners(

@@ -18,7 +18,7 @@ extension Workshop {
         defer { http.shutDown() }
         let client = SecretsManagerClient(
             http: http,
-            url: endpoint.url,
+            endpoint: endpoint,
             region: order.region,
             credentials: credentials,
             random: random,
