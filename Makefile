@@ -28,6 +28,7 @@ build: toolchain packages ## build everything for development
 	@$(SWIFT) build $(BUILD_FLAGS)
 
 test: build ## build and run all tests
+	@scripts/ensure-packages test
 	@$(SWIFT) build --build-tests $(BUILD_FLAGS)
 	@scripts/test
 

@@ -79,7 +79,7 @@ final class Answer {
     }
 
     fileprivate func text(row: Int32, column: Int32) -> String? {
-        unsafe withBytes(row: row, column: column) { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
+        unsafe withBytes(row: row, column: column) { bytes in unsafe StoredText.read(bytes) }
     }
 
     fileprivate func blob(row: Int32, column: Int32) -> [UInt8]? {

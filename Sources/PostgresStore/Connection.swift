@@ -50,7 +50,10 @@ final class Connection {
     /// Whether the connection seems to stand, without a journey: a server that went away has closed it by now.
     func seemsAlive() -> Bool {
         var readiness = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        if unsafe poll(&readiness, 1, 0) != 0 { _ = unsafe PQconsumeInput(handle) }
+        // Its last words come before the end, and may take more than one reading.
+        while unsafe poll(&readiness, 1, 0) > 0 {
+            guard unsafe PQconsumeInput(handle) == 1 else { return false }
+        }
         return unsafe PQstatus(handle) == CONNECTION_OK
     }
 

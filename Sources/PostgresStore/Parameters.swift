@@ -1,6 +1,6 @@
 import Clocks
 
-/// The values of one statement, in PostgreSQL's binary form: whole numbers with the highest byte first, text as UTF-8.
+/// The values of one statement, in PostgreSQL's binary form: whole numbers with the highest byte first, text as UTF-8 (``StoredText``).
 ///
 /// Arrays carry a whole column of many rows: `unnest` turns them into rows again.
 struct Parameters {
@@ -141,7 +141,7 @@ struct Parameters {
     }
 
     private mutating func write(_ value: String) {
-        buffer.append(contentsOf: value.utf8)
+        StoredText.write(value, to: &buffer)
     }
 
     private mutating func overwrite(_ value: Int32, at start: Int) {

@@ -13,6 +13,7 @@ package import Store
 package final class PostgresStore: AccountStore {
     /// The database's time, for whoever sets due times and expiries that several machines go by.
     package let clock: DatabaseClock
+    package let bootID: String
     let address: DatabaseAddress
     let random: any RandomSource
     let local: any TimeSource
@@ -61,6 +62,7 @@ package final class PostgresStore: AccountStore {
         let store = PostgresStore(
             address: address,
             clock: clock,
+            bootID: try BootID.require(),
             random: random,
             patience: patience,
             keepsNotices: keepsNotices,
@@ -81,6 +83,7 @@ package final class PostgresStore: AccountStore {
     private init(
         address: DatabaseAddress,
         clock: DatabaseClock,
+        bootID: String,
         random: any RandomSource,
         patience: Duration,
         keepsNotices: Bool,
@@ -88,6 +91,7 @@ package final class PostgresStore: AccountStore {
     ) {
         self.address = address
         self.clock = clock
+        self.bootID = bootID
         local = clock.local
         self.random = random
         self.patience = patience

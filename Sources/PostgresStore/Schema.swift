@@ -23,8 +23,8 @@ struct Schema {
     private static let begin = Query("begin", "BEGIN")
     private static let commit = Query("commit", "COMMIT")
     private static let rollback = Query("roll back", "ROLLBACK")
-    private static let makeSchema = """
-        CREATE SCHEMA IF NOT EXISTS refresh_worker;
+    private static let makeSchema = "CREATE SCHEMA refresh_worker"
+    private static let makeVersion = """
         CREATE TABLE refresh_worker.schema_version (
             only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
             version bigint NOT NULL
@@ -60,9 +60,10 @@ struct Schema {
             turn.add(Self.takeTurn) { $0.bind(Self.migrationLock) }
             _ = try connection.run(turn, until: deadline)
             let version = try version(of: connection, until: deadline)
-            if try look(connection, until: deadline).isOurs == false {
-                try connection.execute("making the schema", Self.makeSchema, until: deadline)
-            }
+            let sight = try look(connection, until: deadline)
+            // IF NOT EXISTS would ask for the right to make one even where it is there.
+            if !sight.isThere { try connection.execute("making the schema", Self.makeSchema, until: deadline) }
+            if !sight.isOurs { try connection.execute("making the schema", Self.makeVersion, until: deadline) }
             for step in version..<max(version, migrations.count) {
                 try connection.execute("migration \(step + 1)", migrations[step].statements, until: deadline)
             }

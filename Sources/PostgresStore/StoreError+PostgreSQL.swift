@@ -47,7 +47,7 @@ extension StoreError {
             )
         case "57P01", "57P02", "57P03", "57P05":
             self.init(.unreachable, "\(database) is shutting down or starting \(cause). It is tried again.")
-        case "23503", "23505", "22021":
+        case "23503", "23505":
             self.init(.conflict, "What was to be written contradicts what \(database) holds \(cause).")
         case "XX001", "XX002":
             self.init(.corrupt, "\(database) is damaged \(cause). Stop the workers and restore a backup.")
@@ -65,7 +65,10 @@ extension StoreError {
         let lines = detail.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
         let words = lines.joined(separator: " ").split(separator: " ")
         // Asked to be verbose, libpq writes "FATAL:  28P01: password authentication failed …".
-        let state = words.first { $0.utf8.count == 6 && $0.last == ":" && $0.dropLast().allSatisfy(\.isCodeCharacter) }
+        let state = words.first { word in
+            word.utf8.count == 6 && word.last == ":" && word.contains(where: \.isNumber)
+                && word.dropLast().allSatisfy(\.isCodeCharacter)
+        }
         let text = words.filter { $0 != state }.joined(separator: " ")
         if let state {
             self.init(state: String(state.dropLast()), detail: text, database: database, during: "connecting")

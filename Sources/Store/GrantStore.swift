@@ -114,6 +114,16 @@ package struct ClockReading: Hashable, Sendable {
     }
 }
 
+extension BootID {
+    /// The boot's name, or what to do where it cannot be read.
+    package static func require() throws(StoreError) -> String {
+        guard let id = read() else {
+            throw StoreError(.cannotOpen, "\(path) cannot be read: leases need the id of this boot. Mount /proc.")
+        }
+        return id
+    }
+}
+
 /// Why a store could not do what it was asked.
 package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
