@@ -13,13 +13,16 @@ struct Verify {
         var issued = 0
         /// How often the grant was asked for that was asked for most.
         var most = 0
-        /// Grants whose stored token is not the last one that was issued for them, at most ten of them by name.
+        /// Grants whose stored token was issued for them, but is not the last one.
+        var older = 0
+        /// Grants whose stored token was never issued for them, at most ten of them by name.
         var wrong = 0
         var examples: [String] = []
 
         var json: String {
             """
-            {"grants": \(grants), "refreshed": \(refreshed), "issued": \(issued), "most": \(most), "wrong": \(wrong)}
+            {"grants": \(grants), "refreshed": \(refreshed), "issued": \(issued), "most": \(most), \
+            "older": \(older), "wrong": \(wrong)}
             """
         }
     }
