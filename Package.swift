@@ -26,6 +26,7 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CProcess"),
@@ -40,6 +41,11 @@ let package = Package(
         .target(
             name: "SQLiteStore",
             dependencies: ["CSQLite", "Clocks", "Secrets", "Store"],
+            swiftSettings: atTheEdge
+        ),
+        .target(
+            name: "PostgresStore",
+            dependencies: ["CPostgres", "Clocks", "Secrets", "Store"],
             swiftSettings: atTheEdge
         ),
         .target(name: "Observability", dependencies: ["Clocks", "JSON"], swiftSettings: atTheEdge),
@@ -67,7 +73,7 @@ let package = Package(
             name: "RefreshWorker",
             dependencies: [
                 "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
-                "Observability", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
@@ -75,6 +81,15 @@ let package = Package(
             name: "GoogleSandbox",
             dependencies: ["Clocks", "HTTPServer", "JSON", "Secrets"],
             swiftSettings: atTheEdge
+        ),
+
+        .executableTarget(
+            name: "BenchmarkSeed",
+            dependencies: [
+                "Clocks", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+            ],
+            path: "Benchmarks/Seed",
+            swiftSettings: common
         ),
 
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
@@ -93,7 +108,7 @@ let package = Package(
         ),
         .testTarget(
             name: "StoreTests",
-            dependencies: ["Clocks", "SQLiteStore", "Secrets", "Store"],
+            dependencies: ["Clocks", "PostgresStore", "SQLiteStore", "Secrets", "Store"],
             swiftSettings: common
         ),
         .testTarget(
@@ -134,7 +149,8 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
-                "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
+                "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -5,6 +5,8 @@ extension Connection {
     private static let beginDeferred = Query("begin reading", "BEGIN")
     private static let commitQuery = Query("commit", "COMMIT")
     private static let rollbackQuery = Query("roll back", "ROLLBACK")
+    private static let trustKernel = Query("commit without the disk", "PRAGMA synchronous = NORMAL")
+    private static let trustDisk = Query("commit to the disk", "PRAGMA synchronous = FULL")
 
     /// Starts a transaction that excludes every other writer.
     func begin() throws(StoreError) {
@@ -45,6 +47,22 @@ extension Connection {
         }
         try commit()
         return answer
+    }
+
+    /// Runs `body` as ``write(_:)`` does, but waits for no disk: for what a crash of the machine may undo.
+    ///
+    /// Leases are such: they end with the boot that they name. A process that is killed undoes nothing, since what it wrote is the
+    /// kernel's by then, and the next durable commit makes this one durable as well (https://sqlite.org/pragma.html#pragma_synchronous).
+    func writeForThisBoot<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+        try execute(Self.trustKernel)
+        let outcome: Result<Answer, StoreError>
+        do {
+            outcome = .success(try write(body))
+        } catch {
+            outcome = .failure(error)
+        }
+        try execute(Self.trustDisk)
+        return try outcome.get()
     }
 
     /// Runs `body` on one unchanging picture of the database.

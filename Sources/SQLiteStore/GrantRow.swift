@@ -2,27 +2,31 @@ import Clocks
 import Secrets
 import Store
 
-/// How a grant lies in a row of `grants`: the order of columns, reading and binding are kept side by side here.
+/// How a grant lies in a row of `grants`, and its lease in one of `leases`: the order of columns, reading and binding are
+/// kept side by side here.
 enum GrantRow {
-    /// Columns that no index but `grants_due` and `grants_by_use` looks at: every update writes them.
+    /// Columns that no index but `grants_due` looks at: every update writes them.
     private static let plain = [
         "name", "email_is_verified", "scope", "reason", "since", "generation", "due_at", "attempts", "failing_since",
-        "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "lease_owner", "lease_claim",
-        "lease_epoch", "lease_until", "access_obtained_at", "access_expires_at", "access_type", "refresh_token",
-        "access_token",
+        "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "access_obtained_at", "access_expires_at",
+        "access_type", "refresh_token", "access_token",
     ]
     /// Columns of the other indexes: written only when one of them changes, since naming them costs a turn in each index.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
-        "refresh_prefix_mark", "refresh_digest_mark",
+        "refresh_prefix_mark", "refresh_digest_mark", "used_on",
     ]
     private static let fixed = ["id", "user_id", "created_at"]
+    private static let lease = ["owner", "claim", "epoch", "until"]
 
-    static let columns = (fixed + indexed + plain).joined(separator: ", ")
+    /// What ``read(_:)`` expects, of ``source``.
+    static let columns = (fixed + indexed + plain + lease).joined(separator: ", ")
+    static let source = "grants LEFT JOIN leases ON grant_id = id"
 
     static let insert: Query = {
-        let places = Array(repeating: "?", count: fixed.count + indexed.count + plain.count).joined(separator: ", ")
-        return Query("insert grant", "INSERT INTO grants (\(columns)) VALUES (\(places))")
+        let columns = fixed + indexed + plain
+        let places = columns.map { _ in "?" }.joined(separator: ", ")
+        return Query("insert grant", "INSERT INTO grants (\(columns.joined(separator: ", "))) VALUES (\(places))")
     }()
     static let updatePlain = update("update grant", setting: plain)
     static let updateAll = update("update whole grant", setting: indexed + plain)
@@ -46,6 +50,8 @@ enum GrantRow {
         _ = row.optionalText()
         _ = row.optionalText()
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
+        // The day of use follows from the times below.
+        _ = row.optionalInteger()
 
         let name = row.optionalText()
         let emailIsVerified = row.optionalInteger().map { $0 != 0 }
@@ -60,12 +66,12 @@ enum GrantRow {
         let lastAttemptAt = row.timestamp()
         let isProven = row.integer() != 0
         let revocationAskedAt = row.timestamp()
-        let lease = lease(&row)
         let accessObtainedAt = row.timestamp()
         let accessExpiresAt = row.timestamp()
         let accessType = row.optionalText()
         let refreshSealed = try sealed(row.optionalBlob(), of: id)
         let accessSealed = try sealed(row.optionalBlob(), of: id)
+        let lease = lease(&row)
 
         var accessToken: Grant.AccessToken?
         if let accessSealed, let accessObtainedAt, let accessExpiresAt, let accessType {
@@ -131,6 +137,7 @@ enum GrantRow {
             && grant.refreshToken?.marks == former.refreshToken?.marks
             && grant.refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
+            && grant.dayOfUse == former.dayOfUse
     }
 
     private static func bindIndexed(_ grant: Grant, to statement: Statement) {
@@ -143,6 +150,7 @@ enum GrantRow {
         statement.bind(grant.accessToken?.sealed.keyID.description)
         statement.bind(grant.refreshToken?.marks?.prefix.bytes)
         statement.bind(grant.refreshToken?.marks?.digest.bytes)
+        statement.bind(grant.dayOfUse)
     }
 
     private static func bindPlain(_ grant: Grant, to statement: Statement) {
@@ -159,10 +167,6 @@ enum GrantRow {
         statement.bind(grant.lastAttemptAt)
         statement.bind(grant.isProven)
         statement.bind(grant.revocationAskedAt)
-        statement.bind(grant.lease?.owner)
-        statement.bind(grant.lease?.claim)
-        statement.bind(grant.lease?.epoch)
-        statement.bind(grant.lease?.until.milliseconds)
         statement.bind(grant.accessToken?.obtainedAt)
         statement.bind(grant.accessToken?.expiresAt)
         statement.bind(grant.accessToken?.type)
@@ -199,6 +203,11 @@ enum GrantRow {
             "\(what) of grant \(id) is damaged in the database. Stop the worker and put a backup in the database's place."
         )
     }
+}
+
+extension Grant {
+    /// The day, counted since 1970, of the last refresh, or of the first connection where there was none.
+    fileprivate var dayOfUse: Int64 { (lastSuccessAt ?? createdAt).milliseconds / 86_400_000 }
 }
 
 extension TokenMarks {

@@ -1,13 +1,16 @@
 /// One step of the schema: what brings a database of the version before to this one.
 struct Migration: Sendable {
     let statements: String
+    /// Whether a table is dropped that others refer to, which foreign keys would forbid
+    /// (https://sqlite.org/lang_altertable.html#otheralter).
+    var remakesTables = false
 }
 
 extension Migration {
     /// Every step there has been, oldest first; the schema's version is their number.
     ///
     /// A step that was ever released is never changed: another is added.
-    static let all: [Migration] = [firstSchema, accounts, sharing]
+    static let all: [Migration] = [firstSchema, accounts, lightRefresh]
 
     /// Users, grants, their history, and what workers tell one another.
     ///
@@ -182,10 +185,88 @@ extension Migration {
             """
     )
 
-    /// What several workers at once must know of one another.
-    private static let sharing = Migration(
+    /// What a refresh writes is made small: a lease lies in a table of its own, so that claiming a grant does not write its
+    /// whole row, and the index by use goes by days, so that it moves once a day and not with each refresh. The due index is in
+    /// parts by client, so that one client's overdue grants do not lie in the way of another's.
+    ///
+    /// SQLite drops no column that a CHECK names, so `grants` is made anew.
+    private static let lightRefresh = Migration(
         statements: """
+            CREATE TABLE leases (
+                grant_id INTEGER PRIMARY KEY REFERENCES grants (id) ON DELETE CASCADE,
+                owner TEXT NOT NULL,
+                claim INTEGER NOT NULL,
+                epoch TEXT NOT NULL,
+                until INTEGER NOT NULL
+            ) STRICT;
+            INSERT INTO leases
+                SELECT id, lease_owner, lease_claim, lease_epoch, lease_until FROM grants WHERE lease_owner IS NOT NULL;
+
+            CREATE TABLE new_grants (
+                id INTEGER PRIMARY KEY CHECK (id >= 0),
+                user_id TEXT NOT NULL UNIQUE REFERENCES users (user_id),
+                created_at INTEGER NOT NULL,
+                client_id TEXT NOT NULL,
+                google_user_id TEXT,
+                email TEXT,
+                name TEXT,
+                email_is_verified INTEGER CHECK (email_is_verified IN (0, 1)),
+                scope TEXT NOT NULL,
+                state TEXT NOT NULL
+                    CHECK (state IN ('active', 'retrying', 'suspended', 'reauth_required', 'disconnected')),
+                reason TEXT NOT NULL,
+                since INTEGER NOT NULL,
+                generation INTEGER NOT NULL CHECK (generation >= 0),
+                due_at INTEGER,
+                attempts INTEGER NOT NULL CHECK (attempts >= 0),
+                failing_since INTEGER,
+                last_success_at INTEGER,
+                last_attempt_at INTEGER,
+                used_on INTEGER NOT NULL,
+                is_proven INTEGER NOT NULL CHECK (is_proven IN (0, 1)),
+                revocation_asked_at INTEGER,
+                refresh_expires_at INTEGER,
+                refresh_key TEXT,
+                access_obtained_at INTEGER,
+                access_expires_at INTEGER,
+                access_type TEXT,
+                access_key TEXT,
+                refresh_prefix_mark BLOB,
+                refresh_digest_mark BLOB,
+                refresh_token BLOB,
+                access_token BLOB,
+                CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
+                CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
+                CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
+                CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL)),
+                CHECK ((access_token IS NULL) = (access_key IS NULL)),
+                CHECK ((access_token IS NULL) = (access_obtained_at IS NULL)),
+                CHECK ((access_token IS NULL) = (access_expires_at IS NULL)),
+                CHECK ((access_token IS NULL) = (access_type IS NULL))
+            ) STRICT;
+            INSERT INTO new_grants SELECT
+                id, user_id, created_at, client_id, google_user_id, email, name, email_is_verified, scope, state, reason,
+                since, generation, due_at, attempts, failing_since, last_success_at, last_attempt_at,
+                coalesce(last_success_at, created_at) / 86400000, is_proven, revocation_asked_at, refresh_expires_at,
+                refresh_key, access_obtained_at, access_expires_at, access_type, access_key, refresh_prefix_mark,
+                refresh_digest_mark, refresh_token, access_token
+            FROM grants ORDER BY id;
+            DROP TABLE grants;
+            ALTER TABLE new_grants RENAME TO grants;
+
+            CREATE INDEX grants_due ON grants (client_id, due_at, id) WHERE due_at IS NOT NULL;
+            CREATE INDEX grants_by_use ON grants (used_on) WHERE state IN ('active', 'retrying');
+            CREATE INDEX grants_by_state ON grants (state);
+            CREATE INDEX grants_by_account ON grants (google_user_id) WHERE google_user_id IS NOT NULL;
+            CREATE INDEX grants_by_email ON grants (lower(email)) WHERE email IS NOT NULL;
+            CREATE INDEX grants_by_ending ON grants (refresh_expires_at) WHERE refresh_expires_at IS NOT NULL;
+            CREATE INDEX grants_by_key ON grants (refresh_key, access_key);
+            CREATE INDEX grants_by_prefix_mark ON grants (refresh_prefix_mark) WHERE refresh_prefix_mark IS NOT NULL;
+            CREATE INDEX grants_by_digest_mark ON grants (refresh_digest_mark) WHERE refresh_digest_mark IS NOT NULL;
+            CREATE INDEX grants_unmarked ON grants (id) WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL;
+
             ALTER TABLE workers ADD COLUMN is_refreshing INTEGER NOT NULL DEFAULT 0 CHECK (is_refreshing IN (0, 1));
-            """
+            """,
+        remakesTables: true
     )
 }

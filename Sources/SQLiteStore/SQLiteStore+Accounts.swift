@@ -5,7 +5,7 @@ extension Query {
     static let unmarkedGrants = Query(
         "grants without marks",
         """
-        SELECT \(GrantRow.columns) FROM grants
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
         WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL AND id > ?1 ORDER BY id LIMIT ?2
         """
     )

@@ -1,38 +1,31 @@
 package import Clocks
 package import Store
 
-extension SQLiteStore {
-    /// A lease stands in nobody's way once it is over, or when it is of another boot.
-    private static let isFree = "(lease_owner IS NULL OR lease_epoch <> ?3 OR lease_until <= ?4)"
-    private static let takeLease =
-        "UPDATE grants SET lease_owner = ?1, lease_claim = ?2, lease_epoch = ?3, lease_until = ?5 WHERE id = ?6"
-
-    private static let claimDue = Query(
-        "claim",
-        "\(takeLease) AND due_at <= ?7 AND \(isFree) RETURNING \(GrantRow.columns)"
+extension Query {
+    static let claimable = Query(
+        "claimable",
+        "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE id = ?1 AND due_at <= ?2"
     )
-    private static let claimAny = Query(
-        "claim whenever due",
+    static let claimableAnyTime = Query(
+        "claimable whenever due",
         """
-        \(takeLease) AND (state NOT IN ('reauth_required', 'disconnected') OR revocation_asked_at IS NOT NULL)
-            AND \(isFree) RETURNING \(GrantRow.columns)
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
+        WHERE id = ?1 AND (state NOT IN ('reauth_required', 'disconnected') OR revocation_asked_at IS NOT NULL)
         """
     )
-    private static let renewLease = Query(
+    static let writeLease = Query(
+        "write lease",
+        "INSERT OR REPLACE INTO leases (grant_id, owner, claim, epoch, until) VALUES (?, ?, ?, ?, ?)"
+    )
+    static let removeLease = Query("remove lease", "DELETE FROM leases WHERE grant_id = ?")
+    static let renewLease = Query(
         "renew lease",
-        """
-        UPDATE grants SET lease_until = ?1
-        WHERE id = ?2 AND lease_claim = ?3 AND lease_epoch = ?4 AND lease_until > ?5
-        """
+        "UPDATE leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4 AND until > ?5"
     )
-    private static let releaseLease = Query(
-        "release lease",
-        """
-        UPDATE grants SET lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL
-        WHERE id = ?1 AND lease_claim = ?2
-        """
-    )
+    static let releaseLease = Query("release lease", "DELETE FROM leases WHERE grant_id = ?1 AND claim = ?2")
+}
 
+extension SQLiteStore {
     package func claim(
         _ ids: [GrantID],
         dueBy: Timestamp?,
@@ -49,24 +42,24 @@ extension SQLiteStore {
                         + "back, or restart every worker to use the file that is there now."
                 )
             }
-            return try connection.write { () throws(StoreError) in
+            return try connection.writeForThisBoot { () throws(StoreError) in
                 let time = leaseTimeNow
                 var claimed: [Grant] = []
                 for id in ids {
-                    let grant = try connection.first(
-                        dueBy == nil ? Self.claimAny : Self.claimDue,
+                    let stored = try connection.first(
+                        dueBy == nil ? .claimableAnyTime : .claimable,
                         bind: { statement in
-                            statement.bind(owner)
-                            statement.bind(Int64(random.nextBits() >> 1))
-                            statement.bind(time.epoch)
-                            statement.bind(time.instant.milliseconds)
-                            statement.bind((time.instant + span).milliseconds)
                             statement.bind(id.rawValue)
                             if let dueBy { statement.bind(dueBy) }
                         },
                         read: GrantRow.read
                     )
-                    if let grant { claimed.append(grant) }
+                    guard var grant = stored, !(grant.lease?.isLive(at: time) ?? false) else { continue }
+                    let claim = Int64(random.nextBits() >> 1)
+                    let lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
+                    try connection.write(lease: lease, of: id)
+                    grant.setLease(lease)
+                    claimed.append(grant)
                 }
                 return claimed
             }
@@ -75,11 +68,11 @@ extension SQLiteStore {
 
     package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
         try await writer.run { [self] connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.writeForThisBoot { () throws(StoreError) in
                 let time = leaseTimeNow
                 var renewed: Set<GrantID> = []
                 for (id, claim) in leases {
-                    try connection.run(Self.renewLease) { statement in
+                    try connection.run(.renewLease) { statement in
                         statement.bind((time.instant + span).milliseconds)
                         statement.bind(id.rawValue)
                         statement.bind(claim)
@@ -95,14 +88,28 @@ extension SQLiteStore {
 
     package func release(_ leases: [GrantID: Int64]) async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.writeForThisBoot { () throws(StoreError) in
                 for (id, claim) in leases {
-                    try connection.run(Self.releaseLease) { statement in
+                    try connection.run(.releaseLease) { statement in
                         statement.bind(id.rawValue)
                         statement.bind(claim)
                     }
                 }
             }
+        }
+    }
+}
+
+extension Connection {
+    /// Stores a grant's lease in the place of the one before, or takes it away.
+    func write(lease: Lease?, of id: GrantID) throws(StoreError) {
+        guard let lease else { return try run(.removeLease) { $0.bind(id.rawValue) } }
+        try run(.writeLease) { statement in
+            statement.bind(id.rawValue)
+            statement.bind(lease.owner)
+            statement.bind(lease.claim)
+            statement.bind(lease.epoch)
+            statement.bind(lease.until.milliseconds)
         }
     }
 }

@@ -1,16 +1,16 @@
 package import Store
 
 extension Query {
-    static let grantByID = Query("grant by id", "SELECT \(GrantRow.columns) FROM grants WHERE id = ?")
-    static let grantOfUser = Query("grant of user", "SELECT \(GrantRow.columns) FROM grants WHERE user_id = ?")
+    static let grantByID = Query("grant by id", "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE id = ?")
+    static let grantOfUser = Query("grant of user", "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE user_id = ?")
 
     static let pageOfGrants = Query(
         "page of grants",
-        "SELECT \(GrantRow.columns) FROM grants WHERE id > ?1 ORDER BY id LIMIT ?2"
+        "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE id > ?1 ORDER BY id LIMIT ?2"
     )
     static let pageOfState = Query(
         "page of grants in a state",
-        "SELECT \(GrantRow.columns) FROM grants WHERE id > ?1 AND state = ?3 ORDER BY id LIMIT ?2"
+        "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE id > ?1 AND state = ?3 ORDER BY id LIMIT ?2"
     )
     static let eventsOfGrant = Query(
         "events of grant",

@@ -5,21 +5,21 @@ extension Query {
     static let grantsOfAccount = Query(
         "grants of a Google account",
         """
-        SELECT \(GrantRow.columns) FROM grants
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
         WHERE google_user_id = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
         """
     )
     static let grantsByPrefixMark = Query(
         "grants by prefix mark",
         """
-        SELECT \(GrantRow.columns) FROM grants
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
         WHERE refresh_prefix_mark = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
         """
     )
     static let grantsByDigestMark = Query(
         "grants by digest mark",
         """
-        SELECT \(GrantRow.columns) FROM grants
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
         WHERE refresh_digest_mark = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
         """
     )

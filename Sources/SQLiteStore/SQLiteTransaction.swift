@@ -17,7 +17,7 @@ final class SQLiteTransaction: StoreTransaction {
     static let selectSameAccount = Query(
         "grants of the same Google account",
         """
-        SELECT \(GrantRow.columns) FROM grants
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
         WHERE google_user_id = ?1 AND id <> ?2 AND refresh_token IS NOT NULL ORDER BY id
         """
     )
@@ -25,7 +25,7 @@ final class SQLiteTransaction: StoreTransaction {
     static let selectSameEmail = Query(
         "grants of the same e-mail",
         """
-        SELECT \(GrantRow.columns) FROM grants
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
         WHERE email IS NOT NULL AND lower(email) = lower(?3) AND id <> ?2 AND refresh_token IS NOT NULL
             AND (?1 IS NULL OR google_user_id IS NULL) ORDER BY id
         """
@@ -33,7 +33,7 @@ final class SQLiteTransaction: StoreTransaction {
     static let hasten = Query(
         "hasten retries",
         """
-        UPDATE grants SET due_at = ?2
+        UPDATE grants INDEXED BY grants_by_state SET due_at = ?2
         WHERE state = 'retrying' AND client_id = ?1 AND due_at > ?2 AND reason NOT IN (
             \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
         )
@@ -123,6 +123,7 @@ final class SQLiteTransaction: StoreTransaction {
                 $0.bind(grant.createdAt)
             }
             try connection.run(GrantRow.insert) { GrantRow.bindInsert(grant, to: $0) }
+            if let lease = grant.lease { try connection.write(lease: lease, of: grant.id) }
         }
         known[grant.id] = grant
     }
@@ -136,6 +137,10 @@ final class SQLiteTransaction: StoreTransaction {
         }
         guard former != grant else { return }
         try perform { () throws(StoreError) in
+            if former.lease != grant.lease { try connection.write(lease: grant.lease, of: grant.id) }
+            var leased = former
+            leased.setLease(grant.lease)
+            guard leased != grant else { return }
             if GrantRow.keepsIndexed(grant, from: former) {
                 try connection.run(GrantRow.updatePlain) { GrantRow.bindUpdatePlain(grant, to: $0) }
             } else {

@@ -10,6 +10,10 @@ struct Schema {
     private static let countObjects = Query("schema objects", "SELECT count(*) FROM sqlite_schema")
     private static let writeApplicationID = Query("mark the database", "PRAGMA application_id = \(applicationID)")
 
+    private static let ignoreForeignKeys = Query("ignore foreign keys", "PRAGMA foreign_keys = OFF")
+    private static let heedForeignKeys = Query("heed foreign keys", "PRAGMA foreign_keys = ON")
+    private static let checkForeignKeys = Query("check foreign keys", "PRAGMA foreign_key_check")
+
     let migrations: [Migration]
 
     init(migrations: [Migration] = Migration.all) {
@@ -17,7 +21,14 @@ struct Schema {
     }
 
     /// The version of the schema in the file, 0 for an empty one; throws for a database that this program must not touch.
+    ///
+    /// It looks at one moment's picture: another process may be making the schema just now.
     func version(of connection: Connection) throws(StoreError) -> Int {
+        guard !connection.isInTransaction else { return try versionSeen(by: connection) }
+        return try connection.read { () throws(StoreError) in try versionSeen(by: connection) }
+    }
+
+    private func versionSeen(by connection: Connection) throws(StoreError) -> Int {
         let version = Int(try connection.integer(Self.readVersion))
         if try connection.integer(Self.readApplicationID) != Self.applicationID {
             guard version == 0, try connection.integer(Self.countObjects) == 0 else {
@@ -41,15 +52,25 @@ struct Schema {
     ///
     /// Processes that open a new file at once take turns: each looks again when its turn has come.
     func migrate(_ connection: Connection) throws(StoreError) {
-        while try version(of: connection) < migrations.count {
+        while true {
+            let next = try version(of: connection)
+            guard next < migrations.count else { return }
+            // The switch does nothing inside a transaction (https://sqlite.org/pragma.html#pragma_foreign_keys).
+            if migrations[next].remakesTables { try connection.execute(Self.ignoreForeignKeys) }
             try connection.write { () throws(StoreError) in
-                let version = try version(of: connection)
-                guard version < migrations.count else { return }
-                let step = version + 1
-                try connection.execute(Query("migration \(step)", migrations[version].statements))
+                guard try version(of: connection) == next else { return }
+                let step = next + 1
+                try connection.execute(Query("migration \(step)", migrations[next].statements))
+                if migrations[next].remakesTables, try !connection.rows(Self.checkForeignKeys, read: { _ in }).isEmpty {
+                    throw StoreError(
+                        .corrupt,
+                        "The database \(connection.path) holds grants of no user; nothing was changed. Restore a backup."
+                    )
+                }
                 try connection.run(Self.writeApplicationID)
                 try connection.execute(Query("migration \(step)", "PRAGMA user_version = \(step)"))
             }
+            if migrations[next].remakesTables { try connection.execute(Self.heedForeignKeys) }
         }
     }
 }

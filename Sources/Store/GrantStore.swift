@@ -8,6 +8,8 @@ package import Secrets
 package protocol GrantStore: Sendable {
     /// The clock of this store's leases.
     func leaseTime() async throws -> LeaseTime
+    /// Names the boot of this machine, to which every ``BootInstant`` of its boot clock belongs.
+    var bootID: String { get }
 
     /// Runs `body` in one transaction that excludes every other writer, in this process and in others. What it wrote is
     /// durable when this returns; when it throws, nothing of it is written.
@@ -25,8 +27,12 @@ package protocol GrantStore: Sendable {
     /// Gives leases back without having called.
     func release(_ leases: [GrantID: Int64]) async throws
 
-    /// The next grants due by `limit`, in the order of their due times, after a cursor.
-    func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry]
+    /// The client ids of all grants that have a due time, in the order of their names.
+    func clientsWithDueTimes() async throws -> [String]
+
+    /// The next grants of one client due by `limit`, in the order of their due times, after a cursor.
+    func due(ofClient clientID: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
+        -> [DueEntry]
 
     func grant(_ id: GrantID) async throws -> Grant?
     func grant(ofUser userID: String) async throws -> Grant?
@@ -66,16 +72,14 @@ package protocol GrantStore: Sendable {
     func close() async
 }
 
-/// One entry of the due index.
+/// One entry of a client's part of the due index.
 package struct DueEntry: Hashable, Sendable {
     package var dueAt: Timestamp
     package var id: GrantID
-    package var clientID: String
 
-    package init(dueAt: Timestamp, id: GrantID, clientID: String) {
+    package init(dueAt: Timestamp, id: GrantID) {
         self.dueAt = dueAt
         self.id = id
-        self.clientID = clientID
     }
 }
 
@@ -110,6 +114,16 @@ package struct ClockReading: Hashable, Sendable {
     }
 }
 
+extension BootID {
+    /// The boot's name, or what to do where it cannot be read.
+    package static func require() throws(StoreError) -> String {
+        guard let id = read() else {
+            throw StoreError(.cannotOpen, "\(path) cannot be read: leases need the id of this boot. Mount /proc.")
+        }
+        return id
+    }
+}
+
 /// Why a store could not do what it was asked.
 package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
@@ -126,6 +140,10 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         case newerSchema = "newer_schema"
         /// What was asked contradicts what is stored: a second grant of one user.
         case conflict
+        /// The database server is not to be reached, or goes down: try again.
+        case unreachable
+        /// The database server answers, and will not do what is asked until an administrator has mended something.
+        case refused
         case closed
         /// A fault of this program.
         case fault
@@ -142,6 +160,11 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
 
     package var description: String { message }
 
-    /// Whether the same call may succeed later without anybody's doing.
-    package var mayPass: Bool { code == .busy || code == .input || code == .diskFull }
+    /// Whether the same call may succeed later, when time or an administrator has mended what is in its way.
+    package var mayPass: Bool {
+        switch code {
+        case .busy, .input, .diskFull, .unreachable, .refused: true
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .conflict, .closed, .fault: false
+        }
+    }
 }

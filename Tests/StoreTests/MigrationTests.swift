@@ -77,6 +77,58 @@ struct MigrationTests {
         }
     }
 
+    @Test("A grant of the second version keeps its lease, its history and its day of use in the third")
+    func secondVersionWithLease() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            try DatabaseFile.create(path, unlessThere: false)
+            do {
+                let connection = try Connection(path: path, patience: .zero)
+                try connection.execute(Query("as in use", "PRAGMA foreign_keys = ON"))
+                try Schema(migrations: Array(Migration.all.prefix(2))).migrate(connection)
+                let token = try Sample.sealed("refresh")
+                try connection.execute(Query("user", "INSERT INTO users (user_id, created_at) VALUES ('u', 5)"))
+                try connection.run(
+                    Query(
+                        "grant",
+                        """
+                        INSERT INTO grants (
+                            id, user_id, created_at, client_id, scope, state, reason, since, generation, due_at, attempts,
+                            is_proven, last_success_at, lease_owner, lease_claim, lease_epoch, lease_until, refresh_key,
+                            refresh_token
+                        ) VALUES (
+                            1, 'u', 5, 'client 1', 'openid', 'active', 'none', 5, 1, 7, 0, 1, 864000000, 'worker', 42, 'boot',
+                            9000000, ?1, ?2
+                        )
+                        """
+                    )
+                ) {
+                    $0.bind(token.keyID.description)
+                    $0.bind(token.bytes)
+                }
+                try connection.execute(
+                    Query(
+                        "event",
+                        """
+                        INSERT INTO grant_events (grant_id, at, kind, from_state, to_state, reason, generation)
+                        VALUES (1, 5, 'connected', NULL, 'active', 'none', 1)
+                        """
+                    )
+                )
+            }
+            let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
+            let grant = try #require(try await store.grant(ofUser: "u"))
+            let until = BootInstant(milliseconds: 9_000_000)
+            #expect(grant.lease == Lease(owner: "worker", claim: 42, epoch: "boot", until: until))
+            #expect(try await store.events(of: grant.id, atMost: 9).count == 1)
+            #expect(try await store.integrityProblems().isEmpty)
+            await store.close()
+            let connection = try Connection(path: path, patience: .zero)
+            #expect(try connection.integer(Query("day", "SELECT used_on FROM grants")) == 10)
+            #expect(try connection.rows(Query("loose", "PRAGMA foreign_key_check"), read: { _ in }).isEmpty)
+        }
+    }
+
     @Test("A step finds the data of the step before, and runs once")
     func steps() async throws {
         try await withConnection { connection in

@@ -1,4 +1,5 @@
 import Clocks
+import PostgresStore
 import SQLiteStore
 import Store
 import Testing
@@ -7,11 +8,18 @@ import Testing
 enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     case inMemory
     case sqlite
+    case postgres
+
+    /// PostgreSQL only where `scripts/test` started a server; it says so when there is none.
+    static var allCases: [StoreKind] {
+        PostgresServer.url == nil ? [.inMemory, .sqlite] : [.inMemory, .sqlite, .postgres]
+    }
 
     var testDescription: String {
         switch self {
         case .inMemory: "in memory"
         case .sqlite: "SQLite"
+        case .postgres: "PostgreSQL"
         }
     }
 
@@ -35,6 +43,12 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
                 try await body(store, time)
                 await store.close()
             }
+        case .postgres:
+            try await PostgresServer.withDatabase { url in
+                let store = try await PostgresStore.open(url: url, keepsNotices: keepsNotices, leaseClock: time)
+                try await body(store, time)
+                await store.close()
+            }
         }
     }
 }
@@ -45,6 +59,15 @@ extension GrantStore {
         try await transact { transaction in
             for grant in grants { try transaction.insert(grant) }
         }
+    }
+
+    /// What is due of all clients, up to ten of each, by due time.
+    func allDue(by limit: Timestamp) async throws -> [DueEntry] {
+        var due: [DueEntry] = []
+        for client in try await clientsWithDueTimes() {
+            due += try await self.due(ofClient: client, by: limit, after: nil, atMost: 10)
+        }
+        return due.sorted { ($0.dueAt, $0.id) < ($1.dueAt, $1.id) }
     }
 
     /// Changes one stored grant and keeps its events.

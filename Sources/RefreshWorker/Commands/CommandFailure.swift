@@ -57,8 +57,8 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
     private static func code(of error: StoreError) -> ExitCode {
         switch error.code {
         case .busy: .leftForLater
-        case .input, .diskFull: .inputOutput
-        case .readOnly, .cannotOpen, .corrupt, .newerSchema: .configuration
+        case .input, .diskFull, .unreachable: .inputOutput
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused: .configuration
         case .conflict: .badData
         case .closed, .fault: .internalFailure
         }

@@ -1,0 +1,28 @@
+#include <libpq-fe.h>
+
+// The names of error fields are characters, which Swift does not import.
+
+static inline const char *cpostgres_state(const PGresult *result) {
+    return PQresultErrorField(result, PG_DIAG_SQLSTATE);
+}
+
+// Of the fields only these show no stored value (https://www.postgresql.org/docs/15/protocol-error-fields.html).
+
+static inline const char *cpostgres_message(const PGresult *result) {
+    return PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+}
+
+static inline const char *cpostgres_constraint(const PGresult *result) {
+    return PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
+}
+
+// libpq prints notices on standard error where nobody receives them.
+
+static inline void cpostgres_drop_notice(void *context, const PGresult *notice) {
+    (void)context;
+    (void)notice;
+}
+
+static inline void cpostgres_drop_notices(PGconn *connection) {
+    PQsetNoticeReceiver(connection, cpostgres_drop_notice, 0);
+}

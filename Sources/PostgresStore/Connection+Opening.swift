@@ -1,0 +1,74 @@
+private import CPostgres
+private import Glibc
+import Store
+
+extension Connection {
+    /// The oldest server that is known to do what is asked of it.
+    static let oldestServer = 130_000
+
+    /// Tells whether a pooler stands between: it gives itself another process id than the server's.
+    private static let probe = Query("greeting", "SELECT pg_backend_pid()::bigint")
+
+    /// Connects, and finds out who answers.
+    static func open(_ address: DatabaseAddress, until deadline: Deadline) throws(Failure) -> Connection {
+        let started = unsafe address.withOptions { keywords, values in unsafe PQconnectStartParams(keywords, values, 0) }
+        guard let handle = unsafe started else {
+            throw Failure(.input, "There is no memory for a connection to \(address). Look at the machine's memory.")
+        }
+        do throws(Failure) {
+            try unsafe finish(handle, address, until: deadline)
+        } catch {
+            unsafe PQfinish(handle)
+            throw error
+        }
+        let connection = unsafe Connection(adopting: handle, database: address.description)
+        guard connection.serverVersion >= oldestServer else {
+            throw Failure(
+                .cannotOpen,
+                "The server of \(address) is PostgreSQL \(connection.serverVersion / 10_000), and refresh-worker needs 13 or "
+                    + "later. Upgrade the server, or name another."
+            )
+        }
+        // Before it is known, nothing is prepared under a name.
+        connection.noticePooler()
+        var batch = Batch()
+        batch.add(probe)
+        let process = try connection.run(batch, until: deadline)[0].first { (row: inout Row) throws(Failure) in
+            row.integer()
+        }
+        if process == Int64(connection.serverProcess) { connection.noticeDirectServer() }
+        return connection
+    }
+
+    private static func finish(
+        _ handle: OpaquePointer,
+        _ address: DatabaseAddress,
+        until deadline: Deadline
+    ) throws(Failure) {
+        guard unsafe PQstatus(handle) != CONNECTION_BAD else { throw unsafe refusal(handle, address) }
+        // So that the message has the server's code in it.
+        _ = unsafe PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
+        var events = POLLOUT
+        while true {
+            let readiness = unsafe wait(for: events, on: PQsocket(handle), until: deadline)
+            guard case .ready = readiness else {
+                throw Failure(
+                    StoreError(connecting: "no answer in time", database: address.description),
+                    losesConnection: true
+                )
+            }
+            switch unsafe PQconnectPoll(handle) {
+            case PGRES_POLLING_OK: return
+            case PGRES_POLLING_READING: events = POLLIN
+            case PGRES_POLLING_WRITING: events = POLLOUT
+            default: throw unsafe refusal(handle, address)
+            }
+        }
+    }
+
+    private static func refusal(_ handle: OpaquePointer, _ address: DatabaseAddress) -> Failure {
+        let detail = unsafe String(cString: PQerrorMessage(handle))
+        let error = StoreError(connecting: detail, database: address.description)
+        return Failure(error, losesConnection: true)
+    }
+}

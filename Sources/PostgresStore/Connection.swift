@@ -1,0 +1,256 @@
+private import CPostgres
+private import Glibc
+import Store
+
+/// Owns one connection to the server.
+///
+/// Statements go in batches, each batch in one journey: libpq's pipeline mode
+/// (https://www.postgresql.org/docs/15/libpq-pipeline-mode.html). Waiting is bounded by a deadline: libpq is driven without
+/// blocking, and `poll` waits.
+///
+/// It is not thread-safe: ``Lane`` lends it to one caller at a time. It is `@safe` because its pointer is set once, never
+/// leaves it, and is closed only when nobody can call it any more.
+@safe
+final class Connection {
+    let database: String
+    private let handle: OpaquePointer
+    /// Statements that the server keeps for this connection.
+    private var prepared: Set<String> = []
+    /// Whether a pooler stands between, which may lend each transaction another session: nothing is kept there.
+    private(set) var isPooled = false
+
+    /// Takes over a connection that was just established, and that no other owns.
+    init(adopting handle: OpaquePointer, database: String) {
+        unsafe self.handle = handle
+        self.database = database
+        unsafe cpostgres_drop_notices(handle)
+        // Both calls only set a mode, and fail for a connection that is broken or busy: the first statement says so then.
+        _ = unsafe PQsetnonblocking(handle, 1)
+        _ = unsafe PQenterPipelineMode(handle)
+    }
+
+    deinit { unsafe PQfinish(handle) }
+
+    /// The process that the server, or whoever answers in its place, says it serves this connection with.
+    var serverProcess: Int32 { unsafe PQbackendPID(handle) }
+    var serverVersion: Int { Int(unsafe PQserverVersion(handle)) }
+    var isEncrypted: Bool { unsafe PQsslInUse(handle) == 1 }
+    var socket: Int32 { unsafe PQsocket(handle) }
+
+    /// From now on nothing is kept prepared.
+    func noticePooler() {
+        isPooled = true
+        prepared = []
+    }
+
+    func noticeDirectServer() {
+        isPooled = false
+    }
+
+    /// Whether the connection seems to stand, without a journey: a server that went away has closed it by now.
+    func seemsAlive() -> Bool {
+        var readiness = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        // Its last words come before the end, and may take more than one reading.
+        while unsafe poll(&readiness, 1, 0) > 0 {
+            guard unsafe PQconsumeInput(handle) == 1 else { return false }
+        }
+        return unsafe PQstatus(handle) == CONNECTION_OK
+    }
+
+    /// Takes what the server sent unasked; answers how many notifications were in it, `nil` when the connection is gone.
+    func takeNotifications() -> Int? {
+        guard unsafe PQconsumeInput(handle) == 1, unsafe PQstatus(handle) == CONNECTION_OK else { return nil }
+        var count = 0
+        while let notification = unsafe PQnotifies(handle) {
+            unsafe PQfreemem(notification)
+            count += 1
+        }
+        return count
+    }
+
+    /// Runs the statements of a batch, each in the order of the batch; the first that fails ends it.
+    func run(_ batch: Batch, until deadline: Deadline) throws(Failure) -> [Answer] {
+        var answers: [Answer] = []
+        answers.reserveCapacity(batch.entries.count)
+        var preparing: Set<String> = []
+        for entry in batch.entries { try send(entry, preparing: &preparing) }
+        guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
+        try flush(until: deadline)
+        var failure: Failure?
+        for entry in batch.entries {
+            if preparing.remove(entry.query.preparedName) != nil {
+                switch try outcome(of: entry.query, until: deadline) {
+                case .success: prepared.insert(entry.query.preparedName)
+                case .failure(let new): failure = failure ?? new
+                }
+            }
+            switch try outcome(of: entry.query, until: deadline) {
+            case .success(let answer): answers.append(answer)
+            case .failure(let new): failure = failure ?? new
+            }
+        }
+        // What ends the batch: without it the next one would read this one's answers.
+        guard try nextAnswer(until: deadline)?.kind == .endOfBatch else {
+            throw lost(during: "reading the end of a batch")
+        }
+        if let failure {
+            if failure.state == "26000" || failure.state == "42P05" { noticePooler() }
+            throw failure
+        }
+        return answers
+    }
+
+    /// Runs a text of several statements that take no value and answer none.
+    func execute(_ name: String, _ script: String, until deadline: Deadline) throws(Failure) {
+        guard unsafe PQexitPipelineMode(handle) == 1, unsafe PQsendQuery(handle, script) == 1 else {
+            throw lost(during: name)
+        }
+        try flush(until: deadline)
+        var failure: Failure?
+        while let answer = try nextAnswer(until: deadline) {
+            if answer.kind == .failed, failure == nil { failure = self.failure(answer, during: name) }
+        }
+        guard unsafe PQenterPipelineMode(handle) == 1 else { throw lost(during: name) }
+        if let failure { throw failure }
+    }
+
+    // MARK: Sending
+
+    private func send(_ entry: Batch.Entry, preparing: inout Set<String>) throws(Failure) {
+        let query = entry.query
+        let parameters = entry.parameters
+        let count = Int32(parameters.places.count)
+        let name = query.preparedName
+        if !isPooled, !prepared.contains(name), preparing.insert(name).inserted {
+            guard unsafe PQsendPrepare(handle, name, query.text, count, parameters.kinds) == 1 else {
+                throw lost(during: query.name)
+            }
+        }
+        let lengths = parameters.places.map { Int32($0.count ?? 0) }
+        let formats = [Int32](repeating: 1, count: parameters.places.count)
+        let sent = unsafe parameters.buffer.withUnsafeBytes { bytes in
+            var values: [UnsafePointer<CChar>?] = unsafe []
+            for place in parameters.places {
+                let start = unsafe bytes.baseAddress.map { unsafe $0 + place.start }
+                unsafe values.append(place.count == nil ? nil : start?.assumingMemoryBound(to: CChar.self))
+            }
+            return if isPooled {
+                unsafe PQsendQueryParams(
+                    handle, query.text, count, parameters.kinds, values, lengths, formats, 1
+                )
+            } else {
+                unsafe PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)
+            }
+        }
+        guard sent == 1 else { throw lost(during: query.name) }
+    }
+
+    private func flush(until deadline: Deadline) throws(Failure) {
+        while true {
+            switch unsafe PQflush(handle) {
+            case 0: return
+            case 1:
+                let readiness = try wait(for: POLLIN | POLLOUT, until: deadline)
+                if readiness & POLLIN != 0, unsafe PQconsumeInput(handle) == 0 { throw lost(during: "sending") }
+            default: throw lost(during: "sending")
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// The answer to one statement of a pipeline, which a null result ends.
+    private func outcome(of query: Query, until deadline: Deadline) throws(Failure) -> Result<Answer, Failure> {
+        guard let answer = try nextAnswer(until: deadline) else { throw lost(during: query.name) }
+        let outcome: Result<Answer, Failure> =
+            switch answer.kind {
+            case .done: .success(answer)
+            case .skipped: .failure(Failure(.fault, "A statement before \(query.name) failed in \(database)."))
+            case .failed, .endOfBatch: .failure(failure(answer, during: query.name))
+            }
+        guard unsafe PQstatus(handle) == CONNECTION_OK else {
+            guard case .failure(var failure) = outcome else { throw lost(during: query.name) }
+            failure.losesConnection = true
+            throw failure
+        }
+        if try nextAnswer(until: deadline) != nil { throw lost(during: query.name) }
+        return outcome
+    }
+
+    private func nextAnswer(until deadline: Deadline) throws(Failure) -> Answer? {
+        while unsafe PQisBusy(handle) == 1 {
+            _ = try wait(for: POLLIN, until: deadline)
+            if unsafe PQconsumeInput(handle) == 0 { throw lost(during: "reading") }
+        }
+        guard let result = unsafe PQgetResult(handle) else { return nil }
+        return unsafe Answer(adopting: result)
+    }
+
+    private func wait(for events: Int32, until deadline: Deadline) throws(Failure) -> Int32 {
+        switch Self.wait(for: events, on: socket, until: deadline) {
+        case .ready(let events): return events
+        case .timedOut:
+            throw Failure(
+                StoreError(
+                    .unreachable,
+                    "\(database.capitalizedFirst) gave no answer in \(deadline.patience.inWords). It is tried again."
+                ),
+                losesConnection: true
+            )
+        case .failed: throw lost(during: "waiting")
+        }
+    }
+
+    enum Readiness {
+        case ready(Int32)
+        case timedOut
+        case failed
+    }
+
+    static func wait(for events: Int32, on socket: Int32, until deadline: Deadline) -> Readiness {
+        while true {
+            var readiness = pollfd(fd: socket, events: Int16(events), revents: 0)
+            let milliseconds = Int32(clamping: deadline.remaining.roundedUpMilliseconds)
+            let count = unsafe poll(&readiness, 1, milliseconds)
+            if count > 0 { return .ready(Int32(readiness.revents)) }
+            if count == 0, deadline.isOver { return .timedOut }
+            if count < 0, errno != EINTR { return .failed }
+        }
+    }
+
+    // MARK: Failures
+
+    private func failure(_ answer: Answer, during action: String) -> Failure {
+        let isLost = unsafe PQstatus(handle) != CONNECTION_OK
+        let state = answer.state
+        let error = StoreError(
+            state: state ?? (isLost ? "08006" : nil),
+            detail: answer.message ?? lastMessage,
+            database: database,
+            during: action
+        )
+        return Failure(error, state: state, losesConnection: isLost)
+    }
+
+    private func lost(during action: String) -> Failure {
+        let error = StoreError(state: "08006", detail: lastMessage, database: database, during: action)
+        return Failure(error, losesConnection: true)
+    }
+
+    private var lastMessage: String { unsafe String(cString: PQerrorMessage(handle)).oneLine }
+}
+
+extension String {
+    var oneLine: String { split(separator: "\n").joined(separator: " ") }
+    var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}
+
+extension Duration {
+    /// Whole milliseconds, at least as long as the span: what waits for zero would turn in circles.
+    fileprivate var roundedUpMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+
+    fileprivate var inWords: String { "\(components.seconds) s" }
+}

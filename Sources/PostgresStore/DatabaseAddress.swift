@@ -1,0 +1,101 @@
+private import CPostgres
+package import Secrets
+package import Store
+
+/// Where the database is and how to reach it, read from a URL or a connection string of libpq's.
+///
+/// It prints without the password.
+package struct DatabaseAddress: Sendable, CustomStringConvertible {
+    /// What the URL leaves open: a dead network is noticed within ten seconds, and of several servers the one that takes
+    /// writes is used.
+    private static let defaults = [
+        "application_name": "refresh-worker",
+        "keepalives_idle": "5",
+        "keepalives_interval": "2",
+        "keepalives_count": "2",
+        "tcp_user_timeout": "10000",
+    ]
+
+    let options: [String: Secret]
+    package let description: String
+    /// The same as a URL, for who is to copy it: also without the password.
+    package let url: String
+
+    /// Reads `postgres://…`, `postgresql://…` or `host=… dbname=…`
+    /// (https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING).
+    package init(url: Secret) throws(StoreError) {
+        var found: [String: Secret] = [:]
+        var message: UnsafeMutablePointer<CChar>?
+        guard let parsed = unsafe PQconninfoParse(url.reveal(), &message) else {
+            let text = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
+            unsafe PQfreemem(message)
+            throw StoreError(
+                .cannotOpen,
+                "The database's URL cannot be read: \(Self.withoutQuotes(text)). It looks like "
+                    + "postgres://user@host:5432/database, or postgres:///database?host=/run/postgresql for a socket; a "
+                    + "password with @, :, / or % in it is percent-encoded."
+            )
+        }
+        var option = unsafe parsed
+        while let keyword = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val {
+                unsafe found[String(cString: keyword)] = Secret(String(cString: value))
+            }
+            unsafe option += 1
+        }
+        unsafe PQconninfoFree(parsed)
+        let shown = { (keyword: String) in found[keyword].map { $0.reveal() } }
+        let host = shown("host") ?? shown("hostaddr") ?? ""
+        description = "the database \(shown("dbname") ?? shown("user") ?? "of the default name")"
+            + (host.isEmpty ? "" : " on \(host)") + (shown("port").map { " port \($0)" } ?? "")
+            + (shown("user").map { " as \($0)" } ?? "")
+        self.url = Self.url(of: found)
+        for (keyword, value) in Self.defaults where found[keyword] == nil { found[keyword] = Secret(value) }
+        if host.contains(","), found["target_session_attrs"] == nil {
+            found["target_session_attrs"] = Secret("read-write")
+        }
+        // Strings go to and fro as UTF-8, whatever the machine's locale is.
+        found["client_encoding"] = Secret("UTF8")
+        options = found
+    }
+
+    /// Lends keywords and values as libpq wants them.
+    func withOptions<Result>(
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> Result
+    ) -> Result {
+        let names = options.keys.sorted()
+        let keywords = names.map { Array($0.utf8CString) }
+        let values = names.map { name in Array((options[name]?.reveal() ?? "").utf8CString) }
+        return unsafe Self.withPointers(keywords) { keywordList in
+            unsafe Self.withPointers(values) { valueList in unsafe body(keywordList, valueList) }
+        }
+    }
+
+    private static func withPointers<Result>(
+        _ strings: [[CChar]],
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
+    ) -> Result {
+        // One block for all strings, so that the pointers into it stay good for as long as it does.
+        let block = strings.flatMap(\.self)
+        return unsafe block.withUnsafeBufferPointer { characters in
+            var start = characters.baseAddress
+            var pointers: [UnsafePointer<CChar>?] = unsafe []
+            for string in strings {
+                unsafe pointers.append(start)
+                unsafe start = start.map { unsafe $0 + string.count }
+            }
+            unsafe pointers.append(nil)
+            return unsafe pointers.withUnsafeBufferPointer { list in
+                guard let base = list.baseAddress else { preconditionFailure("the list ends with nil") }
+                return unsafe body(base)
+            }
+        }
+    }
+
+    /// libpq quotes the part of the URL that it cannot read, and that may be a password.
+    private static func withoutQuotes(_ message: String) -> String {
+        let parts = message.split(separator: "\"", omittingEmptySubsequences: false)
+        let kept = parts.enumerated().map { $0.offset.isMultiple(of: 2) ? String($0.element) : "…" }
+        return kept.joined(separator: "\"").split(separator: "\n").joined(separator: " ")
+    }
+}

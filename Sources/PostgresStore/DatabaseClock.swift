@@ -1,0 +1,63 @@
+package import Clocks
+private import Synchronization
+
+/// The database's clock, carried on between readings by this machine's boot clock: the time that all workers share, though
+/// the clocks of their machines are hours apart.
+package final class DatabaseClock: TimeSource {
+    let local: any TimeSource
+    private let estimate = Mutex(ClockEstimate())
+
+    package init(local: any TimeSource) {
+        self.local = local
+    }
+
+    /// The database's time; before the first reading, this machine's.
+    package var now: Timestamp {
+        let sinceBoot = local.sinceBoot
+        return estimate.withLock { $0.time(at: sinceBoot) } ?? local.now
+    }
+
+    package var sinceBoot: BootInstant { local.sinceBoot }
+
+    /// Takes in what the database's clock showed at some moment between asking and the answer.
+    func take(_ reading: Timestamp, askedAt start: BootInstant, answeredAt end: BootInstant) {
+        estimate.withLock { $0.take(reading, askedAt: start, answeredAt: end) }
+    }
+}
+
+/// What is known of another clock from readings that each took some time.
+///
+/// A reading counts with the middle of its journey, and is wrong by half of it at most.
+struct ClockEstimate {
+    /// By how much two clocks part: quartz is good for 0.1 ms a second, and that is a generous word.
+    private static let drift = 0.000_1
+    /// The clocks are read in whole milliseconds.
+    private static let resolution: Duration = .milliseconds(1)
+
+    private struct Reading {
+        let time: Timestamp
+        let middle: BootInstant
+        let error: Duration
+
+        func time(at instant: BootInstant) -> Timestamp { time + (instant - middle) }
+
+        func error(at instant: BootInstant) -> Duration {
+            error + (instant > middle ? instant - middle : .zero) * drift
+        }
+    }
+
+    private var best: Reading?
+
+    func time(at instant: BootInstant) -> Timestamp? { best?.time(at: instant) }
+
+    /// Takes a reading over the one that is known where it is surer, or where it shows that the clock was stepped.
+    mutating func take(_ time: Timestamp, askedAt start: BootInstant, answeredAt end: BootInstant) {
+        let error = (end - start) / 2
+        let reading = Reading(time: time, middle: start + error, error: error + Self.resolution)
+        guard let best else { return best = reading }
+        let expected = best.time(at: reading.middle)
+        let difference = time > expected ? time - expected : expected - time
+        let bound = best.error(at: reading.middle)
+        if reading.error <= bound || difference > bound + reading.error { self.best = reading }
+    }
+}

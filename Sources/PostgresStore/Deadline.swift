@@ -1,0 +1,13 @@
+/// When a call's patience ends, by a clock that nobody can step.
+struct Deadline: Sendable {
+    private let end: ContinuousClock.Instant
+    let patience: Duration
+
+    init(in patience: Duration) {
+        end = ContinuousClock.now + patience
+        self.patience = patience
+    }
+
+    var remaining: Duration { max(.zero, end - ContinuousClock.now) }
+    var isOver: Bool { remaining == .zero }
+}

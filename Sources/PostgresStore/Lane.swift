@@ -1,0 +1,110 @@
+private import Dispatch
+import Clocks
+private import Glibc
+import Store
+private import Synchronization
+
+/// Lends one connection to one caller at a time, on a serial queue of its own, since waiting for the server blocks; connects
+/// when there is a call and no connection.
+final class Lane: Sendable {
+    private struct Line {
+        var connection: Connection?
+        /// Attempts to connect that failed in a row.
+        var failures = 0
+    }
+
+    private static let firstPause: Duration = .milliseconds(50)
+    private static let longestPause: Duration = .seconds(5)
+
+    private let queue: DispatchQueue
+    private let address: DatabaseAddress
+    private let patience: Duration
+    private let random: any RandomSource
+    /// Only the queue takes the lock, so nobody ever waits for it.
+    private let line = Mutex(Line())
+    private let isClosed = Atomic(false)
+
+    init(to address: DatabaseAddress, label: String, patience: Duration, random: any RandomSource) {
+        queue = DispatchQueue(label: label)
+        self.address = address
+        self.patience = patience
+        self.random = random
+    }
+
+    /// Runs `body` on the queue and answers when it is done, within the lane's patience or the one that is given.
+    ///
+    /// What may be run again is, on a new connection where the old one is lost.
+    func run<Answer: Sendable>(
+        patience: Duration? = nil,
+        _ body: @escaping @Sendable (Connection, Deadline) throws(Failure) -> Answer
+    ) async throws(StoreError) -> Answer {
+        let deadline = Deadline(in: patience ?? self.patience)
+        let outcome: Result<Answer, StoreError> = await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(returning: self.perform(body, until: deadline))
+            }
+        }
+        return try outcome.get()
+    }
+
+    func close() async {
+        isClosed.store(true, ordering: .releasing)
+        await withCheckedContinuation { continuation in
+            queue.async {
+                self.line.withLock { $0.connection = nil }
+                continuation.resume()
+            }
+        }
+    }
+
+    private func perform<Answer: Sendable>(
+        _ body: @Sendable (Connection, Deadline) throws(Failure) -> Answer,
+        until deadline: Deadline
+    ) -> Result<Answer, StoreError> {
+        line.withLock { line in
+            while true {
+                do throws(Failure) {
+                    let connection = try self.connection(of: &line, until: deadline)
+                    return .success(try body(connection, deadline))
+                } catch {
+                    if error.losesConnection { line.connection = nil }
+                    // A standby that was a primary: the next connection may find the new one.
+                    if error.state == "25006" { line.connection = nil }
+                    guard error.mayRunAgain, !deadline.isOver, !isClosed.load(ordering: .acquiring) else {
+                        return .failure(error.error)
+                    }
+                }
+            }
+        }
+    }
+
+    private func connection(of line: inout Line, until deadline: Deadline) throws(Failure) -> Connection {
+        if let connection = line.connection, connection.seemsAlive() { return connection }
+        line.connection = nil
+        while true {
+            guard !isClosed.load(ordering: .acquiring) else {
+                throw Failure(.closed, "The store is closed.")
+            }
+            do throws(Failure) {
+                let connection = try Connection.open(address, until: deadline)
+                line.connection = connection
+                line.failures = 0
+                return connection
+            } catch {
+                line.failures = min(line.failures + 1, 16)
+                let pause = self.pause(after: line.failures)
+                // What a server refused, it would refuse again; and a pause beyond the patience is of no use.
+                guard error.error.code == .unreachable, pause < deadline.remaining else {
+                    throw Failure(error.error)
+                }
+                usleep(useconds_t(clamping: pause.wholeMilliseconds * 1000))
+            }
+        }
+    }
+
+    /// Twice as long each time, and spread, so that many workers do not come back at one moment.
+    private func pause(after failures: Int) -> Duration {
+        let longest = min(Self.firstPause * (1 << min(failures, 8)), Self.longestPause)
+        return longest * (0.5 + random.nextUnit() / 2)
+    }
+}

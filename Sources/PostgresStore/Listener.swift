@@ -1,0 +1,103 @@
+import Clocks
+private import Dispatch
+private import Glibc
+private import Store
+private import Synchronization
+
+/// Keeps one connection that listens for notifications, and makes a new one when it is lost.
+final class Listener: Sendable {
+    private struct Post {
+        var connection: Connection?
+        var source: (any DispatchSourceRead)?
+        var failures = 0
+        var isClosed = false
+
+        mutating func end() {
+            source?.cancel()
+            source = nil
+            connection = nil
+        }
+    }
+
+    private static let listen = Query("listen", "LISTEN \(PendingWrites.channel)")
+    private static let patience: Duration = .seconds(10)
+    private static let longestPause: Duration = .seconds(5)
+
+    private let address: DatabaseAddress
+    private let random: any RandomSource
+    private let tell: @Sendable () -> Void
+    private let queue = DispatchQueue(label: "postgres.listener")
+    /// Only the queue takes the lock, so nobody ever waits for it.
+    private let post = Mutex(Post())
+
+    init(to address: DatabaseAddress, random: any RandomSource, tell: @escaping @Sendable () -> Void) {
+        self.address = address
+        self.random = random
+        self.tell = tell
+    }
+
+    func start() {
+        queue.async { self.connect() }
+    }
+
+    func close() {
+        queue.async {
+            self.post.withLock { post in
+                post.isClosed = true
+                post.end()
+            }
+        }
+    }
+
+    private func connect() {
+        let pause: Duration? = post.withLock { post in
+            guard !post.isClosed else { return nil }
+            do throws(Failure) {
+                let deadline = Deadline(in: Self.patience)
+                let connection = try Connection.open(address, until: deadline)
+                // Behind a pooler the session that listens would be lent to others.
+                guard !connection.isPooled else { return nil }
+                _ = try connection.run(Batch(Self.listen), until: deadline)
+                post.connection = connection
+                post.failures = 0
+                post.source = try watch(connection.socket)
+                return nil
+            } catch {
+                post.failures = min(post.failures + 1, 7)
+                let longest = min(.milliseconds(50) * (1 << post.failures), Self.longestPause)
+                return longest * (0.5 + random.nextUnit() / 2)
+            }
+        }
+        if let pause {
+            queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.wholeMilliseconds))) { self.connect() }
+        } else {
+            // Something may have been told while nobody listened.
+            tell()
+        }
+    }
+
+    /// Watches a copy of the socket: one that is watched must not be closed before the watch has ended, and libpq closes
+    /// its own.
+    private func watch(_ socket: Int32) throws(Failure) -> any DispatchSourceRead {
+        let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw Failure(.input, "There is no file descriptor left for the database's notices.") }
+        let source = DispatchSource.makeReadSource(fileDescriptor: copy, queue: queue)
+        source.setEventHandler { [weak self] in self?.receive() }
+        source.setCancelHandler { Glibc.close(copy) }
+        source.activate()
+        return source
+    }
+
+    private func receive() {
+        let isLost = post.withLock { post in
+            guard let connection = post.connection else { return false }
+            guard let count = connection.takeNotifications() else {
+                post.end()
+                return !post.isClosed
+            }
+            if count > 0 { tell() }
+            return false
+        }
+        if isLost { connect() }
+    }
+}

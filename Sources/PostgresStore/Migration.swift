@@ -1,0 +1,192 @@
+/// One step of the schema: what brings a database of the version before to this one.
+struct Migration: Sendable {
+    let statements: String
+}
+
+extension Migration {
+    /// Every step there has been, oldest first; the schema's version is their number.
+    ///
+    /// A step that was ever released is never changed: another is added.
+    static let all: [Migration] = [firstSchema]
+
+    /// A grant lies in two tables. `grant_schedule` is narrow and has what moves with each claim and refresh; of its columns
+    /// only `due_at` is indexed, and a claim does not touch that. `grants` is wide and has no indexed column that a refresh
+    /// changes but `used_on`, once a day. So most updates are heap-only: they leave the indexes alone and their remains
+    /// are cleared away page by page (https://www.postgresql.org/docs/15/storage-hot.html). The fill factors leave room for
+    /// that; autovacuum comes early, since a fifth of a large table is too much to wait for.
+    ///
+    /// Text is compared by bytes (`COLLATE "C"`): the order of ids is the same on every server, and no upgrade of its
+    /// C library can spoil an index.
+    private static let firstSchema = Migration(
+        statements: """
+            CREATE TABLE refresh_worker.users (
+                user_id text COLLATE "C" PRIMARY KEY,
+                created_at bigint NOT NULL,
+                email text COLLATE "C",
+                email_is_verified boolean,
+                name text COLLATE "C",
+                picture text COLLATE "C",
+                google_user_id text COLLATE "C",
+                last_login_at bigint,
+                is_active boolean NOT NULL DEFAULT true,
+                deleted_until bigint
+            );
+            CREATE UNIQUE INDEX users_by_account ON refresh_worker.users (google_user_id)
+                WHERE google_user_id IS NOT NULL;
+            CREATE INDEX users_by_email ON refresh_worker.users (lower(email)) WHERE email IS NOT NULL;
+            CREATE INDEX users_by_deletion ON refresh_worker.users (deleted_until) WHERE deleted_until IS NOT NULL;
+
+            CREATE TABLE refresh_worker.grants (
+                id bigint PRIMARY KEY CHECK (id >= 0),
+                user_id text COLLATE "C" NOT NULL UNIQUE REFERENCES refresh_worker.users (user_id),
+                created_at bigint NOT NULL,
+                client_id text COLLATE "C" NOT NULL,
+                google_user_id text COLLATE "C",
+                email text COLLATE "C",
+                name text COLLATE "C",
+                email_is_verified boolean,
+                scope text COLLATE "C" NOT NULL,
+                state text COLLATE "C" NOT NULL
+                    CHECK (state IN ('active', 'retrying', 'suspended', 'reauth_required', 'disconnected')),
+                reason text COLLATE "C" NOT NULL,
+                since bigint NOT NULL,
+                generation bigint NOT NULL CHECK (generation >= 0),
+                attempts bigint NOT NULL CHECK (attempts >= 0),
+                failing_since bigint,
+                last_success_at bigint,
+                last_attempt_at bigint,
+                used_on bigint NOT NULL,
+                is_proven boolean NOT NULL,
+                revocation_asked_at bigint,
+                refresh_expires_at bigint,
+                refresh_key text COLLATE "C",
+                refresh_prefix_mark bytea,
+                refresh_digest_mark bytea,
+                access_obtained_at bigint,
+                access_expires_at bigint,
+                access_type text COLLATE "C",
+                access_key text COLLATE "C",
+                refresh_token bytea,
+                access_token bytea,
+                CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
+                CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
+                CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
+                CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL)),
+                CHECK ((access_token IS NULL) = (access_key IS NULL)),
+                CHECK ((access_token IS NULL) = (access_obtained_at IS NULL)),
+                CHECK ((access_token IS NULL) = (access_expires_at IS NULL)),
+                CHECK ((access_token IS NULL) = (access_type IS NULL))
+            ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
+            -- What is sealed cannot be compressed: trying would only cost time.
+            ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;
+            ALTER TABLE refresh_worker.grants ALTER COLUMN access_token SET STORAGE EXTERNAL;
+            CREATE INDEX grants_by_use ON refresh_worker.grants (used_on) WHERE state IN ('active', 'retrying');
+            CREATE INDEX grants_retrying ON refresh_worker.grants (client_id) WHERE state = 'retrying';
+            CREATE INDEX grants_by_account ON refresh_worker.grants (google_user_id) WHERE google_user_id IS NOT NULL;
+            CREATE INDEX grants_by_email ON refresh_worker.grants (lower(email)) WHERE email IS NOT NULL;
+            CREATE INDEX grants_by_ending ON refresh_worker.grants (refresh_expires_at)
+                WHERE refresh_expires_at IS NOT NULL;
+            CREATE INDEX grants_by_state ON refresh_worker.grants (state, id) WHERE state <> 'active';
+            CREATE INDEX grants_by_prefix_mark ON refresh_worker.grants (refresh_prefix_mark)
+                WHERE refresh_prefix_mark IS NOT NULL;
+            CREATE INDEX grants_by_digest_mark ON refresh_worker.grants (refresh_digest_mark)
+                WHERE refresh_digest_mark IS NOT NULL;
+            CREATE INDEX grants_unmarked ON refresh_worker.grants (id)
+                WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL;
+
+            CREATE TABLE refresh_worker.grant_schedule (
+                grant_id bigint PRIMARY KEY REFERENCES refresh_worker.grants (id),
+                client_id text COLLATE "C" NOT NULL,
+                due_at bigint,
+                lease_owner text COLLATE "C",
+                lease_claim bigint,
+                lease_epoch text COLLATE "C",
+                lease_until bigint,
+                CHECK ((lease_owner IS NULL) = (lease_claim IS NULL)),
+                CHECK ((lease_owner IS NULL) = (lease_epoch IS NULL)),
+                CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
+            ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
+            CREATE INDEX grants_due ON refresh_worker.grant_schedule (client_id, due_at, grant_id) WHERE due_at IS NOT NULL;
+
+            -- How many grants are in each state: counting ten million anew would take seconds.
+            CREATE TABLE refresh_worker.grant_counts (
+                state text COLLATE "C" PRIMARY KEY,
+                grants bigint NOT NULL
+            ) WITH (fillfactor = 10);
+
+            CREATE TABLE refresh_worker.grant_events (
+                seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                grant_id bigint NOT NULL REFERENCES refresh_worker.grants (id),
+                at bigint NOT NULL,
+                kind text COLLATE "C" NOT NULL,
+                from_state text COLLATE "C",
+                to_state text COLLATE "C" NOT NULL,
+                reason text COLLATE "C" NOT NULL,
+                generation bigint NOT NULL
+            );
+            CREATE INDEX grant_events_by_grant ON refresh_worker.grant_events (grant_id, seq);
+
+            CREATE TABLE refresh_worker.clients (
+                client_id text COLLATE "C" PRIMARY KEY,
+                health bytea NOT NULL
+            ) WITH (fillfactor = 10);
+
+            CREATE TABLE refresh_worker.workers (
+                worker_id text COLLATE "C" PRIMARY KEY,
+                heartbeat bigint NOT NULL,
+                sealing_key text COLLATE "C" NOT NULL,
+                keys text COLLATE "C" NOT NULL,
+                is_refreshing boolean NOT NULL
+            ) WITH (fillfactor = 10);
+
+            CREATE TABLE refresh_worker.meta (
+                key text COLLATE "C" PRIMARY KEY,
+                value text COLLATE "C" NOT NULL
+            );
+
+            CREATE TABLE refresh_worker.sessions (
+                id bytea PRIMARY KEY CHECK (length(id) = 16),
+                user_id text COLLATE "C" NOT NULL REFERENCES refresh_worker.users (user_id),
+                created_at bigint NOT NULL,
+                expires_at bigint NOT NULL,
+                current_hash bytea NOT NULL,
+                previous_hash bytea,
+                rotated_at bigint,
+                successor bytea
+            );
+            CREATE INDEX sessions_by_user ON refresh_worker.sessions (user_id);
+            CREATE INDEX sessions_by_end ON refresh_worker.sessions (expires_at);
+            CREATE INDEX sessions_with_successor ON refresh_worker.sessions (rotated_at) WHERE successor IS NOT NULL;
+
+            CREATE TABLE refresh_worker.security_events (
+                jti text COLLATE "C" PRIMARY KEY,
+                at bigint NOT NULL
+            );
+            CREATE INDEX security_events_by_time ON refresh_worker.security_events (at);
+
+            CREATE TABLE refresh_worker.notices (
+                seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                nonce bigint NOT NULL CHECK (nonce BETWEEN 0 AND 4294967295),
+                grant_id bigint NOT NULL,
+                user_id text COLLATE "C" NOT NULL,
+                at bigint NOT NULL,
+                from_state text COLLATE "C" NOT NULL,
+                to_state text COLLATE "C" NOT NULL,
+                reason text COLLATE "C" NOT NULL,
+                pending_since bigint NOT NULL,
+                attempts bigint NOT NULL CHECK (attempts >= 0),
+                next_try_at bigint,
+                accepted_at bigint,
+                given_up_at bigint,
+                CHECK (accepted_at IS NULL OR given_up_at IS NULL),
+                CHECK (next_try_at IS NULL OR (accepted_at IS NULL AND given_up_at IS NULL))
+            );
+            CREATE INDEX notices_due ON refresh_worker.notices (next_try_at, seq) WHERE next_try_at IS NOT NULL;
+            CREATE INDEX notices_pending ON refresh_worker.notices (grant_id, seq)
+                WHERE accepted_at IS NULL AND given_up_at IS NULL;
+            CREATE INDEX notices_settled ON refresh_worker.notices (coalesce(accepted_at, given_up_at))
+                WHERE accepted_at IS NOT NULL OR given_up_at IS NOT NULL;
+            CREATE INDEX notices_by_time ON refresh_worker.notices (at);
+            """
+    )
+}

@@ -1,0 +1,153 @@
+import Clocks
+
+/// The values of one statement, in PostgreSQL's binary form: whole numbers with the highest byte first, text as UTF-8 (``StoredText``).
+///
+/// Arrays carry a whole column of many rows: `unnest` turns them into rows again.
+struct Parameters {
+    /// The types that a parameter may have, by the numbers they have in every server
+    /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/catalog/pg_type.dat).
+    enum Kind: UInt32 {
+        case flag = 16
+        case bytes = 17
+        case integer = 20
+        case text = 25
+        case flags = 1000
+        case byteArrays = 1001
+        case texts = 1009
+        case integers = 1016
+
+        fileprivate var array: Kind {
+            switch self {
+            case .flag, .flags: .flags
+            case .bytes, .byteArrays: .byteArrays
+            case .integer, .integers: .integers
+            case .text, .texts: .texts
+            }
+        }
+    }
+
+    struct Place {
+        let start: Int
+        /// `nil` for NULL.
+        let count: Int?
+    }
+
+    /// It begins with a byte of no value: an empty one needs an address too, since a null pointer is NULL.
+    private(set) var buffer: [UInt8] = [0]
+    private(set) var places: [Place] = []
+    private(set) var kinds: [UInt32] = []
+
+    mutating func bind(_ value: Int64?) {
+        add(.integer, isNull: value == nil) { $0.write(value ?? 0) }
+    }
+
+    mutating func bind(_ value: Timestamp?) {
+        bind(value?.milliseconds)
+    }
+
+    mutating func bind(_ value: String?) {
+        add(.text, isNull: value == nil) { $0.write(value ?? "") }
+    }
+
+    mutating func bind(_ value: [UInt8]?) {
+        add(.bytes, isNull: value == nil) { $0.buffer += value ?? [] }
+    }
+
+    mutating func bind(_ value: Bool?) {
+        add(.flag, isNull: value == nil) { $0.buffer.append(value == true ? 1 : 0) }
+    }
+
+    mutating func bind<Element>(integers elements: some Collection<Element>, _ value: (Element) -> Int64?) {
+        addArray(of: .integer, elements) { parameters, element in
+            guard let value = value(element) else { return false }
+            parameters.write(value)
+            return true
+        }
+    }
+
+    mutating func bind<Element>(texts elements: some Collection<Element>, _ value: (Element) -> String?) {
+        addArray(of: .text, elements) { parameters, element in
+            guard let value = value(element) else { return false }
+            parameters.write(value)
+            return true
+        }
+    }
+
+    mutating func bind<Element>(byteArrays elements: some Collection<Element>, _ value: (Element) -> [UInt8]?) {
+        addArray(of: .bytes, elements) { parameters, element in
+            guard let value = value(element) else { return false }
+            parameters.buffer += value
+            return true
+        }
+    }
+
+    mutating func bind<Element>(flags elements: some Collection<Element>, _ value: (Element) -> Bool?) {
+        addArray(of: .flag, elements) { parameters, element in
+            guard let value = value(element) else { return false }
+            parameters.buffer.append(value ? 1 : 0)
+            return true
+        }
+    }
+
+    private mutating func add(_ kind: Kind, isNull: Bool, _ write: (inout Parameters) -> Void) {
+        kinds.append(kind.rawValue)
+        guard !isNull else { return places.append(Place(start: buffer.count, count: nil)) }
+        let start = buffer.count
+        write(&self)
+        places.append(Place(start: start, count: buffer.count - start))
+    }
+
+    /// Writes an array of one dimension; `write` answers `false`, having written nothing, for NULL.
+    ///
+    /// Its form is that of `array_recv`
+    /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/backend/utils/adt/arrayfuncs.c).
+    private mutating func addArray<Element>(
+        of kind: Kind,
+        _ elements: some Collection<Element>,
+        _ write: (inout Parameters, Element) -> Bool
+    ) {
+        add(kind.array, isNull: false) { parameters in
+            parameters.write(elements.isEmpty ? 0 : 1 as Int32)
+            let nullMark = parameters.buffer.count
+            parameters.write(0 as Int32)
+            parameters.write(Int32(kind.rawValue))
+            guard !elements.isEmpty else { return }
+            parameters.write(Int32(elements.count))
+            parameters.write(1 as Int32)
+            for element in elements {
+                let mark = parameters.buffer.count
+                parameters.write(-1 as Int32)
+                if write(&parameters, element) {
+                    parameters.overwrite(Int32(parameters.buffer.count - mark - 4), at: mark)
+                } else {
+                    parameters.overwrite(1, at: nullMark)
+                }
+            }
+        }
+    }
+
+    private mutating func write(_ value: Int64) {
+        let bits = UInt64(bitPattern: value)
+        for shift in stride(from: 56 as UInt64, through: 0, by: -8) {
+            buffer.append(UInt8(truncatingIfNeeded: bits >> shift))
+        }
+    }
+
+    private mutating func write(_ value: Int32) {
+        let bits = UInt32(bitPattern: value)
+        for shift in stride(from: 24 as UInt32, through: 0, by: -8) {
+            buffer.append(UInt8(truncatingIfNeeded: bits >> shift))
+        }
+    }
+
+    private mutating func write(_ value: String) {
+        StoredText.write(value, to: &buffer)
+    }
+
+    private mutating func overwrite(_ value: Int32, at start: Int) {
+        let bits = UInt32(bitPattern: value)
+        for index in 0..<4 {
+            buffer[start + index] = UInt8(truncatingIfNeeded: bits >> UInt32(24 - 8 * index))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Clocks
+import Store
+
+/// A notice that is to be made of an event.
+struct PendingNotice {
+    let event: GrantEvent
+    let nonce: UInt64
+}
+
+/// What a transaction wrote and has not sent yet.
+struct PendingWrites {
+    static let channel = "refresh_worker_due"
+
+    private static let setHealth = Query(
+        "set client health",
+        """
+        INSERT INTO refresh_worker.clients (client_id, health) VALUES ($1, $2)
+        ON CONFLICT (client_id) DO UPDATE SET health = $2
+        """
+    )
+    private static let addCounts = Query(
+        "count grants",
+        """
+        INSERT INTO refresh_worker.grant_counts AS old (state, grants) SELECT * FROM unnest($1::text[], $2::bigint[])
+        ON CONFLICT (state) DO UPDATE SET grants = old.grants + excluded.grants
+        """
+    )
+    private static let notify = Query("notify", "SELECT pg_notify($1, '')")
+
+    private static let eventColumns: [Table<GrantEvent>.Column] = [
+        .init("grant_id", .integer { $0.grant.rawValue }),
+        .init("at", .integer { $0.at.milliseconds }),
+        .init("kind", .text { $0.kind.rawValue }),
+        .init("from_state", .text { $0.from?.rawValue }),
+        .init("to_state", .text { $0.to.rawValue }),
+        .init("reason", .text { $0.reason.rawValue }),
+        .init("generation", .integer { $0.generation }),
+    ]
+    private static let insertEvents = Table.insert("insert events", into: "refresh_worker.grant_events", eventColumns)
+
+    /// Grants as they are to be stored.
+    private(set) var grants: [GrantID: Grant] = [:]
+    /// Which of them differ in more than a refresh changes.
+    private var whole: Set<GrantID> = []
+    private var counts: [GrantState: Int64] = [:]
+    var events: [GrantEvent] = []
+    var notices: [PendingNotice] = []
+    var healths: [String: [UInt8]] = [:]
+    /// Whether workers are to be told that there are new due times.
+    private var hasConnections = false
+
+    var isEmpty: Bool {
+        grants.isEmpty && counts.isEmpty && events.isEmpty && notices.isEmpty && healths.isEmpty && !hasConnections
+    }
+
+    mutating func update(_ grant: Grant, from former: Grant, keepsLasting: Bool) {
+        grants[grant.id] = grant
+        if !keepsLasting { whole.insert(grant.id) }
+        if former.state != grant.state {
+            count(former.state, by: -1)
+            count(grant.state, by: 1)
+        }
+    }
+
+    mutating func count(_ state: GrantState, by difference: Int64) {
+        counts[state, default: 0] += difference
+    }
+
+    /// Adds the statements that send it all; with `notifying` also word to the listeners, which goes out with the commit.
+    mutating func move(to batch: inout Batch, notifying: Bool) {
+        let sorted = grants.values.sorted { $0.id < $1.id }
+        GrantRow.addUpdates(
+            whole: sorted.filter { whole.contains($0.id) },
+            refreshed: sorted.filter { !whole.contains($0.id) },
+            to: &batch
+        )
+        if !events.isEmpty {
+            batch.add(Self.insertEvents) { Table.bind(events, Self.eventColumns, to: &$0) }
+        }
+        for notice in notices { batch.addNotice(notice) }
+        for (client, health) in healths.sorted(by: { $0.key < $1.key }) {
+            batch.add(Self.setHealth) {
+                $0.bind(client)
+                $0.bind(health)
+            }
+        }
+        let changedCounts = counts.filter { $0.value != 0 }.sorted { $0.key.rawValue < $1.key.rawValue }
+        if !changedCounts.isEmpty {
+            batch.add(Self.addCounts) {
+                $0.bind(texts: changedCounts) { $0.key.rawValue }
+                $0.bind(integers: changedCounts) { $0.value }
+            }
+        }
+        let connects = hasConnections || events.contains { $0.kind == .connected }
+        self = PendingWrites()
+        if notifying, connects {
+            batch.add(Self.notify) { $0.bind(Self.channel) }
+        } else {
+            hasConnections = connects
+        }
+    }
+}

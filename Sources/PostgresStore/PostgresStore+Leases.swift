@@ -1,0 +1,138 @@
+package import Clocks
+package import Store
+
+extension Query {
+    /// A lease stands in nobody's way once it is over, or when it is of another clock. `$7` is a test's clock.
+    private static let isFree =
+        "(s.lease_owner IS NULL OR s.lease_epoch <> $2 OR s.lease_until <= \(now(unless: 7)))"
+
+    private static func claim(_ name: String, from source: String, where condition: String) -> Query {
+        Query(
+            name,
+            """
+            WITH free AS MATERIALIZED (
+                SELECT s.grant_id FROM \(source) WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
+                ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
+            )
+            UPDATE refresh_worker.grant_schedule AS s
+            SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = \(now(unless: 7)) + $3
+            FROM free JOIN unnest($4::bigint[], $5::bigint[]) AS wanted (id, claim) ON wanted.id = free.grant_id
+            WHERE s.grant_id = free.grant_id
+            """
+        )
+    }
+
+    fileprivate static let claimDue = claim(
+        "claim",
+        from: "refresh_worker.grant_schedule AS s",
+        where: "s.due_at <= $6::bigint"
+    )
+    fileprivate static let claimAny = claim(
+        "claim whenever due",
+        from: GrantRow.source,
+        where: """
+            ($6::bigint IS NULL AND g.state NOT IN ('reauth_required', 'disconnected')
+                OR g.revocation_asked_at IS NOT NULL)
+            """
+    )
+    /// Asked after the claim, in a statement of its own: it sees what a transaction that held a row committed meanwhile,
+    /// which the claim itself, being one statement, may not.
+    fileprivate static let claimed = Query(
+        "claimed grants",
+        """
+        SELECT \(GrantRow.columns) FROM \(GrantRow.source)
+        JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
+            ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
+        """
+    )
+
+    private static let named = """
+        WITH named AS MATERIALIZED (
+            SELECT s.grant_id FROM refresh_worker.grant_schedule AS s
+            JOIN unnest($1::bigint[], $2::bigint[]) AS wanted (id, claim)
+                ON wanted.id = s.grant_id AND wanted.claim = s.lease_claim
+            ORDER BY s.grant_id FOR UPDATE OF s
+        )
+        """
+    fileprivate static let renew = Query(
+        "renew leases",
+        """
+        \(named)
+        UPDATE refresh_worker.grant_schedule AS s SET lease_until = \(now(unless: 5)) + $3 FROM named
+        WHERE s.grant_id = named.grant_id AND s.lease_epoch = $4 AND s.lease_until > \(now(unless: 5))
+        RETURNING s.grant_id
+        """
+    )
+    fileprivate static let release = Query(
+        "release leases",
+        """
+        \(named)
+        UPDATE refresh_worker.grant_schedule AS s
+        SET lease_owner = NULL, lease_claim = NULL, lease_epoch = NULL, lease_until = NULL FROM named
+        WHERE s.grant_id = named.grant_id
+        """
+    )
+}
+
+extension PostgresStore {
+    package func claim(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        owner: String,
+        for span: Duration
+    ) async throws -> [Grant] {
+        guard !ids.isEmpty else { return [] }
+        let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
+        let grants = try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.add(dueBy == nil ? .claimAny : .claimDue) {
+                $0.bind(owner)
+                $0.bind(Self.epoch)
+                $0.bind(span.wholeMilliseconds)
+                $0.bind(integers: claims, \.id.rawValue)
+                $0.bind(integers: claims, \.number)
+                $0.bind(dueBy)
+                $0.bind(leaseClock?.sinceBoot.milliseconds)
+            }
+            let place = batch.add(.claimed) {
+                $0.bind(integers: claims, \.id.rawValue)
+                $0.bind(integers: claims, \.number)
+            }
+            batch.add(.clock)
+            return try commit(batch, on: connection, until: deadline)[place].rows(GrantRow.read)
+        }
+        let byID = Dictionary(grants.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        return ids.compactMap { byID[$0] }
+    }
+
+    package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
+        guard !leases.isEmpty else { return [] }
+        let pairs = leases.sorted { $0.key < $1.key }
+        return try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            let place = batch.add(.renew) {
+                $0.bind(integers: pairs, \.key.rawValue)
+                $0.bind(integers: pairs, \.value)
+                $0.bind(span.wholeMilliseconds)
+                $0.bind(Self.epoch)
+                $0.bind(leaseClock?.sinceBoot.milliseconds)
+            }
+            let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+                .rows { (row: inout Row) throws(Failure) in GrantID(rawValue: row.integer()) }
+            return Set(ids)
+        }
+    }
+
+    package func release(_ leases: [GrantID: Int64]) async throws {
+        guard !leases.isEmpty else { return }
+        let pairs = leases.sorted { $0.key < $1.key }
+        try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.add(.release) {
+                $0.bind(integers: pairs, \.key.rawValue)
+                $0.bind(integers: pairs, \.value)
+            }
+            _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
+        }
+    }
+}

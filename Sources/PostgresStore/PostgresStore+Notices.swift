@@ -1,0 +1,186 @@
+package import Clocks
+package import Store
+
+extension Query {
+    private static let isPending = "accepted_at IS NULL AND given_up_at IS NULL"
+
+    /// The oldest pending notice of a grant is to be tried at once; those behind it wait for it.
+    fileprivate static let insertNotice = Query(
+        "insert notice",
+        """
+        INSERT INTO refresh_worker.notices (
+            nonce, grant_id, user_id, at, from_state, to_state, reason, pending_since, attempts, next_try_at
+        )
+        SELECT $1, id, user_id, $3, $4, $5, $6, $3, 0, CASE
+            WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE grant_id = $2 AND \(isPending)) THEN NULL
+            ELSE $3
+        END
+        FROM refresh_worker.grants WHERE id = $2
+        """
+    )
+    fileprivate static let dueNotices = Query(
+        "due notices",
+        """
+        SELECT \(NoticeRow.columns) FROM refresh_worker.notices
+        WHERE next_try_at <= $1 ORDER BY next_try_at, seq LIMIT $2
+        """
+    )
+    fileprivate static let nextNotice = Query(
+        "next notice",
+        "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
+    )
+    /// Gives the oldest pending notice of the grant that the first part settled its turn.
+    private static func settle(_ name: String, setting column: String) -> Query {
+        Query(
+            name,
+            """
+            WITH settled AS (
+                UPDATE refresh_worker.notices SET \(column) = $2, next_try_at = NULL
+                WHERE seq = $1 AND \(isPending) RETURNING grant_id
+            )
+            UPDATE refresh_worker.notices SET next_try_at = coalesce(next_try_at, $2) WHERE seq = (
+                SELECT min(seq) FROM refresh_worker.notices
+                WHERE grant_id = (SELECT grant_id FROM settled) AND \(isPending) AND seq <> $1
+            )
+            """
+        )
+    }
+    fileprivate static let acceptNotice = settle("accept notice", setting: "accepted_at")
+    fileprivate static let giveUpNotice = settle("give up notice", setting: "given_up_at")
+    fileprivate static let postponeNotice = Query(
+        "postpone notice",
+        """
+        UPDATE refresh_worker.notices SET next_try_at = $2, attempts = attempts + 1
+        WHERE seq = $1 AND next_try_at IS NOT NULL
+        """
+    )
+    fileprivate static let replayNotices = Query(
+        "replay notices",
+        """
+        UPDATE refresh_worker.notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = $3
+        WHERE at >= $1 AND ($2::text IS NULL OR user_id = $2) AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
+        """
+    )
+    fileprivate static let giveTurns = Query(
+        "give notices their turns",
+        """
+        UPDATE refresh_worker.notices SET next_try_at = CASE
+            WHEN EXISTS (
+                SELECT 1 FROM refresh_worker.notices AS older
+                WHERE older.grant_id = notices.grant_id AND older.seq < notices.seq
+                    AND older.accepted_at IS NULL AND older.given_up_at IS NULL
+            ) THEN NULL
+            ELSE coalesce(next_try_at, $1)
+        END
+        WHERE \(isPending)
+        """
+    )
+    /// "until owner", where the former has ended or is the same owner's.
+    fileprivate static let claimNotices = Query(
+        "claim notices",
+        """
+        INSERT INTO refresh_worker.meta AS old (key, value)
+        VALUES ('notice_lease', (\(now(unless: 3)) + $2) || ' ' || $1)
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+        WHERE split_part(old.value, ' ', 1)::bigint <= \(now(unless: 3))
+            OR substr(old.value, strpos(old.value, ' ') + 1) = $1
+        """
+    )
+    fileprivate static let releaseNotices = Query(
+        "release notices",
+        """
+        DELETE FROM refresh_worker.meta
+        WHERE key = 'notice_lease' AND substr(value, strpos(value, ' ') + 1) = $1
+        """
+    )
+}
+
+extension Batch {
+    mutating func addNotice(_ notice: PendingNotice) {
+        add(.insertNotice) {
+            $0.bind(Int64(UInt32(truncatingIfNeeded: notice.nonce)))
+            $0.bind(notice.event.grant.rawValue)
+            $0.bind(notice.event.at)
+            $0.bind(notice.event.from?.rawValue)
+            $0.bind(notice.event.to.rawValue)
+            $0.bind(notice.event.reason.rawValue)
+        }
+    }
+}
+
+extension PostgresStore {
+    package func claimNotices(owner: String, for span: Duration) async throws -> Bool {
+        try await change(.claimNotices) { [leaseClock] in
+            $0.bind(owner)
+            $0.bind(span.wholeMilliseconds)
+            $0.bind(leaseClock?.sinceBoot.milliseconds)
+        } == 1
+    }
+
+    package func releaseNotices(owner: String) async throws {
+        _ = try await change(.releaseNotices) { $0.bind(owner) }
+    }
+
+    package func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice] {
+        try await reader.rows(
+            .dueNotices,
+            bind: { parameters in
+                parameters.bind(now)
+                parameters.bind(Int64(max(0, count)))
+            },
+            read: NoticeRow.read
+        )
+    }
+
+    package func nextNoticeAt() async throws -> Timestamp? {
+        try await reader.first(.nextNotice) { (row: inout Row) throws(Failure) in row.timestamp() } ?? nil
+    }
+
+    package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
+        try await settle(sequence, by: .acceptNotice, at: now)
+    }
+
+    package func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws {
+        try await settle(sequence, by: .giveUpNotice, at: now)
+    }
+
+    package func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws {
+        try await settle(sequence, by: .postponeNotice, at: next)
+    }
+
+    package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
+        try await writer.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.addTurn()
+            let place = batch.add(.replayNotices) {
+                $0.bind(start)
+                $0.bind(userID)
+                $0.bind(now)
+            }
+            batch.add(.giveTurns) { $0.bind(now) }
+            return try commit(batch, on: connection, until: deadline)[place].changedRows
+        }
+    }
+
+    private func settle(_ sequence: Int64, by query: Query, at time: Timestamp) async throws {
+        // In turn with the transactions, which look for a pending notice before they add one.
+        try await writer.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.addTurn()
+            batch.add(query) {
+                $0.bind(sequence)
+                $0.bind(time)
+            }
+            _ = try commit(batch, on: connection, until: deadline)
+        }
+    }
+
+    /// Runs one statement that may be repeated; answers how many rows it changed.
+    private func change(_ query: Query, bind: @escaping @Sendable (inout Parameters) -> Void) async throws -> Int {
+        try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            let place = batch.add(query, bind: bind)
+            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place].changedRows
+        }
+    }
+}

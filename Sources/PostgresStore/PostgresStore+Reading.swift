@@ -1,0 +1,135 @@
+package import Store
+
+extension Query {
+    private static let grants = "SELECT \(GrantRow.columns) FROM \(GrantRow.source)"
+
+    fileprivate static let grantByID = Query("grant by id", "\(grants) WHERE g.id = $1")
+    fileprivate static let grantOfUser = Query("grant of user", "\(grants) WHERE g.user_id = $1")
+    fileprivate static let pageOfGrants = Query("page of grants", "\(grants) WHERE g.id > $1 ORDER BY g.id LIMIT $2")
+    fileprivate static let pageOfState = Query(
+        "page of grants in a state",
+        "\(grants) WHERE g.id > $1 AND g.state = $3 ORDER BY g.id LIMIT $2"
+    )
+    fileprivate static let unmarkedGrants = Query(
+        "grants without marks",
+        """
+        \(grants) WHERE g.refresh_key IS NOT NULL AND g.refresh_prefix_mark IS NULL AND g.id > $1
+        ORDER BY g.id LIMIT $2
+        """
+    )
+    fileprivate static let eventsOfGrant = Query(
+        "events of grant",
+        """
+        SELECT at, kind, from_state, to_state, reason, generation FROM refresh_worker.grant_events
+        WHERE grant_id = $1 ORDER BY seq DESC LIMIT $2
+        """
+    )
+    fileprivate static let allHealth = Query("health of clients", "SELECT client_id, health FROM refresh_worker.clients")
+}
+
+extension PostgresStore {
+    package func grant(_ id: GrantID) async throws -> Grant? {
+        try await reader.first(.grantByID, bind: { $0.bind(id.rawValue) }, read: GrantRow.read)
+    }
+
+    package func grant(ofUser userID: String) async throws -> Grant? {
+        try await reader.first(.grantOfUser, bind: { $0.bind(userID) }, read: GrantRow.read)
+    }
+
+    package func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant] {
+        try await scanner.rows(
+            state == nil ? .pageOfGrants : .pageOfState,
+            bind: { parameters in
+                parameters.bind(id?.rawValue ?? -1)
+                parameters.bind(Int64(max(0, count)))
+                if let state { parameters.bind(state.rawValue) }
+            },
+            read: GrantRow.read
+        )
+    }
+
+    package func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant] {
+        try await scanner.rows(
+            .unmarkedGrants,
+            bind: { parameters in
+                parameters.bind(id?.rawValue ?? -1)
+                parameters.bind(Int64(max(0, count)))
+            },
+            read: GrantRow.read
+        )
+    }
+
+    package func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent] {
+        try await reader.rows(
+            .eventsOfGrant,
+            bind: { parameters in
+                parameters.bind(id.rawValue)
+                parameters.bind(Int64(max(0, count)))
+            },
+            read: { (row: inout Row) throws(Failure) in try GrantEvent(of: id, from: &row) }
+        )
+    }
+
+    package func user(_ id: String) async throws -> User? {
+        try await reader.first(.userByID, bind: { $0.bind(id) }, read: UserRow.read)
+    }
+
+    package func session(_ id: SessionID) async throws -> Session? {
+        try await reader.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
+    }
+
+    package func clientHealth() async throws -> [String: [UInt8]] {
+        let rows = try await reader.rows(.allHealth) { (row: inout Row) throws(Failure) in
+            (clientID: row.text(), health: row.optionalBlob() ?? [])
+        }
+        return rows.reduce(into: [:]) { $0[$1.clientID] = $1.health }
+    }
+}
+
+extension Lane {
+    /// Asks one question that changes nothing.
+    func rows<Element: Sendable>(
+        _ query: Query,
+        patience: Duration? = nil,
+        bind: @escaping @Sendable (inout Parameters) -> Void = { _ in },
+        read: @escaping @Sendable (inout Row) throws(Failure) -> Element
+    ) async throws(StoreError) -> [Element] {
+        try await run(patience: patience) { connection, deadline throws(Failure) in
+            var batch = Batch()
+            batch.add(query, bind: bind)
+            return try connection.run(batch, until: deadline)[0].rows(read)
+        }
+    }
+
+    /// Asks one question that has one answer at most.
+    func first<Element: Sendable>(
+        _ query: Query,
+        bind: @escaping @Sendable (inout Parameters) -> Void = { _ in },
+        read: @escaping @Sendable (inout Row) throws(Failure) -> Element
+    ) async throws(StoreError) -> Element? {
+        try await rows(query, bind: bind, read: read).first
+    }
+}
+
+extension GrantEvent {
+    fileprivate init(of id: GrantID, from row: inout Row) throws(Failure) {
+        let at = row.timestamp()
+        let kind = Kind(rawValue: row.text())
+        let former = row.optionalText()
+        let next = row.text()
+        guard let at, let kind else {
+            throw Failure(.corrupt, "An event of grant \(id) is damaged in the database. Restore a backup.")
+        }
+        var from: GrantState?
+        if let former { from = try GrantRow.state(former, of: id) }
+        self.init(
+            grant: id,
+            at: at,
+            kind: kind,
+            from: from,
+            to: try GrantRow.state(next, of: id),
+            reason: GrantReason(rawValue: row.text()),
+            generation: row.integer()
+        )
+    }
+}

@@ -1,0 +1,156 @@
+package import Clocks
+package import Secrets
+package import Store
+
+extension Query {
+    private static let entries = "SELECT due_at, grant_id FROM refresh_worker.grant_schedule WHERE client_id = $1"
+
+    /// Goes from name to name in the due index, without looking at the grants of each.
+    private static let clientsDue = """
+        WITH RECURSIVE clients_due (client) AS (
+            SELECT min(client_id) FROM refresh_worker.grant_schedule WHERE due_at IS NOT NULL
+            UNION ALL
+            SELECT (
+                SELECT min(client_id) FROM refresh_worker.grant_schedule WHERE due_at IS NOT NULL AND client_id > client
+            ) FROM clients_due WHERE client IS NOT NULL
+        )
+        """
+    fileprivate static let dueClients = Query(
+        "clients with due times",
+        "\(clientsDue) SELECT client FROM clients_due WHERE client IS NOT NULL"
+    )
+    fileprivate static let due = Query("due", "\(entries) AND due_at <= $2 ORDER BY due_at, grant_id LIMIT $3")
+    fileprivate static let dueAfter = Query(
+        "due after a cursor",
+        """
+        \(entries) AND due_at <= $2 AND (due_at, grant_id) > ($4::bigint, $5::bigint)
+        ORDER BY due_at, grant_id LIMIT $3
+        """
+    )
+    fileprivate static let census = Query(
+        "census",
+        """
+        \(clientsDue), due (grants, oldest) AS (
+            SELECT part.* FROM clients_due, LATERAL (
+                SELECT count(*), min(due_at) FROM refresh_worker.grant_schedule
+                WHERE client_id = clients_due.client AND due_at <= $1
+            ) AS part
+        )
+        SELECT
+            (SELECT coalesce(sum(grants), 0)::bigint FROM due), (SELECT min(oldest) FROM due),
+            (SELECT count(*) FROM refresh_worker.grants
+                WHERE refresh_expires_at < $2 AND state IN ('active', 'retrying')),
+            (SELECT count(*) FROM refresh_worker.grants
+                WHERE used_on <= $4 AND state IN ('active', 'retrying') AND refresh_token IS NOT NULL
+                    AND coalesce(last_success_at, created_at) < $3)
+        """
+    )
+    fileprivate static let counts = Query("counts of states", "SELECT state, grants FROM refresh_worker.grant_counts")
+    fileprivate static let countKeys = Query(
+        "count keys",
+        "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
+    )
+    /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
+    fileprivate static let reschedule = Query(
+        "reschedule",
+        """
+        UPDATE refresh_worker.grant_schedule AS s SET due_at = $1 + (((g.id >> 31) * 60000) >> 32)
+        FROM refresh_worker.grants AS g
+        WHERE g.id = s.grant_id AND s.due_at IS NOT NULL AND g.reason <> 'invalid_grant_unconfirmed'
+            AND (g.access_obtained_at > $1 OR g.last_attempt_at > $1)
+        """
+    )
+    fileprivate static let hastenNotices = Query(
+        "hasten notices",
+        "UPDATE refresh_worker.notices SET next_try_at = $1 WHERE next_try_at > $1"
+    )
+}
+
+extension PostgresStore {
+    /// For questions that read a whole table: ten million rows take a while.
+    private static let scanPatience: Duration = .seconds(300)
+
+    package func clientsWithDueTimes() async throws -> [String] {
+        try await scanner.rows(.dueClients) { (row: inout Row) throws(Failure) in row.text() }
+    }
+
+    package func due(
+        ofClient clientID: String,
+        by limit: Timestamp,
+        after cursor: DueEntry?,
+        atMost count: Int
+    ) async throws -> [DueEntry] {
+        try await scanner.rows(
+            cursor == nil ? .due : .dueAfter,
+            bind: { parameters in
+                parameters.bind(clientID)
+                parameters.bind(limit)
+                parameters.bind(Int64(max(0, count)))
+                if let cursor {
+                    parameters.bind(cursor.dueAt)
+                    parameters.bind(cursor.id.rawValue)
+                }
+            },
+            read: { (row: inout Row) throws(Failure) in
+                DueEntry(dueAt: Timestamp(milliseconds: row.integer()), id: GrantID(rawValue: row.integer()))
+            }
+        )
+    }
+
+    package func census(
+        at now: Timestamp,
+        refreshTokensEndingBefore end: Timestamp,
+        idleSince: Timestamp
+    ) async throws -> Census {
+        try await scanner.run { connection, deadline throws(Failure) in
+            var batch = Batch()
+            let counts = batch.add(.counts)
+            let rest = batch.add(.census) {
+                $0.bind(now)
+                $0.bind(end)
+                $0.bind(idleSince)
+                $0.bind(GrantRow.day(of: idleSince))
+            }
+            let answers = try connection.run(batch, until: deadline)
+            var census = Census(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
+            _ = try answers[counts].rows { (row: inout Row) throws(Failure) in
+                guard let state = GrantState(rawValue: row.text()) else { return }
+                let count = Int(row.integer())
+                if count != 0 { census.byState[state] = count }
+            }
+            _ = try answers[rest].first { (row: inout Row) throws(Failure) in
+                census.due = Int(row.integer())
+                census.oldestDueAt = row.timestamp()
+                census.refreshTokensEnding = Int(row.integer())
+                census.idle = Int(row.integer())
+            }
+            return census
+        }
+    }
+
+    package func keysInUse() async throws -> [KeyID: Int] {
+        let rows = try await scanner.rows(.countKeys, patience: Self.scanPatience) { (row: inout Row) throws(Failure) in
+            (names: [row.optionalText(), row.optionalText()], count: Int(row.integer()))
+        }
+        var keys: [KeyID: Int] = [:]
+        for row in rows {
+            for name in row.names.compactMap(\.self) {
+                guard let key = KeyID(name) else {
+                    throw StoreError(.corrupt, "A key id is damaged in \(address). Restore a backup.")
+                }
+                keys[key, default: 0] += row.count
+            }
+        }
+        return keys
+    }
+
+    package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
+        try await writer.run(patience: Self.scanPatience) { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: Self.scanPatience)
+            batch.addTurn()
+            let place = batch.add(.reschedule) { $0.bind(now) }
+            batch.add(.hastenNotices) { $0.bind(now) }
+            return try commit(batch, on: connection, until: deadline)[place].changedRows
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import Clocks
+private import Secrets
+package import Store
+
+extension Query {
+    fileprivate static let upsertWorker = Query(
+        "report worker",
+        """
+        INSERT INTO refresh_worker.workers (worker_id, sealing_key, keys, is_refreshing, heartbeat)
+        VALUES ($1, $2, $3, $4, \(now(unless: 5)))
+        ON CONFLICT (worker_id) DO UPDATE SET sealing_key = excluded.sealing_key, keys = excluded.keys,
+            is_refreshing = excluded.is_refreshing, heartbeat = excluded.heartbeat
+        """
+    )
+    /// Locked rows are those of workers that are just reporting, so they are not dead.
+    fileprivate static let deleteDeadWorkers = Query(
+        "forget dead workers",
+        """
+        DELETE FROM refresh_worker.workers WHERE worker_id IN (
+            SELECT worker_id FROM refresh_worker.workers WHERE heartbeat < \(now(unless: 1)) - $2
+            FOR UPDATE SKIP LOCKED
+        )
+        """
+    )
+    fileprivate static let liveWorkers = Query(
+        "live workers",
+        """
+        SELECT worker_id, sealing_key, keys, is_refreshing FROM refresh_worker.workers
+        WHERE heartbeat >= \(now(unless: 1)) - $2 ORDER BY worker_id
+        """
+    )
+    fileprivate static let deleteWorker = Query(
+        "forget worker",
+        "DELETE FROM refresh_worker.workers WHERE worker_id = $1"
+    )
+    static let readMeta = Query("read meta", "SELECT value FROM refresh_worker.meta WHERE key = $1")
+    static let writeMeta = Query(
+        "write meta",
+        "INSERT INTO refresh_worker.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2"
+    )
+}
+
+extension PostgresStore {
+    package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
+        try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.add(.upsertWorker) {
+                $0.bind(worker.id)
+                $0.bind(worker.sealingKeyID.description)
+                $0.bind(worker.keyIDs.map(\.description).joined(separator: " "))
+                $0.bind(worker.isRefreshing)
+                $0.bind(leaseClock?.sinceBoot.milliseconds)
+            }
+            batch.add(.deleteDeadWorkers, bind: bindLifeTest)
+            let place = batch.add(.liveWorkers, bind: bindLifeTest)
+            batch.add(.clock)
+            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+                .rows(WorkerReport.read)
+        }
+    }
+
+    package func liveWorkers() async throws -> [WorkerReport] {
+        try await reader.rows(.liveWorkers, bind: { [self] in bindLifeTest(&$0) }, read: WorkerReport.read)
+    }
+
+    package func forgetWorker(_ id: String) async throws {
+        try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.add(.deleteWorker) { $0.bind(id) }
+            _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
+        }
+    }
+
+    package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
+        let key = "clock_reading"
+        return try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            let place = batch.add(.readMeta) { $0.bind(key) }
+            batch.add(.writeMeta) {
+                $0.bind(key)
+                $0.bind(reading.stored)
+            }
+            let former = try commit(batch, on: connection, until: deadline)[place]
+                .first { (row: inout Row) throws(Failure) in row.text() }
+            return former.flatMap { ClockReading(stored: $0) }
+        }
+    }
+
+    private func bindLifeTest(_ parameters: inout Parameters) {
+        parameters.bind(leaseClock?.sinceBoot.milliseconds)
+        parameters.bind(WorkerReport.lifetime.wholeMilliseconds)
+    }
+}
+
+extension WorkerReport {
+    fileprivate static func read(_ row: inout Row) throws(Failure) -> WorkerReport {
+        let id = row.text()
+        let sealingKey = KeyID(row.text())
+        let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
+        guard let sealingKey else {
+            throw Failure(.corrupt, "What a worker reported is damaged in the database. Restore a backup.")
+        }
+        return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey, isRefreshing: row.flag())
+    }
+}
+
+extension ClockReading {
+    /// "wall boot epoch", in milliseconds.
+    fileprivate var stored: String {
+        "\(now.milliseconds) \(leaseTime.instant.milliseconds) \(leaseTime.epoch)"
+    }
+
+    fileprivate init?(stored text: String) {
+        let parts = text.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let wall = Int64(parts[0]), let boot = Int64(parts[1]) else { return nil }
+        self.init(
+            now: Timestamp(milliseconds: wall),
+            leaseTime: LeaseTime(epoch: String(parts[2]), instant: BootInstant(milliseconds: boot))
+        )
+    }
+}

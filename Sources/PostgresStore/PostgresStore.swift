@@ -1,0 +1,212 @@
+package import Clocks
+package import Secrets
+package import Store
+
+/// Grants, users and sessions in a PostgreSQL database that any number of workers share.
+///
+/// Each of a few connections has a queue of its own: one for transactions, one for leases and other short writes, two for
+/// questions about single grants, and one for scans, so that nobody who waits for a token waits for those. A connection is
+/// made when there is a call for it, and made anew when it is lost.
+///
+/// All transactions of all workers take turns, by an advisory lock: each is short, and all need the health of the same
+/// clients anyway. Claims do without; they pass over the rows that a transaction has read.
+package final class PostgresStore: AccountStore {
+    /// The database's time, for whoever sets due times and expiries that several machines go by.
+    package let clock: DatabaseClock
+    package let bootID: String
+    let address: DatabaseAddress
+    let random: any RandomSource
+    let local: any TimeSource
+    /// Takes the place of the database's clock in tests.
+    let leaseClock: (any TimeSource)?
+    let patience: Duration
+    let keepsNotices: Bool
+    let writer: Lane
+    let leasing: Lane
+    let scanner: Lane
+    private let readers: [Lane]
+    let listeners = ListenerRegister()
+
+    /// Connects and brings the schema up to date; throws where that does not come about within `patience`.
+    ///
+    /// `url` is what libpq takes: `postgres://…`, or `host=… dbname=…`. `patience` is how long a call may take before it
+    /// fails with ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` says whether events that the
+    /// backend is to hear of go to the outbox. `leaseClock` takes the place of the database's clock in tests.
+    package static func open(
+        url: Secret,
+        local: any TimeSource = SystemTime(),
+        random: any RandomSource = SystemRandom(),
+        patience: Duration = .seconds(10),
+        keepsNotices: Bool = false,
+        leaseClock: (any TimeSource)? = nil
+    ) async throws(StoreError) -> PostgresStore {
+        try await open(
+            at: try DatabaseAddress(url: url),
+            clock: DatabaseClock(local: local),
+            random: random,
+            patience: patience,
+            keepsNotices: keepsNotices,
+            leaseClock: leaseClock
+        )
+    }
+
+    /// The same with an address that was read before, and a clock that others go by already.
+    package static func open(
+        at address: DatabaseAddress,
+        clock: DatabaseClock,
+        random: any RandomSource = SystemRandom(),
+        patience: Duration = .seconds(10),
+        keepsNotices: Bool = false,
+        leaseClock: (any TimeSource)? = nil
+    ) async throws(StoreError) -> PostgresStore {
+        let store = PostgresStore(
+            address: address,
+            clock: clock,
+            bootID: try BootID.require(),
+            random: random,
+            patience: patience,
+            keepsNotices: keepsNotices,
+            leaseClock: leaseClock
+        )
+        do throws(StoreError) {
+            try await store.writer.run { connection, deadline throws(Failure) in
+                try Schema().migrate(connection, until: deadline)
+                _ = try store.run(Batch(.clock), on: connection, until: deadline)
+            }
+        } catch {
+            await store.close()
+            throw error
+        }
+        return store
+    }
+
+    private init(
+        address: DatabaseAddress,
+        clock: DatabaseClock,
+        bootID: String,
+        random: any RandomSource,
+        patience: Duration,
+        keepsNotices: Bool,
+        leaseClock: (any TimeSource)?
+    ) {
+        self.address = address
+        self.clock = clock
+        self.bootID = bootID
+        local = clock.local
+        self.random = random
+        self.patience = patience
+        self.keepsNotices = keepsNotices
+        self.leaseClock = leaseClock
+        let lane = { (name: String) in
+            Lane(to: address, label: "postgres.\(name)", patience: patience, random: random)
+        }
+        writer = lane("writer")
+        leasing = lane("leasing")
+        scanner = lane("scanner")
+        readers = [lane("reader-1"), lane("reader-2")]
+    }
+
+    /// The connection for a question about one thing.
+    var reader: Lane { readers[Int(truncatingIfNeeded: random.nextBits() % UInt64(readers.count))] }
+
+    package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
+
+    var leaseTimeNow: LeaseTime {
+        let instant = leaseClock?.sinceBoot ?? BootInstant(milliseconds: clock.now.milliseconds)
+        return LeaseTime(epoch: Self.epoch, instant: instant)
+    }
+
+    /// The one clock that leases go by, which no restart of any machine sets back.
+    static let epoch = "database"
+
+    package func transact<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        let outcome: Swift.Result<Result, any Error> = try await writer.run { [self] connection, deadline throws(Failure) in
+            let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
+            let outcome = Swift.Result { try body(transaction) }
+            guard case .success = outcome else {
+                try transaction.rollBack()
+                return outcome
+            }
+            try transaction.commit()
+            return outcome
+        }
+        return try outcome.get()
+    }
+
+    /// Closes all connections; a second call does nothing.
+    package func close() async {
+        listeners.close()
+        for lane in [writer, leasing, scanner] + readers { await lane.close() }
+    }
+
+    /// Runs a batch; where its last statement reads the clock, the reading is taken in.
+    func run(_ batch: Batch, on connection: Connection, until deadline: Deadline) throws(Failure) -> [Answer] {
+        let start = local.sinceBoot
+        let answers = try connection.run(batch, until: deadline)
+        let end = local.sinceBoot
+        if let place = batch.clockPlace {
+            let reading = try answers[place].first { (row: inout Row) throws(Failure) in row.timestamp() }
+            if let reading = reading ?? nil { clock.take(reading, askedAt: start, answeredAt: end) }
+        }
+        return answers
+    }
+
+    /// Runs a batch that ends with its transaction.
+    ///
+    /// Where the connection is lost over it, it may have taken place; `isRepeatable` says that this makes no difference.
+    func commit(
+        _ batch: Batch,
+        isRepeatable: Bool = false,
+        on connection: Connection,
+        until deadline: Deadline
+    ) throws(Failure) -> [Answer] {
+        do {
+            return try run(batch, on: connection, until: deadline)
+        } catch {
+            throw error.losesConnection && !isRepeatable ? error.asUncertain(in: connection.database) : error
+        }
+    }
+}
+
+extension Query {
+    private static let readClock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+    /// The database's time in milliseconds since 1970, or the parameter of this number where a test gives one.
+    static func now(unless number: Int) -> String {
+        "(SELECT coalesce($\(number)::bigint, \(readClock)))"
+    }
+
+    static let clock = Query("clock", "SELECT \(readClock)")
+
+    /// What ends a transaction that holds others up: its worker may have been stopped in the middle.
+    static let limits = Query(
+        "limits",
+        """
+        SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
+            set_config('idle_in_transaction_session_timeout', $1, true)
+        """
+    )
+    static let takeTurn = Query("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
+}
+
+extension Batch {
+    /// Begins a transaction that gives way after `patience`.
+    ///
+    /// The statements up to the end of a batch are one transaction
+    /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among them.
+    init(limitedTo patience: Duration) {
+        self.init()
+        add(.limits) { $0.bind("\(max(1, patience.wholeMilliseconds))") }
+    }
+
+    /// Waits for the turn of a transaction that changes grants.
+    mutating func addTurn() {
+        add(.takeTurn) { $0.bind(Schema.writingLock) }
+    }
+
+    var clockPlace: Int? {
+        entries.lastIndex { $0.query.preparedName == Query.clock.preparedName }
+    }
+}

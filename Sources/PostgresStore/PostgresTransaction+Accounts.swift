@@ -1,0 +1,149 @@
+import Clocks
+import Store
+
+extension Query {
+    private static let isOfUser = "g.reason <> '\(GrantReason.userDeleted)'"
+
+    fileprivate static let grantsOfAccount = lockedGrants(
+        "grants of a Google account",
+        where: "g.google_user_id = $1 AND \(isOfUser)"
+    )
+    fileprivate static let grantsByPrefixMark = lockedGrants(
+        "grants by prefix mark",
+        where: "g.refresh_prefix_mark = $1 AND \(isOfUser)"
+    )
+    fileprivate static let grantsByDigestMark = lockedGrants(
+        "grants by digest mark",
+        where: "g.refresh_digest_mark = $1 AND \(isOfUser)"
+    )
+    fileprivate static let lastConnection = Query(
+        "last connection",
+        """
+        SELECT at FROM refresh_worker.grant_events WHERE grant_id = $1 AND kind = $2
+        ORDER BY seq DESC LIMIT 1
+        """
+    )
+    static let userByID = Query("user by id", "SELECT \(UserRow.columns) FROM refresh_worker.users WHERE user_id = $1")
+    fileprivate static let userOfAccount = Query(
+        "user of a Google account",
+        "SELECT \(UserRow.columns) FROM refresh_worker.users WHERE google_user_id = $1"
+    )
+    fileprivate static let usersByEmail = Query(
+        "users by e-mail",
+        """
+        SELECT \(UserRow.columns) FROM refresh_worker.users
+        WHERE email IS NOT NULL AND lower(email) = lower($1 COLLATE "C") ORDER BY user_id
+        """
+    )
+    static let sessionByID = Query(
+        "session by id",
+        "SELECT \(SessionRow.columns) FROM refresh_worker.sessions WHERE id = $1"
+    )
+    fileprivate static let endSession = Query("end session", "DELETE FROM refresh_worker.sessions WHERE id = $1")
+    static let endSessionsOfUser = Query(
+        "end sessions of user",
+        "DELETE FROM refresh_worker.sessions WHERE user_id = $1"
+    )
+    fileprivate static let rememberEvent = Query(
+        "remember security event",
+        "INSERT INTO refresh_worker.security_events (jti, at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+    )
+}
+
+extension PostgresTransaction {
+    func grants(ofGoogleUser googleUserID: String) throws -> [Grant] {
+        try find(.grantsOfAccount) { $0.bind(googleUserID) }
+    }
+
+    func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant] {
+        let query: Query =
+            switch mark.kind {
+            case .prefix: .grantsByPrefixMark
+            case .digest: .grantsByDigestMark
+            }
+        return try find(query) { $0.bind(mark.bytes) }
+    }
+
+    func lastConnection(of id: GrantID) throws -> Timestamp? {
+        if let event = unsentEvents.last(where: { $0.grant == id && $0.kind == .connected }) { return event.at }
+        let answer = try ask(.lastConnection) {
+            $0.bind(id.rawValue)
+            $0.bind(GrantEvent.Kind.connected.rawValue)
+        }
+        return try read { () throws(Failure) in
+            try answer.first { (row: inout Row) throws(Failure) in Timestamp(milliseconds: row.integer()) }
+        }
+    }
+
+    // MARK: Users
+
+    func user(_ id: String) throws -> User? {
+        try users(.userByID) { $0.bind(id) }.first
+    }
+
+    func user(withGoogleUserID googleUserID: String) throws -> User? {
+        try users(.userOfAccount) { $0.bind(googleUserID) }.first
+    }
+
+    func users(withEmail email: String) throws -> [User] {
+        try users(.usersByEmail) { $0.bind(email) }
+    }
+
+    func insert(_ user: User) throws {
+        let answer = try travel { (batch: inout Batch) in UserRow.addInsert(user, to: &batch) }
+        guard answer.changedRows == 1 else {
+            throw StoreError(.conflict, "There is such a user already, or another has the same account at Google.")
+        }
+    }
+
+    func update(_ user: User) throws {
+        let answer = try travel { (batch: inout Batch) in UserRow.addUpdate(user, to: &batch) }
+        guard answer.changedRows == 1 else {
+            throw StoreError(.conflict, "There is no such user to update, or another has the same account at Google.")
+        }
+    }
+
+    private func users(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> [User] {
+        let answer = try ask(query, bind: bind)
+        return try read { () throws(Failure) in try answer.rows(UserRow.read) }
+    }
+
+    // MARK: Sessions
+
+    func session(_ id: SessionID) throws -> Session? {
+        let answer = try ask(.sessionByID) { $0.bind(id.bytes) }
+        return try read { () throws(Failure) in try answer.first(SessionRow.read) }
+    }
+
+    func insert(_ session: Session) throws {
+        let answer = try travel { (batch: inout Batch) in SessionRow.addInsert(session, to: &batch) }
+        guard answer.changedRows == 1 else {
+            throw StoreError(.conflict, "There is such a session already, or no such user.")
+        }
+    }
+
+    func update(_ session: Session) throws {
+        let answer = try travel { (batch: inout Batch) in SessionRow.addUpdate(session, to: &batch) }
+        guard answer.changedRows == 1 else {
+            throw StoreError(.conflict, "There is no \(session) to update.")
+        }
+    }
+
+    func endSession(_ id: SessionID) throws {
+        _ = try ask(.endSession) { $0.bind(id.bytes) }
+    }
+
+    func endSessions(ofUser userID: String) throws -> Int {
+        try ask(.endSessionsOfUser) { $0.bind(userID) }.changedRows
+    }
+
+    // MARK: Events
+
+    func remember(securityEvent identifier: String, at now: Timestamp) throws -> Bool {
+        let answer = try ask(.rememberEvent) {
+            $0.bind(identifier)
+            $0.bind(now)
+        }
+        return answer.changedRows == 1
+    }
+}

@@ -1,0 +1,271 @@
+import Clocks
+import Store
+
+/// What a body of ``PostgresStore/transact(_:)`` works with; good until that body returns.
+///
+/// What it writes is kept back and sent together with the commit, or before a question whose answer it may change. So a body
+/// that says ahead what it will read takes two journeys: one to begin and read, one to write and commit.
+final class PostgresTransaction: StoreTransaction {
+    private static let begin = Query("begin", "BEGIN")
+    private static let commit = Query("commit", "COMMIT")
+    private static let rollback = Query("roll back", "ROLLBACK")
+    private static let health = Query(
+        "client health",
+        "SELECT client_id, health FROM refresh_worker.clients WHERE client_id = ANY($1)"
+    )
+    private static let grantsByID = Query.lockedGrants("grants by id", where: "g.id = ANY($1)")
+    private static let grantOfUser = Query.lockedGrants("grant of user", where: "g.user_id = $1")
+    private static let sameAccount = Query.lockedGrants(
+        "grants of the same Google account",
+        where: "g.google_user_id = $1 AND g.id <> $2 AND g.refresh_token IS NOT NULL"
+    )
+    /// `$1` is the account's id, where known: a grant that is known to be another account's does not count.
+    private static let sameEmail = Query.lockedGrants(
+        "grants of the same e-mail",
+        where: """
+            g.email IS NOT NULL AND lower(g.email) = lower($3 COLLATE "C") AND g.id <> $2
+                AND g.refresh_token IS NOT NULL AND ($1::text IS NULL OR g.google_user_id IS NULL)
+            """
+    )
+    private static let hasten = Query(
+        "hasten retries",
+        """
+        UPDATE refresh_worker.grant_schedule AS s SET due_at = $2 FROM refresh_worker.grants AS g
+        WHERE s.grant_id = g.id AND g.state = 'retrying' AND g.client_id = $1 AND s.due_at > $2 AND g.reason NOT IN (
+            \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
+        )
+        """
+    )
+
+    private let store: PostgresStore
+    private let connection: Connection
+    private let deadline: Deadline
+    private var hasBegun = false
+    private var isOpen = true
+    /// The first failure: PostgreSQL takes nothing more after it, and nothing may follow it.
+    private var failure: Failure?
+    /// Grants as the database has them, as far as this transaction has seen them; `nil` for those that are not there.
+    private var stored: [GrantID: Grant?] = [:]
+    private var healths: [String: [UInt8]?] = [:]
+    private var writes = PendingWrites()
+
+    init(of store: PostgresStore, on connection: Connection, until deadline: Deadline) {
+        self.store = store
+        self.connection = connection
+        self.deadline = deadline
+    }
+
+    var leaseTime: LeaseTime { store.leaseTimeNow }
+
+    var unsentEvents: [GrantEvent] { writes.events }
+
+    // MARK: The journeys
+
+    /// Asks one question, after what has to be known before it.
+    func ask(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> Answer {
+        try travel { (batch: inout Batch) in batch.add(query, bind: bind) }
+    }
+
+    /// Runs what `fill` adds and answers the answer at the place that it tells.
+    func travel(_ fill: (inout Batch) -> Int) throws(StoreError) -> Answer {
+        var batch = opening()
+        let place = fill(&batch)
+        return try perform { () throws(Failure) in
+            try store.run(batch, on: connection, until: deadline)[place]
+        }
+    }
+
+    func read<Value>(_ body: () throws(Failure) -> Value) throws(StoreError) -> Value {
+        try perform(body)
+    }
+
+    /// A batch that begins the transaction, where it has not begun.
+    private func opening() -> Batch {
+        guard !hasBegun else { return Batch() }
+        hasBegun = true
+        var batch = Batch(Self.begin)
+        batch.add(.limits) { $0.bind("\(max(1, store.patience.wholeMilliseconds))") }
+        batch.addTurn()
+        batch.add(.clock)
+        return batch
+    }
+
+    private func perform<Value>(_ body: () throws(Failure) -> Value) throws(StoreError) -> Value {
+        guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
+        if let failure { throw failure.error }
+        do {
+            return try body()
+        } catch {
+            failure = error
+            throw error.error
+        }
+    }
+
+    /// Sends what was kept back and makes it durable.
+    func commit() throws(Failure) {
+        isOpen = false
+        guard failure == nil else { return try rollBack() }
+        guard hasBegun || !writes.isEmpty else { return }
+        var batch = opening()
+        writes.move(to: &batch, notifying: true)
+        batch.add(Self.commit)
+        do {
+            _ = try store.commit(batch, on: connection, until: deadline)
+        } catch {
+            failure = error
+            try rollBack()
+        }
+    }
+
+    /// Takes everything back; throws the failure that led here, if it was one of the database's.
+    func rollBack() throws(Failure) {
+        isOpen = false
+        if hasBegun, failure?.losesConnection != true {
+            _ = try connection.run(Batch(Self.rollback), until: deadline)
+        }
+        if let failure { throw failure }
+    }
+
+    // MARK: Grants
+
+    func willRead(grants ids: [GrantID], healthOf clients: [String]) throws {
+        let missing = Set(ids).filter { stored[$0] == nil && writes.grants[$0] == nil }.sorted()
+        let unknown = Set(clients).filter { healths[$0] == nil }.sorted()
+        guard !missing.isEmpty || !unknown.isEmpty else { return }
+        var batch = opening()
+        let healthPlace = batch.add(Self.health) { $0.bind(texts: unknown) { $0 } }
+        let grantsPlace = batch.add(Self.grantsByID) { $0.bind(integers: missing, \.rawValue) }
+        try perform { () throws(Failure) in
+            let answers = try store.run(batch, on: connection, until: deadline)
+            for client in unknown { healths[client] = .some(nil) }
+            _ = try answers[healthPlace].rows { (row: inout Row) throws(Failure) in
+                healths[row.text()] = row.optionalBlob() ?? []
+            }
+            for id in missing { stored[id] = .some(nil) }
+            for grant in try answers[grantsPlace].rows(GrantRow.read) { stored[grant.id] = grant }
+        }
+    }
+
+    func grant(_ id: GrantID) throws -> Grant? {
+        try current(id)
+    }
+
+    func grant(ofUser userID: String) throws -> Grant? {
+        if let grant = writes.grants.values.first(where: { $0.userID == userID }) { return grant }
+        return try find(Self.grantOfUser) { $0.bind(userID) }.first
+    }
+
+    func grants(sharingAccountWith grant: Grant) throws -> [Grant] {
+        var found: [Grant] = []
+        if let googleUserID = grant.owner.googleUserID {
+            found += try find(Self.sameAccount) {
+                $0.bind(googleUserID)
+                $0.bind(grant.id.rawValue)
+            }
+        }
+        if let email = grant.owner.email {
+            found += try find(Self.sameEmail) {
+                $0.bind(grant.owner.googleUserID)
+                $0.bind(grant.id.rawValue)
+                $0.bind(email)
+            }
+        }
+        return found.sorted { $0.id < $1.id }
+    }
+
+    /// The grants that a question finds among what is stored and what this transaction wrote.
+    func find(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> [Grant] {
+        let answer = try travel { (batch: inout Batch) in
+            settleWrites(in: &batch)
+            return batch.add(query, bind: bind)
+        }
+        return try perform { () throws(Failure) in
+            let grants = try answer.rows(GrantRow.read)
+            for grant in grants { stored[grant.id] = grant }
+            return grants
+        }
+    }
+
+    func insert(_ grant: Grant) throws {
+        let answer = try travel { (batch: inout Batch) in
+            settleWrites(in: &batch)
+            UserRow.addInsert(User(id: grant.userID, createdAt: grant.createdAt), to: &batch)
+            let place = GrantRow.addInsert(grant, to: &batch)
+            GrantRow.addScheduleInsert(grant, to: &batch)
+            return place
+        }
+        guard answer.changedRows == 1 else {
+            throw StoreError(.conflict, "The user has a grant already or was deleted, or the grant's id is taken.")
+        }
+        stored[grant.id] = grant
+        writes.count(grant.state, by: 1)
+    }
+
+    func update(_ grant: Grant) throws {
+        guard let former = try current(grant.id) else {
+            throw StoreError(.conflict, "There is no grant \(grant.id) to update.")
+        }
+        guard !former.forbids(grant) else {
+            throw StoreError(.conflict, "The user of grant \(grant.id) was deleted.")
+        }
+        guard former != grant else { return }
+        let isLasting = (stored[grant.id] ?? nil).map { GrantRow.keepsLasting(grant, from: $0) } ?? false
+        writes.update(grant, from: former, keepsLasting: isLasting)
+    }
+
+    func record(_ event: GrantEvent) throws {
+        guard try current(event.grant) != nil else {
+            throw StoreError(.conflict, "There is no grant \(event.grant) to record an event of.")
+        }
+        writes.events.append(event)
+        if store.keepsNotices, event.changesConnection {
+            writes.notices.append(PendingNotice(event: event, nonce: store.random.nextBits()))
+        }
+    }
+
+    func hastenRetries(ofClient clientID: String, dueBy: Timestamp) throws {
+        _ = try travel { (batch: inout Batch) in
+            settleWrites(in: &batch)
+            return batch.add(Self.hasten) {
+                $0.bind(clientID)
+                $0.bind(dueBy)
+            }
+        }
+        // What was read before may have another due time now.
+        stored = [:]
+    }
+
+    func clientHealth(_ clientID: String) throws -> [UInt8]? {
+        try willRead(grants: [], healthOf: [clientID])
+        return healths[clientID] ?? nil
+    }
+
+    func setClientHealth(_ health: [UInt8], of clientID: String) throws {
+        healths[clientID] = health
+        writes.healths[clientID] = health
+    }
+
+    private func current(_ id: GrantID) throws(StoreError) -> Grant? {
+        if let grant = writes.grants[id], isOpen, failure == nil { return grant }
+        if let known = stored[id], isOpen, failure == nil { return known }
+        let grant = try find(Self.grantsByID) { $0.bind(integers: [id], \.rawValue) }.first
+        stored[id] = .some(grant)
+        return grant
+    }
+
+    /// Adds what was kept back to a batch whose question it may bear on.
+    private func settleWrites(in batch: inout Batch) {
+        for (id, grant) in writes.grants { stored[id] = grant }
+        writes.move(to: &batch, notifying: false)
+    }
+}
+
+extension Query {
+    /// A question for grants that keeps claims off them until the transaction ends.
+    static func lockedGrants(_ name: String, where condition: String) -> Query {
+        Query(
+            name,
+            "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE \(condition) ORDER BY g.id FOR UPDATE OF s"
+        )
+    }
+}

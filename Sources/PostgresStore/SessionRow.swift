@@ -1,0 +1,64 @@
+import Clocks
+import Secrets
+import Store
+
+/// How a session lies in a row of `sessions`.
+enum SessionRow {
+    typealias Column = Table<Session>.Column
+
+    static let all = [
+        Column("id", .bytes { $0.id.bytes }),
+        Column("user_id", .text { $0.userID }),
+        Column("created_at", .integer { $0.createdAt.milliseconds }),
+        Column("expires_at", .integer { $0.expiresAt.milliseconds }),
+        Column("current_hash", .bytes { $0.currentHash }),
+        Column("previous_hash", .bytes { $0.previousHash }),
+        Column("rotated_at", .integer { $0.rotatedAt?.milliseconds }),
+        Column("successor", .bytes { $0.successor?.bytes }),
+    ]
+    static let columns = all.map(\.name).joined(separator: ", ")
+    /// Only for a stored user: the reference would end the whole transaction.
+    private static let insert = Table.insert(
+        "insert session",
+        into: "refresh_worker.sessions",
+        all,
+        where: "EXISTS (SELECT 1 FROM refresh_worker.users WHERE users.user_id = new.user_id)"
+    )
+    private static let update = Table.update("update session", "refresh_worker.sessions", all)
+
+    @discardableResult
+    static func addInsert(_ session: Session, to batch: inout Batch) -> Int {
+        batch.add(insert) { Table.bind([session], all, to: &$0) }
+    }
+
+    static func addUpdate(_ session: Session, to batch: inout Batch) -> Int {
+        batch.add(update) { Table.bind([session], all, to: &$0) }
+    }
+
+    static func read(_ row: inout Row) throws(Failure) -> Session {
+        guard let id = SessionID(bytes: row.optionalBlob() ?? []) else { throw damaged("The id of a session") }
+        return Session(
+            id: id,
+            userID: row.text(),
+            createdAt: Timestamp(milliseconds: row.integer()),
+            expiresAt: Timestamp(milliseconds: row.integer()),
+            currentHash: row.optionalBlob() ?? [],
+            previousHash: row.optionalBlob(),
+            rotatedAt: row.timestamp(),
+            successor: try sealed(row.optionalBlob())
+        )
+    }
+
+    private static func sealed(_ bytes: [UInt8]?) throws(Failure) -> SealedSecret? {
+        guard let bytes else { return nil }
+        do {
+            return try SealedSecret(bytes: bytes)
+        } catch {
+            throw damaged("A token of a session")
+        }
+    }
+
+    private static func damaged(_ what: String) -> Failure {
+        Failure(.corrupt, "\(what) is damaged in the database. Stop the workers and restore a backup.")
+    }
+}

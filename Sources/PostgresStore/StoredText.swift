@@ -1,0 +1,40 @@
+/// Text as PostgreSQL can keep it: it takes every character but NUL
+/// (https://www.postgresql.org/docs/15/datatype-character.html), which a stranger may have put into a name or an id.
+///
+/// SUBSTITUTE (1A hexadecimal) stands before a zero for NUL, and before a Z for itself; all else is as it is.
+enum StoredText {
+    private static let mark: UInt8 = 0x1a
+    private static let null = UInt8(ascii: "0")
+    private static let itself = UInt8(ascii: "Z")
+
+    static func write(_ text: String, to buffer: inout [UInt8]) {
+        guard text.utf8.contains(where: { $0 == 0 || $0 == mark }) else {
+            buffer.append(contentsOf: text.utf8)
+            return
+        }
+        for byte in text.utf8 {
+            switch byte {
+            case 0: buffer += [mark, null]
+            case mark: buffer += [mark, itself]
+            default: buffer.append(byte)
+            }
+        }
+    }
+
+    static func read(_ stored: some Collection<UInt8>) -> String {
+        guard stored.contains(mark) else { return String(decoding: stored, as: UTF8.self) }
+        var bytes: [UInt8] = []
+        var isMarked = false
+        for byte in stored {
+            if isMarked {
+                bytes.append(byte == null ? 0 : mark)
+                isMarked = false
+            } else if byte == mark {
+                isMarked = true
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

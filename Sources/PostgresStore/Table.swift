@@ -1,0 +1,71 @@
+/// How values of one kind lie in the rows of a table: SQL and binding are made from one list of columns.
+///
+/// Many rows are written by one statement, each column an array that `unnest` turns into rows again.
+struct Table<Element> {
+    struct Column: Sendable {
+        enum Reading: Sendable {
+            case integer(@Sendable (Element) -> Int64?)
+            case text(@Sendable (Element) -> String?)
+            case bytes(@Sendable (Element) -> [UInt8]?)
+            case flag(@Sendable (Element) -> Bool?)
+        }
+
+        let name: String
+        let reading: Reading
+
+        init(_ name: String, _ reading: Reading) {
+            self.name = name
+            self.reading = reading
+        }
+
+        fileprivate var arrayType: String {
+            switch reading {
+            case .integer: "bigint[]"
+            case .text: "text[]"
+            case .bytes: "bytea[]"
+            case .flag: "boolean[]"
+            }
+        }
+    }
+
+    /// Adds the rows that contradict no other, and that `condition` is true of (there the row is called `new`).
+    ///
+    /// One that is left out is told by the count: an error would end the whole transaction.
+    static func insert(_ name: String, into table: String, _ columns: [Column], where condition: String = "true") -> Query {
+        let names = columns.map(\.name).joined(separator: ", ")
+        return Query(
+            name,
+            """
+            INSERT INTO \(table) (\(names)) SELECT \(names) FROM \(rows(of: columns)) WHERE \(condition)
+            ON CONFLICT DO NOTHING
+            """
+        )
+    }
+
+    /// Changes the rows that have the key of an element: the first column.
+    static func update(_ name: String, _ table: String, _ columns: [Column]) -> Query {
+        let key = columns[0].name
+        let changes = columns.dropFirst().map { "\($0.name) = new.\($0.name)" }.joined(separator: ", ")
+        return Query(
+            name,
+            "UPDATE \(table) AS old SET \(changes) FROM \(rows(of: columns)) WHERE old.\(key) = new.\(key)"
+        )
+    }
+
+    /// Binds the values of all elements, a column at a time, as the statements above expect them.
+    static func bind(_ elements: [Element], _ columns: [Column], to parameters: inout Parameters) {
+        for column in columns {
+            switch column.reading {
+            case .integer(let read): parameters.bind(integers: elements, read)
+            case .text(let read): parameters.bind(texts: elements, read)
+            case .bytes(let read): parameters.bind(byteArrays: elements, read)
+            case .flag(let read): parameters.bind(flags: elements, read)
+            }
+        }
+    }
+
+    static func rows(of columns: [Column]) -> String {
+        let arrays = columns.enumerated().map { "$\($0.offset + 1)::\($0.element.arrayType)" }.joined(separator: ", ")
+        return "unnest(\(arrays)) AS new (\(columns.map(\.name).joined(separator: ", ")))"
+    }
+}

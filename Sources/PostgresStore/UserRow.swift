@@ -1,0 +1,58 @@
+import Clocks
+import Store
+
+/// How a user lies in a row of `users`.
+enum UserRow {
+    typealias Column = Table<User>.Column
+
+    static let all = [
+        Column("user_id", .text { $0.id }),
+        Column("created_at", .integer { $0.createdAt.milliseconds }),
+        Column("email", .text { $0.email }),
+        Column("email_is_verified", .flag { $0.emailIsVerified }),
+        Column("name", .text { $0.name }),
+        Column("picture", .text { $0.picture }),
+        Column("google_user_id", .text { $0.googleUserID }),
+        Column("last_login_at", .integer { $0.lastLoginAt?.milliseconds }),
+        Column("is_active", .flag { $0.isActive }),
+        Column("deleted_until", .integer { $0.deletedUntil?.milliseconds }),
+    ]
+    static let columns = all.map(\.name).joined(separator: ", ")
+    private static let insert = Table.insert("insert user", into: "refresh_worker.users", all)
+    /// Takes no account at Google that is another's: the unique index would end the whole transaction.
+    private static let update: Query = {
+        let plain = Table.update("update user", "refresh_worker.users", all)
+        let isFree = """
+            NOT EXISTS (
+                SELECT 1 FROM refresh_worker.users AS other
+                WHERE other.google_user_id = new.google_user_id AND other.user_id <> new.user_id
+            )
+            """
+        return Query(plain.name, "\(plain.text) AND \(isFree)")
+    }()
+
+    /// The user is added where there is none of that id, and none with that account.
+    @discardableResult
+    static func addInsert(_ user: User, to batch: inout Batch) -> Int {
+        batch.add(insert) { Table.bind([user], all, to: &$0) }
+    }
+
+    static func addUpdate(_ user: User, to batch: inout Batch) -> Int {
+        batch.add(update) { Table.bind([user], all, to: &$0) }
+    }
+
+    static func read(_ row: inout Row) throws(Failure) -> User {
+        User(
+            id: row.text(),
+            createdAt: Timestamp(milliseconds: row.integer()),
+            email: row.optionalText(),
+            emailIsVerified: row.optionalFlag(),
+            name: row.optionalText(),
+            picture: row.optionalText(),
+            googleUserID: row.optionalText(),
+            lastLoginAt: row.timestamp(),
+            isActive: row.flag(),
+            deletedUntil: row.timestamp()
+        )
+    }
+}
