@@ -73,7 +73,7 @@ let package = Package(
             name: "RefreshWorker",
             dependencies: [
                 "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
-                "Observability", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
             ],
             swiftSettings: atTheEdge
         ),
@@ -81,6 +81,15 @@ let package = Package(
             name: "GoogleSandbox",
             dependencies: ["Clocks", "HTTPServer", "JSON", "Secrets"],
             swiftSettings: atTheEdge
+        ),
+
+        .executableTarget(
+            name: "BenchmarkSeed",
+            dependencies: [
+                "Clocks", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+            ],
+            path: "Benchmarks/Seed",
+            swiftSettings: common
         ),
 
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
@@ -140,7 +149,8 @@ let package = Package(
             name: "RefreshWorkerTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
-                "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store", "TestSupport",
+                "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -19,11 +19,17 @@ package protocol TokenEndpoint: Sendable {
 /// Google's endpoints over HTTP.
 package struct GoogleAccounts: TokenEndpoint {
     private let http: HTTPClient
-    private let endpoints: Endpoints
+    private let refreshes: RequestPattern
+    private let revocations: RequestPattern
+    private let inquiries: RequestPattern
+    private let userinfo: Endpoint
 
     package init(http: HTTPClient, endpoints: Endpoints) {
         self.http = http
-        self.endpoints = endpoints
+        refreshes = .form(to: endpoints.token)
+        revocations = .form(to: endpoints.revocation)
+        inquiries = .form(to: endpoints.tokeninfo)
+        userinfo = endpoints.userinfo
     }
 
     package func refresh(
@@ -31,7 +37,7 @@ package struct GoogleAccounts: TokenEndpoint {
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> RefreshAnswer {
-        let request = RefreshRequest.make(token: token, client: client, endpoint: endpoints.token)
+        let request = RefreshRequest.make(token: token, client: client, pattern: refreshes)
         do throws(HTTPFailure) {
             return RefreshAnswer.reading(try await http.send(request, beforeSend: mayStillSend), sent: token)
         } catch {
@@ -41,7 +47,7 @@ package struct GoogleAccounts: TokenEndpoint {
 
     package func revoke(_ token: Secret) async -> LookupFailure? {
         do throws(HTTPFailure) {
-            let response = try await http.send(HTTPRequest("token", token, to: endpoints.revocation))
+            let response = try await http.send(HTTPRequest("token", token, revocations))
             let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
             switch (response.status, error) {
             case (200, _), (400, "invalid_token"): return nil
@@ -56,7 +62,7 @@ package struct GoogleAccounts: TokenEndpoint {
     package func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
         let request = HTTPRequest(
             method: .get,
-            url: endpoints.userinfo.url,
+            endpoint: userinfo,
             headers: [("Authorization", "Bearer \(accessToken.reveal())"), ("Accept", "application/json")]
         )
         guard let info = UserInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
@@ -67,7 +73,7 @@ package struct GoogleAccounts: TokenEndpoint {
     ///
     /// The token goes in the body, which no proxy logs.
     package func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
-        let request = HTTPRequest("access_token", accessToken, to: endpoints.tokeninfo)
+        let request = HTTPRequest("access_token", accessToken, inquiries)
         guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
         return info
     }

@@ -7,8 +7,10 @@ extension RefreshAnswer {
     /// Reads the token endpoint's answer to a refresh with `sent`.
     package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
         let body = JSONValue.object(in: response.body.reveal())
+        let verdict = verdict(status: response.status, body: body, sent: sent)
+        if case .granted = verdict { return RefreshAnswer(verdict: verdict, status: response.status) }
         return RefreshAnswer(
-            verdict: verdict(status: response.status, body: body, sent: sent),
+            verdict: verdict,
             status: response.status,
             retryAfter: response.retryAfter,
             text: ErrorText.excerpt(of: body, without: sent)
@@ -69,7 +71,8 @@ extension TokenAnswer {
     fileprivate init?(_ body: JSONValue, rotated: Secret?) {
         guard let accessToken = Token.required(body["access_token"]),
             let lifetime = Self.seconds(body["expires_in"], upTo: Self.greatestLifetime, absent: Self.usualLifetime),
-            let type = Self.text(body["token_type"], absent: "Bearer"), type.lowercased() == "bearer",
+            let type = Self.text(body["token_type"], absent: "Bearer"),
+            type == "Bearer" || type.lowercased() == "bearer",
             let scope = Self.text(body["scope"], absent: ""), scope.utf8.count <= 16_384
         else { return nil }
         var refreshLifetime: Int64?

@@ -7,7 +7,9 @@ package enum Token {
     package static let greatestLength = 16_384
 
     package static func isWellFormed(_ text: String) -> Bool {
-        (1...greatestLength).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+        let bytes = text.utf8Span.span
+        return (1...greatestLength).contains(bytes.count)
+            && bytes.indices.allSatisfy { (0x21...0x7e).contains(bytes[$0]) }
     }
 
     /// The token of a member that must be there.

@@ -38,6 +38,11 @@ package struct Endpoint: Hashable, Sendable {
         self.path = path.isEmpty ? "/" : String(path)
     }
 
+    /// The endpoint at a path below this one, which has no query.
+    package func below(_ path: String) throws(EndpointError) -> Endpoint {
+        try Endpoint(url.hasSuffix("/") ? "\(url)\(path)" : "\(url)/\(path)")
+    }
+
     /// Whether the host is this machine, by an address or name that cannot mean another one.
     package var isLoopback: Bool { Self.isLoopback(host) }
 

@@ -58,13 +58,7 @@ package final class HTTPClient: Sendable {
         deadline: Duration? = nil,
         beforeSend: (@Sendable () -> Bool)? = nil
     ) async throws(HTTPFailure) -> HTTPResponse {
-        let endpoint: Endpoint
-        do throws(EndpointError) {
-            endpoint = try Endpoint(request.url)
-        } catch {
-            throw HTTPFailure(kind: .invalidURL, message: error.description)
-        }
-        guard request.hasSendableHeaders else {
+        guard request.isSendable else {
             throw HTTPFailure(kind: .invalidHeader, message: "a header has a character that cannot be sent")
         }
 
@@ -76,7 +70,6 @@ package final class HTTPClient: Sendable {
                 let ticket = Ticket(
                     id: id,
                     request: request,
-                    endpoint: endpoint,
                     submitted: submitted,
                     deadline: submitted + (deadline ?? configuration.totalDeadline),
                     beforeSend: beforeSend,

@@ -4,7 +4,7 @@
 /// words are libcurl's, which names hosts and ports and neither queries, headers nor bodies.
 package struct HTTPFailure: Error, Hashable, Sendable {
     package enum Kind: String, Hashable, Sendable {
-        /// The URL is no ``Endpoint``.
+        /// libcurl cannot read the URL, though it is an ``Endpoint``.
         case invalidURL
         /// A header's name or value holds a character that cannot be sent.
         case invalidHeader

@@ -18,6 +18,9 @@ final class Transfer {
     let easy: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    /// The lasting pattern that the handle's options are those of.
+    private var prepared: RequestPattern?
+    private var connectMilliseconds = 0
     private let configuration: HTTPClient.Configuration
     private let time: any TimeSource
 
@@ -57,16 +60,25 @@ final class Transfer {
     }
 
     /// Makes the handle ready for a request.
-    func prepare(for ticket: Ticket) throws(HTTPFailure) {
+    func prepare(for ticket: Ticket, at now: BootInstant) throws(HTTPFailure) {
         self.ticket = ticket
-        try setOptions(for: ticket, remaining: ticket.deadline - time.sinceBoot)
+        let pattern = ticket.request.pattern
+        if prepared !== pattern {
+            forgetOptions()
+            try setOptions(of: pattern)
+            if let signature = ticket.request.signature { try sign(by: signature) }
+            try setHeaders(of: pattern, isSigned: ticket.request.signature != nil)
+            if pattern.isLasting { prepared = pattern }
+        }
+        try setDeadline(remaining: ticket.deadline - now)
+        if pattern.method == .post { try setBody(ticket.request.body) }
     }
 
-    /// Forgets the request, its answer and every option; libcurl's connections stay with the multi handle.
+    /// Forgets the request and its answer; libcurl's connections stay with the multi handle.
+    ///
+    /// The options of a lasting pattern stay for the next request of it, the body, which holds a token, does not.
     func reset() {
-        unsafe curl_easy_reset(easy)
-        unsafe curl_slist_free_all(headerList)
-        unsafe headerList = nil
+        if !keepsOptions { forgetOptions() }
         unsafe errorText[0] = 0
         ticket = nil
         head = WipedBytes()
@@ -74,6 +86,21 @@ final class Transfer {
         isIssued = false
         isHeadComplete = false
         abort = nil
+    }
+
+    /// Whether the handle is prepared for a lasting pattern and has let go of the body.
+    private var keepsOptions: Bool {
+        guard let prepared else { return false }
+        guard prepared.method == .post else { return true }
+        return unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, nil) == CURLE_OK
+    }
+
+    private func forgetOptions() {
+        unsafe curl_easy_reset(easy)
+        unsafe curl_slist_free_all(headerList)
+        unsafe headerList = nil
+        prepared = nil
+        connectMilliseconds = 0
     }
 }
 
@@ -183,7 +210,7 @@ extension Transfer {
     /// that was stopped, a machine that slept) is not sent at all.
     private func mayIssue() -> Bool {
         guard let ticket else { return false }
-        guard !isIssued || ticket.request.method == .get else {
+        guard !isIssued || ticket.request.pattern.method == .get else {
             abort = .repeated
             return false
         }
@@ -210,11 +237,12 @@ extension Transfer {
             abort = .headersTooLarge
             return false
         }
-        if unsafe line.starts(with: "HTTP/".utf8) {
+        if unsafe line.first == UInt8(ascii: "H"), unsafe line.starts(with: "HTTP/".utf8) {
             head.removeAll()
             isHeadComplete = false
         }
-        if unsafe line.allSatisfy({ $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }) { isHeadComplete = true }
+        let isEmpty = unsafe line.count <= 2 && line.allSatisfy { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }
+        if isEmpty { isHeadComplete = true }
         unsafe head.append(line)
         return true
     }
@@ -244,7 +272,7 @@ extension Transfer {
 // MARK: - Options
 
 extension Transfer {
-    private func setOptions(for ticket: Ticket, remaining: Duration) throws(HTTPFailure) {
+    private func setOptions(of pattern: RequestPattern) throws(HTTPFailure) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PRIVATE, context))
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText))
@@ -254,9 +282,12 @@ extension Transfer {
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HEADERDATA, context))
         try check(unsafe ccurl_easy_set_prerequest(easy, Self.prerequest))
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PREREQDATA, context))
-        try setConnectionOptions(for: ticket.endpoint)
-        try setDeadlines(remaining: remaining)
-        try setRequest(ticket.request)
+        try setConnectionOptions(for: pattern.endpoint)
+        switch pattern.method {
+        case .get: try set(CURLOPT_HTTPGET, 1)
+        case .post: try set(CURLOPT_POST, 1)
+        }
+        try set(CURLOPT_USERAGENT, configuration.userAgent)
     }
 
     private func setConnectionOptions(for endpoint: Endpoint) throws(HTTPFailure) {
@@ -273,6 +304,9 @@ extension Transfer {
         try set(CURLOPT_SSL_VERIFYHOST, 2)
         if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
         try set(CURLOPT_NOSIGNAL, 1)
+        // The least that libcurl takes for sending over TLS, and more than most answers: by default they are 16 and 64 KB.
+        try set(CURLOPT_BUFFERSIZE, 4096)
+        try set(CURLOPT_UPLOAD_BUFFERSIZE, 16384)
         try set(CURLOPT_TCP_NODELAY, 1)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
         // A proxy of the environment's cannot reach this machine's own loopback; an empty name means none.
@@ -283,40 +317,34 @@ extension Transfer {
         try set(CURLOPT_QUICK_EXIT, 1)
     }
 
-    private func setDeadlines(remaining: Duration) throws(HTTPFailure) {
+    private func setDeadline(remaining: Duration) throws(HTTPFailure) {
         // The total is the loop's to keep: libcurl would end a transfer before it looks whether its answer is there.
         // Zero would mean its own deadline to libcurl.
         let total = remaining.wholeMilliseconds.clamped(to: 1...Int64(Int32.max))
         let connect = configuration.connectDeadline.wholeMilliseconds.clamped(to: 1...total)
+        guard connectMilliseconds != Int(connect) else { return }
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(connect))
+        connectMilliseconds = Int(connect)
     }
 
-    private func setRequest(_ request: HTTPRequest) throws(HTTPFailure) {
-        switch request.method {
-        case .get:
-            try set(CURLOPT_HTTPGET, 1)
-        case .post:
-            try set(CURLOPT_POST, 1)
-            try set(CURLOPT_POSTFIELDSIZE, request.body?.count ?? 0)
-            if let body = request.body {
-                // libcurl reads from the body's own memory, which the ticket keeps until the transfer is reset.
-                try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, body.address))
-            } else {
-                try set(CURLOPT_COPYPOSTFIELDS, "")
-            }
+    private func setBody(_ body: HTTPBody?) throws(HTTPFailure) {
+        try set(CURLOPT_POSTFIELDSIZE, body?.count ?? 0)
+        if let body, body.count > 0 {
+            // libcurl reads from the body's own memory, which the ticket keeps until the transfer is reset.
+            try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, body.address))
+        } else {
+            try set(CURLOPT_COPYPOSTFIELDS, "")
         }
-        try set(CURLOPT_USERAGENT, configuration.userAgent)
-        for (name, value) in request.headers {
+    }
+
+    private func setHeaders(of pattern: RequestPattern, isSigned: Bool) throws(HTTPFailure) {
+        for (name, value) in pattern.headers {
             // A name and colon alone would tell libcurl to leave the header out.
             try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
         }
-        if let signature = request.signature {
-            try sign(by: signature)
-        } else {
-            // Without this libcurl may ask for leave before it sends a body, which costs a round trip. libcurl 7.88 signs
-            // the line although it does not send it, so that no server could agree with the signature.
-            try unsafe appendHeader("Expect:")
-        }
+        // Without this libcurl may ask for leave before it sends a body, which costs a round trip. libcurl 7.88 signs the
+        // line although it does not send it, so that no server could agree with the signature.
+        if !isSigned { try unsafe appendHeader("Expect:") }
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
     }
 
@@ -329,7 +357,8 @@ extension Transfer {
 
     /// Has libcurl sign the request: the body, and every header that it is given here.
     ///
-    /// libcurl and its header list keep copies until the transfer is reset, which it frees without wiping.
+    /// libcurl and its header list keep copies until the transfer is reset, which it frees without wiping. A signed request
+    /// is never of a lasting pattern.
     /// https://curl.se/libcurl/c/CURLOPT_AWS_SIGV4.html
     private func sign(by signature: AWSSignature) throws(HTTPFailure) {
         try set(CURLOPT_AWS_SIGV4, "aws:amz:\(signature.region):\(signature.service)")

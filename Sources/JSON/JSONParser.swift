@@ -110,17 +110,24 @@ private struct JSONParser {
         return .number(String(decoding: bytes[start..<position], as: UTF8.self))
     }
 
+    /// Reads a string, in one piece where it has no escape.
     private mutating func parseString() throws(JSONError) -> String {
         position += 1
-        var content: [UInt8] = []
+        let start = position
+        while let byte = peek, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { position += 1 }
+        guard peek == UInt8(ascii: "\"") else { return try parseEscapedString(from: start) }
+        defer { position += 1 }
+        return try text(bytes[start..<position])
+    }
+
+    /// Reads on in a string that began at `start` and is plain up to here.
+    private mutating func parseEscapedString(from start: Int) throws(JSONError) -> String {
+        var content = Array(bytes[start..<position])
         while let byte = peek {
             position += 1
             switch byte {
             case UInt8(ascii: "\""):
-                guard let text = String(validating: content, as: UTF8.self) else {
-                    throw failure("a string is not UTF-8")
-                }
-                return text
+                return try text(content[...])
             case UInt8(ascii: "\\"):
                 content.append(contentsOf: try parseEscape())
             case 0..<0x20:
@@ -130,6 +137,11 @@ private struct JSONParser {
             }
         }
         throw failure("a string is not closed")
+    }
+
+    private func text(_ content: ArraySlice<UInt8>) throws(JSONError) -> String {
+        guard let text = String(validating: content, as: UTF8.self) else { throw failure("a string is not UTF-8") }
+        return text
     }
 
     private mutating func parseEscape() throws(JSONError) -> [UInt8] {

@@ -38,7 +38,7 @@ package enum NoticeMessage {
         let signed = Array("\(notice.id).\(seconds).".utf8) + body
         return HTTPRequest(
             method: .post,
-            url: endpoint.url,
+            endpoint: endpoint,
             headers: [
                 ("Content-Type", "application/json"), ("webhook-id", notice.id), ("webhook-timestamp", seconds),
                 ("webhook-signature", "v1,\(base64(key.authenticate(signed)))"),

@@ -34,6 +34,7 @@ final class Connection {
     /// The process that the server, or whoever answers in its place, says it serves this connection with.
     var serverProcess: Int32 { unsafe PQbackendPID(handle) }
     var serverVersion: Int { Int(unsafe PQserverVersion(handle)) }
+    var isEncrypted: Bool { unsafe PQsslInUse(handle) == 1 }
     var socket: Int32 { unsafe PQsocket(handle) }
 
     /// From now on nothing is kept prepared.

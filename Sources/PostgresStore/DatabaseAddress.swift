@@ -16,8 +16,10 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         "tcp_user_timeout": "10000",
     ]
 
-    private let options: [String: Secret]
+    let options: [String: Secret]
     package let description: String
+    /// The same as a URL, for who is to copy it: also without the password.
+    package let url: String
 
     /// Reads `postgres://…`, `postgresql://…` or `host=… dbname=…`
     /// (https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING).
@@ -48,6 +50,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
             "the database \(shown("dbname") ?? shown("user") ?? "of the default name")"
             + (host.isEmpty ? "" : " on \(host)") + (shown("port").map { " port \($0)" } ?? "")
             + (shown("user").map { " as \($0)" } ?? "")
+        self.url = Self.url(of: found)
         for (keyword, value) in Self.defaults where found[keyword] == nil { found[keyword] = Secret(value) }
         if host.contains(","), found["target_session_attrs"] == nil {
             found["target_session_attrs"] = Secret("read-write")

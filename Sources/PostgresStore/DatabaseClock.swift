@@ -4,7 +4,7 @@ private import Synchronization
 /// The database's clock, carried on between readings by this machine's boot clock: the time that all workers share, though
 /// the clocks of their machines are hours apart.
 package final class DatabaseClock: TimeSource {
-    private let local: any TimeSource
+    let local: any TimeSource
     private let estimate = Mutex(ClockEstimate())
 
     package init(local: any TimeSource) {

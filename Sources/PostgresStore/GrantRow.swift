@@ -4,7 +4,7 @@ import Store
 
 /// How a grant lies in the rows of `grants` and `grant_schedule`.
 enum GrantRow {
-    private typealias Column = Table<Grant>.Column
+    typealias Column = Table<Grant>.Column
 
     /// The two rows of a grant, as a source of ``columns``.
     static let source =
@@ -48,7 +48,7 @@ enum GrantRow {
     ]
     /// The day of the last use, for an index that moves once a day and not with each refresh.
     private static let use = Column("used_on", .integer { day(of: $0.lastSuccessAt ?? $0.createdAt) })
-    private static let schedule = [
+    static let schedule = [
         Column("grant_id", .integer { $0.id.rawValue }),
         Column("client_id", .text { $0.clientID }),
         Column("due_at", .integer { $0.dueAt?.milliseconds }),
@@ -62,7 +62,7 @@ enum GrantRow {
         ([key] + fixed + lasting + moving).map { "g.\($0.name)" }.joined(separator: ", ") + ", "
         + schedule.dropFirst(2).map { "s.\($0.name)" }.joined(separator: ", ")
 
-    private static let allOfGrant = [key] + fixed + lasting + moving + [use]
+    static let allOfGrant = [key] + fixed + lasting + moving + [use]
     private static let changing = [key] + lasting + moving + [use]
     private static let refreshed = [key] + moving + [use]
 

@@ -108,7 +108,7 @@ extension Migration {
                 CHECK ((lease_owner IS NULL) = (lease_epoch IS NULL)),
                 CHECK ((lease_owner IS NULL) = (lease_until IS NULL))
             ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
-            CREATE INDEX grants_due ON refresh_worker.grant_schedule (due_at, grant_id) WHERE due_at IS NOT NULL;
+            CREATE INDEX grants_due ON refresh_worker.grant_schedule (client_id, due_at, grant_id) WHERE due_at IS NOT NULL;
 
             -- How many grants are in each state: counting ten million anew would take seconds.
             CREATE TABLE refresh_worker.grant_counts (

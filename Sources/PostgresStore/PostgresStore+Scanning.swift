@@ -3,22 +3,41 @@ package import Secrets
 package import Store
 
 extension Query {
-    private static let entries = "SELECT due_at, grant_id, client_id FROM refresh_worker.grant_schedule"
+    private static let entries = "SELECT due_at, grant_id FROM refresh_worker.grant_schedule WHERE client_id = $1"
 
-    fileprivate static let due = Query("due", "\(entries) WHERE due_at <= $1 ORDER BY due_at, grant_id LIMIT $2")
+    /// Goes from name to name in the due index, without looking at the grants of each.
+    private static let clientsDue = """
+        WITH RECURSIVE clients_due (client) AS (
+            SELECT min(client_id) FROM refresh_worker.grant_schedule WHERE due_at IS NOT NULL
+            UNION ALL
+            SELECT (
+                SELECT min(client_id) FROM refresh_worker.grant_schedule WHERE due_at IS NOT NULL AND client_id > client
+            ) FROM clients_due WHERE client IS NOT NULL
+        )
+        """
+    fileprivate static let dueClients = Query(
+        "clients with due times",
+        "\(clientsDue) SELECT client FROM clients_due WHERE client IS NOT NULL"
+    )
+    fileprivate static let due = Query("due", "\(entries) AND due_at <= $2 ORDER BY due_at, grant_id LIMIT $3")
     fileprivate static let dueAfter = Query(
         "due after a cursor",
         """
-        \(entries) WHERE due_at <= $1 AND (due_at, grant_id) > ($3::bigint, $4::bigint)
-        ORDER BY due_at, grant_id LIMIT $2
+        \(entries) AND due_at <= $2 AND (due_at, grant_id) > ($4::bigint, $5::bigint)
+        ORDER BY due_at, grant_id LIMIT $3
         """
     )
     fileprivate static let census = Query(
         "census",
         """
+        \(clientsDue), due (grants, oldest) AS (
+            SELECT part.* FROM clients_due, LATERAL (
+                SELECT count(*), min(due_at) FROM refresh_worker.grant_schedule
+                WHERE client_id = clients_due.client AND due_at <= $1
+            ) AS part
+        )
         SELECT
-            (SELECT count(*) FROM refresh_worker.grant_schedule WHERE due_at <= $1),
-            (SELECT min(due_at) FROM refresh_worker.grant_schedule WHERE due_at <= $1),
+            (SELECT coalesce(sum(grants), 0)::bigint FROM due), (SELECT min(oldest) FROM due),
             (SELECT count(*) FROM refresh_worker.grants
                 WHERE refresh_expires_at < $2 AND state IN ('active', 'retrying')),
             (SELECT count(*) FROM refresh_worker.grants
@@ -51,10 +70,20 @@ extension PostgresStore {
     /// For questions that read a whole table: ten million rows take a while.
     private static let scanPatience: Duration = .seconds(300)
 
-    package func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
+    package func clientsWithDueTimes() async throws -> [String] {
+        try await scanner.rows(.dueClients) { (row: inout Row) throws(Failure) in row.text() }
+    }
+
+    package func due(
+        ofClient clientID: String,
+        by limit: Timestamp,
+        after cursor: DueEntry?,
+        atMost count: Int
+    ) async throws -> [DueEntry] {
         try await scanner.rows(
             cursor == nil ? .due : .dueAfter,
             bind: { parameters in
+                parameters.bind(clientID)
                 parameters.bind(limit)
                 parameters.bind(Int64(max(0, count)))
                 if let cursor {
@@ -63,11 +92,7 @@ extension PostgresStore {
                 }
             },
             read: { (row: inout Row) throws(Failure) in
-                DueEntry(
-                    dueAt: Timestamp(milliseconds: row.integer()),
-                    id: GrantID(rawValue: row.integer()),
-                    clientID: row.text()
-                )
+                DueEntry(dueAt: Timestamp(milliseconds: row.integer()), id: GrantID(rawValue: row.integer()))
             }
         )
     }

@@ -13,6 +13,7 @@ package import Store
 package final class PostgresStore: AccountStore {
     /// The database's time, for whoever sets due times and expiries that several machines go by.
     package let clock: DatabaseClock
+    package let bootID: String
     let address: DatabaseAddress
     let random: any RandomSource
     let local: any TimeSource
@@ -39,9 +40,29 @@ package final class PostgresStore: AccountStore {
         keepsNotices: Bool = false,
         leaseClock: (any TimeSource)? = nil
     ) async throws(StoreError) -> PostgresStore {
+        try await open(
+            at: try DatabaseAddress(url: url),
+            clock: DatabaseClock(local: local),
+            random: random,
+            patience: patience,
+            keepsNotices: keepsNotices,
+            leaseClock: leaseClock
+        )
+    }
+
+    /// The same with an address that was read before, and a clock that others go by already.
+    package static func open(
+        at address: DatabaseAddress,
+        clock: DatabaseClock,
+        random: any RandomSource = SystemRandom(),
+        patience: Duration = .seconds(10),
+        keepsNotices: Bool = false,
+        leaseClock: (any TimeSource)? = nil
+    ) async throws(StoreError) -> PostgresStore {
         let store = PostgresStore(
-            address: try DatabaseAddress(url: url),
-            local: local,
+            address: address,
+            clock: clock,
+            bootID: try BootID.require(),
             random: random,
             patience: patience,
             keepsNotices: keepsNotices,
@@ -61,19 +82,21 @@ package final class PostgresStore: AccountStore {
 
     private init(
         address: DatabaseAddress,
-        local: any TimeSource,
+        clock: DatabaseClock,
+        bootID: String,
         random: any RandomSource,
         patience: Duration,
         keepsNotices: Bool,
         leaseClock: (any TimeSource)?
     ) {
         self.address = address
-        self.local = local
+        self.clock = clock
+        self.bootID = bootID
+        local = clock.local
         self.random = random
         self.patience = patience
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
-        clock = DatabaseClock(local: local)
         let lane = { (name: String) in
             Lane(to: address, label: "postgres.\(name)", patience: patience, random: random)
         }

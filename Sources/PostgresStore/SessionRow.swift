@@ -4,9 +4,9 @@ import Store
 
 /// How a session lies in a row of `sessions`.
 enum SessionRow {
-    private typealias Column = Table<Session>.Column
+    typealias Column = Table<Session>.Column
 
-    private static let all = [
+    static let all = [
         Column("id", .bytes { $0.id.bytes }),
         Column("user_id", .text { $0.userID }),
         Column("created_at", .integer { $0.createdAt.milliseconds }),

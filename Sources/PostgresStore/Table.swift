@@ -69,7 +69,7 @@ struct Table<Element> {
         }
     }
 
-    private static func rows(of columns: [Column]) -> String {
+    static func rows(of columns: [Column]) -> String {
         let arrays = columns.enumerated().map { "$\($0.offset + 1)::\($0.element.arrayType)" }.joined(separator: ", ")
         return "unnest(\(arrays)) AS new (\(columns.map(\.name).joined(separator: ", ")))"
     }

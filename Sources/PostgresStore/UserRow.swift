@@ -3,9 +3,9 @@ import Store
 
 /// How a user lies in a row of `users`.
 enum UserRow {
-    private typealias Column = Table<User>.Column
+    typealias Column = Table<User>.Column
 
-    private static let all = [
+    static let all = [
         Column("user_id", .text { $0.id }),
         Column("created_at", .integer { $0.createdAt.milliseconds }),
         Column("email", .text { $0.email }),

@@ -3,25 +3,38 @@ package import Secrets
 package import Store
 
 extension Query {
+    /// Goes from name to name in the due index, without looking at the grants of each.
+    static let dueClients = Query(
+        "clients with due times",
+        """
+        WITH RECURSIVE clients_due (client) AS (
+            SELECT min(client_id) FROM grants WHERE due_at IS NOT NULL
+            UNION ALL
+            SELECT (SELECT min(client_id) FROM grants WHERE due_at IS NOT NULL AND client_id > client) FROM clients_due
+            WHERE client IS NOT NULL
+        )
+        SELECT client FROM clients_due WHERE client IS NOT NULL
+        """
+    )
     static let due = Query(
         "due",
-        "SELECT due_at, id, client_id FROM grants WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2"
+        "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3"
     )
     // What follows a cursor is asked for in two parts: of `(due_at, id) > (?, ?)` SQLite takes only `due_at` to the index,
     // and would walk through all grants of the cursor's instant again for each page.
     static let dueAtCursor = Query(
         "due at the cursor's time",
-        "SELECT due_at, id, client_id FROM grants WHERE due_at = ?1 AND id > ?3 ORDER BY id LIMIT ?2"
+        "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at = ?2 AND id > ?4 ORDER BY id LIMIT ?3"
     )
     static let dueAfterCursor = Query(
         "due after the cursor's time",
         """
-        SELECT due_at, id, client_id FROM grants WHERE due_at > ?3 AND due_at <= ?1
-        ORDER BY due_at, id LIMIT ?2
+        SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at > ?4 AND due_at <= ?2
+        ORDER BY due_at, id LIMIT ?3
         """
     )
     static let countByState = Query("count by state", "SELECT state, count(*) FROM grants GROUP BY state")
-    static let countDue = Query("count due", "SELECT count(*), min(due_at) FROM grants WHERE due_at <= ?")
+    static let countDue = Query("count due", "SELECT count(*), min(due_at) FROM grants WHERE client_id = ?1 AND due_at <= ?2")
     static let countEnding = Query(
         "count ending",
         """
@@ -57,27 +70,26 @@ extension Query {
 }
 
 extension SQLiteStore {
-    package func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
+    package func clientsWithDueTimes() async throws -> [String] {
+        try await scanner.run { connection throws(StoreError) in try connection.dueClients() }
+    }
+
+    package func due(
+        ofClient clientID: String,
+        by limit: Timestamp,
+        after cursor: DueEntry?,
+        atMost count: Int
+    ) async throws -> [DueEntry] {
         let count = max(0, count)
         return try await scanner.run { connection throws(StoreError) in
-            guard let cursor else {
-                return try connection.dueEntries(.due, by: limit, atMost: count)
+            let entries = { (query: Query, limit: Timestamp, count: Int, after: Int64?) throws(StoreError) in
+                try connection.dueEntries(query, ofClient: clientID, by: limit, atMost: count, after: after)
             }
+            guard let cursor else { return try entries(.due, limit, count, nil) }
             guard cursor.dueAt <= limit else { return [] }
-            let first = try connection.dueEntries(
-                .dueAtCursor,
-                by: cursor.dueAt,
-                atMost: count,
-                after: cursor.id.rawValue
-            )
+            let first = try entries(.dueAtCursor, cursor.dueAt, count, cursor.id.rawValue)
             guard first.count < count else { return first }
-            let rest = try connection.dueEntries(
-                .dueAfterCursor,
-                by: limit,
-                atMost: count - first.count,
-                after: cursor.dueAt.milliseconds
-            )
-            return first + rest
+            return first + (try entries(.dueAfterCursor, limit, count - first.count, cursor.dueAt.milliseconds))
         }
     }
 
@@ -95,9 +107,15 @@ extension SQLiteStore {
                 for (state, count) in counts {
                     if let state { byState[state] = count }
                 }
-                let due = try connection.first(.countDue, bind: { $0.bind(now) }) {
-                    (row: inout Row) throws(StoreError) in
-                    (count: Int(row.integer()), oldest: row.timestamp())
+                var due: [(count: Int, oldest: Timestamp?)] = []
+                for client in try connection.dueClients() {
+                    let bind = { (statement: Statement) in
+                        statement.bind(client)
+                        statement.bind(now)
+                    }
+                    due += try connection.rows(.countDue, bind: bind) { (row: inout Row) throws(StoreError) in
+                        (count: Int(row.integer()), oldest: row.timestamp())
+                    }
                 }
                 let count = { (query: Query, limit: Timestamp) throws(StoreError) -> Int in
                     try connection.first(query, bind: { $0.bind(limit) }) { (row: inout Row) throws(StoreError) in
@@ -106,8 +124,8 @@ extension SQLiteStore {
                 }
                 return Census(
                     byState: byState,
-                    due: due?.count ?? 0,
-                    oldestDueAt: due?.oldest,
+                    due: due.reduce(0) { $0 + $1.count },
+                    oldestDueAt: due.compactMap(\.oldest).min(),
                     refreshTokensEnding: try count(.countEnding, end),
                     idle: try count(.countIdle, idleSince)
                 )
@@ -146,25 +164,27 @@ extension SQLiteStore {
 }
 
 extension Connection {
+    fileprivate func dueClients() throws(StoreError) -> [String] {
+        try rows(.dueClients) { (row: inout Row) throws(StoreError) in row.text() }
+    }
+
     fileprivate func dueEntries(
         _ query: Query,
+        ofClient clientID: String,
         by limit: Timestamp,
         atMost count: Int,
-        after lowerEnd: Int64? = nil
+        after lowerEnd: Int64?
     ) throws(StoreError) -> [DueEntry] {
         try rows(
             query,
             bind: { statement in
+                statement.bind(clientID)
                 statement.bind(limit)
                 statement.bind(Int64(count))
                 if let lowerEnd { statement.bind(lowerEnd) }
             },
             read: { (row: inout Row) throws(StoreError) in
-                DueEntry(
-                    dueAt: Timestamp(milliseconds: row.integer()),
-                    id: GrantID(rawValue: row.integer()),
-                    clientID: row.text()
-                )
+                DueEntry(dueAt: Timestamp(milliseconds: row.integer()), id: GrantID(rawValue: row.integer()))
             }
         )
     }

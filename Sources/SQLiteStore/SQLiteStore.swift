@@ -13,7 +13,7 @@ package final class SQLiteStore: AccountStore {
     package let path: String
     let timeSource: any TimeSource
     let random: any RandomSource
-    let bootID: String
+    package let bootID: String
     let patience: Duration
     private let keepsNotices: Bool
     let writer: ConnectionQueue
@@ -36,7 +36,7 @@ package final class SQLiteStore: AccountStore {
         self.path = path
         self.timeSource = timeSource
         self.random = random
-        self.bootID = if let bootID { bootID } else { try BootID.read() }
+        self.bootID = if let bootID { bootID } else { try BootID.require() }
         self.patience = patience
         self.keepsNotices = keepsNotices
         // The writer first: it makes the file and its schema.

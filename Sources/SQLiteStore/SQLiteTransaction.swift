@@ -33,7 +33,7 @@ final class SQLiteTransaction: StoreTransaction {
     static let hasten = Query(
         "hasten retries",
         """
-        UPDATE grants SET due_at = ?2
+        UPDATE grants INDEXED BY grants_by_state SET due_at = ?2
         WHERE state = 'retrying' AND client_id = ?1 AND due_at > ?2 AND reason NOT IN (
             \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
         )

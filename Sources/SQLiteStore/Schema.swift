@@ -21,7 +21,14 @@ struct Schema {
     }
 
     /// The version of the schema in the file, 0 for an empty one; throws for a database that this program must not touch.
+    ///
+    /// It looks at one moment's picture: another process may be making the schema just now.
     func version(of connection: Connection) throws(StoreError) -> Int {
+        guard !connection.isInTransaction else { return try versionSeen(by: connection) }
+        return try connection.read { () throws(StoreError) in try versionSeen(by: connection) }
+    }
+
+    private func versionSeen(by connection: Connection) throws(StoreError) -> Int {
         let version = Int(try connection.integer(Self.readVersion))
         if try connection.integer(Self.readApplicationID) != Self.applicationID {
             guard version == 0, try connection.integer(Self.countObjects) == 0 else {

@@ -8,7 +8,7 @@ package struct Secret: Sendable {
     private let storage: SecretStorage
 
     package init(_ string: String) {
-        self.init(utf8: string.utf8)
+        self.init(copying: unsafe string.utf8Span.span.bytes)
     }
 
     package init(utf8 bytes: some Collection<UInt8>) {

@@ -8,6 +8,8 @@ package import Secrets
 package protocol GrantStore: Sendable {
     /// The clock of this store's leases.
     func leaseTime() async throws -> LeaseTime
+    /// Names the boot of this machine, to which every ``BootInstant`` of its boot clock belongs.
+    var bootID: String { get }
 
     /// Runs `body` in one transaction that excludes every other writer, in this process and in others. What it wrote is
     /// durable when this returns; when it throws, nothing of it is written.
@@ -25,8 +27,12 @@ package protocol GrantStore: Sendable {
     /// Gives leases back without having called.
     func release(_ leases: [GrantID: Int64]) async throws
 
-    /// The next grants due by `limit`, in the order of their due times, after a cursor.
-    func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry]
+    /// The client ids of all grants that have a due time, in the order of their names.
+    func clientsWithDueTimes() async throws -> [String]
+
+    /// The next grants of one client due by `limit`, in the order of their due times, after a cursor.
+    func due(ofClient clientID: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
+        -> [DueEntry]
 
     func grant(_ id: GrantID) async throws -> Grant?
     func grant(ofUser userID: String) async throws -> Grant?
@@ -66,16 +72,14 @@ package protocol GrantStore: Sendable {
     func close() async
 }
 
-/// One entry of the due index.
+/// One entry of a client's part of the due index.
 package struct DueEntry: Hashable, Sendable {
     package var dueAt: Timestamp
     package var id: GrantID
-    package var clientID: String
 
-    package init(dueAt: Timestamp, id: GrantID, clientID: String) {
+    package init(dueAt: Timestamp, id: GrantID) {
         self.dueAt = dueAt
         self.id = id
-        self.clientID = clientID
     }
 }
 
@@ -107,6 +111,16 @@ package struct ClockReading: Hashable, Sendable {
     package init(now: Timestamp, leaseTime: LeaseTime) {
         self.now = now
         self.leaseTime = leaseTime
+    }
+}
+
+extension BootID {
+    /// The boot's name, or what to do where it cannot be read.
+    package static func require() throws(StoreError) -> String {
+        guard let id = read() else {
+            throw StoreError(.cannotOpen, "\(path) cannot be read: leases need the id of this boot. Mount /proc.")
+        }
+        return id
     }
 }
 

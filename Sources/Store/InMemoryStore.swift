@@ -104,11 +104,24 @@ package final class InMemoryStore: AccountStore {
         }
     }
 
-    package func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
+    package var bootID: String { epoch }
+
+    package func clientsWithDueTimes() async throws -> [String] {
+        try withOpenState { state in
+            Set(state.grants.values.filter { $0.dueAt != nil }.map(\.clientID)).sorted()
+        }
+    }
+
+    package func due(
+        ofClient clientID: String,
+        by limit: Timestamp,
+        after cursor: DueEntry?,
+        atMost count: Int
+    ) async throws -> [DueEntry] {
         try withOpenState { state in
             let entries = state.grants.values.compactMap { grant -> DueEntry? in
-                guard let dueAt = grant.dueAt, dueAt <= limit else { return nil }
-                return DueEntry(dueAt: dueAt, id: grant.id, clientID: grant.clientID)
+                guard grant.clientID == clientID, let dueAt = grant.dueAt, dueAt <= limit else { return nil }
+                return DueEntry(dueAt: dueAt, id: grant.id)
             }
             let following = entries.filter { entry in
                 guard let cursor else { return true }

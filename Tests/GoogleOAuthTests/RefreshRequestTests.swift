@@ -14,16 +14,16 @@ struct RefreshRequestTests {
         let request = RefreshRequest.make(
             token: Secret("1//0gToken"),
             client: OAuthClient(id: "1234-abc.apps.googleusercontent.com"),
-            endpoint: try Endpoint("https://oauth2.googleapis.com/token")
+            pattern: .form(to: try Endpoint("https://oauth2.googleapis.com/token"))
         )
-        #expect(request.method == .post)
-        #expect(request.url == "https://oauth2.googleapis.com/token")
+        #expect(request.pattern.method == .post)
+        #expect(request.pattern.endpoint.url == "https://oauth2.googleapis.com/token")
         #expect(
             try body(of: request)
                 == "client_id=1234-abc.apps.googleusercontent.com&refresh_token=1%2F%2F0gToken&grant_type=refresh_token"
         )
-        #expect(request.headers.map(\.0) == ["Content-Type", "Accept"])
-        #expect(request.headers.map(\.1) == ["application/x-www-form-urlencoded", "application/json"])
+        #expect(request.pattern.headers.map(\.0) == ["Content-Type", "Accept"])
+        #expect(request.pattern.headers.map(\.1) == ["application/x-www-form-urlencoded", "application/json"])
     }
 
     @Test("of a confidential client has its secret, which Google's iOS clients do not have")
@@ -31,7 +31,7 @@ struct RefreshRequestTests {
         let request = RefreshRequest.make(
             token: Secret("r"),
             client: OAuthClient(id: "c", secret: Secret("p&s=1")),
-            endpoint: try Endpoint("https://id.example/token")
+            pattern: .form(to: try Endpoint("https://id.example/token"))
         )
         #expect(try body(of: request) == "client_id=c&refresh_token=r&grant_type=refresh_token&client_secret=p%26s%3D1")
     }
@@ -41,7 +41,7 @@ struct RefreshRequestTests {
         let request = RefreshRequest.make(
             token: Secret("a+b/c=d&e%f ~é"),
             client: OAuthClient(id: "id&scope=all"),
-            endpoint: try Endpoint("https://id.example/token")
+            pattern: .form(to: try Endpoint("https://id.example/token"))
         )
         #expect(
             try body(of: request)
@@ -54,7 +54,7 @@ struct RefreshRequestTests {
         let request = RefreshRequest.make(
             token: Secret(sentToken),
             client: OAuthClient(id: "c", secret: Secret("hush-hush-hush-hush")),
-            endpoint: try Endpoint("https://id.example/token")
+            pattern: .form(to: try Endpoint("https://id.example/token"))
         )
         var dumped = ""
         dump(request, to: &dumped)

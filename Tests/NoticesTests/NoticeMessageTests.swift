@@ -46,7 +46,7 @@ struct NoticeMessageTests {
             key: key,
             at: Sample.start
         )
-        let headers = Dictionary(request.headers) { first, _ in first }
+        let headers = Dictionary(request.pattern.headers) { first, _ in first }
         #expect(headers["webhook-id"] == "ntc_0000002a_7")
         #expect(headers["webhook-timestamp"] == "1800000000")
         #expect(headers["webhook-signature"] == "v1,G6LspDVLo05G4FU2iBqS/4F9Zt72ByegaXBWmGTRISw=")

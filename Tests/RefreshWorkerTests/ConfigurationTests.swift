@@ -11,7 +11,7 @@ struct ConfigurationTests {
     func defaults() throws {
         let configuration = try TestMachine().resolve()
         #expect(configuration.configurationFile == nil)
-        #expect(configuration.database == "/var/lib/refresh-worker/grants.sqlite")
+        #expect(configuration.database == .file("/var/lib/refresh-worker/grants.sqlite"))
         #expect(configuration.keyFile == "/etc/refresh-worker/keys")
         #expect(configuration.clientIDs.isEmpty)
         #expect(configuration.clientSecretFile == nil)

@@ -15,6 +15,8 @@ struct SystemdNotifierTests {
         #expect(try listener.receive() == "RELOADING=1\nMONOTONIC_USEC=12345")
         try notifier.send(.watchdog)
         #expect(try listener.receive() == "WATCHDOG=1")
+        try notifier.send(.extendStart(by: .seconds(60)))
+        #expect(try listener.receive() == "EXTEND_TIMEOUT_USEC=60000000")
         try notifier.send(.stopping)
         #expect(try listener.receive() == "STOPPING=1")
     }

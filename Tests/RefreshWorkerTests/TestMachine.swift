@@ -1,3 +1,5 @@
+import Secrets
+
 @testable import RefreshWorker
 
 /// A machine with the flags, variables and files of one test.
@@ -9,12 +11,18 @@ struct TestMachine {
     static let configurationFile = "/etc/worker.conf"
 
     /// A machine whose only configuration is a file.
-    init(flags: [(Setting.Name, String)] = [], environment: [String: String] = [:], file: String? = nil) {
+    init(
+        flags: [(Setting.Name, String)] = [],
+        environment: [String: String] = [:],
+        file: String? = nil,
+        files: [String: String] = [:]
+    ) {
         self.flags = flags
         self.environment = environment
+        self.files = files
         if let file {
             self.flags.append((.config, Self.configurationFile))
-            files[Self.configurationFile] = file
+            self.files[Self.configurationFile] = file
         }
     }
 
@@ -43,6 +51,12 @@ struct TestMachine {
                         throw FileReader.Failure(reason: "cannot be read: No such file or directory", isMissing: true)
                     }
                     return Array(text.utf8)
+                },
+                readPrivate: { path throws(FileReader.Failure) in
+                    guard let text = files[path] else {
+                        throw FileReader.Failure(reason: "cannot be read: No such file or directory", isMissing: true)
+                    }
+                    return Secret(text)
                 },
                 exists: { files[$0] != nil }
             )

@@ -9,10 +9,10 @@ struct SQLiteQueryPlanTests {
     @Test(
         "The plan of each scan names its index",
         arguments: [
-            (Query.due, "SEARCH grants USING COVERING INDEX grants_due (due_at<?)"),
-            (Query.dueAtCursor, "SEARCH grants USING COVERING INDEX grants_due (due_at=? AND id>?)"),
-            (Query.dueAfterCursor, "SEARCH grants USING COVERING INDEX grants_due (due_at>? AND due_at<?)"),
-            (Query.countDue, "SEARCH grants USING COVERING INDEX grants_due (due_at<?)"),
+            (Query.due, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at<?)"),
+            (Query.dueAtCursor, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at=? AND id>?)"),
+            (Query.dueAfterCursor, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at>? AND due_at<?)"),
+            (Query.countDue, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at<?)"),
             (Query.countByState, "SCAN grants USING COVERING INDEX grants_by_state"),
             (Query.countEnding, "SEARCH grants USING INDEX grants_by_ending (refresh_expires_at<?)"),
             (Query.countIdle, "SEARCH grants USING INDEX grants_by_use (used_on<?)"),
@@ -78,6 +78,13 @@ extension SQLiteQueryPlanTests {
             #expect(steps.contains { $0.hasSuffix(index) }, "\(steps)")
         }
         #expect(!steps.contains { $0.hasPrefix("SCAN") && !$0.contains("INDEX") }, "\(steps)")
+    }
+
+    @Test("The names of the clients are looked up in the due index one by one")
+    func clients() async throws {
+        let steps = try await plan(of: .dueClients).filter { $0.contains("grants") }
+        #expect(steps.count == 2)
+        #expect(steps.allSatisfy { $0.hasPrefix("SEARCH grants USING COVERING INDEX grants_due") }, "\(steps)")
     }
 
     private func plan(of query: Query) async throws -> [String] {

@@ -5,25 +5,33 @@ import Testing
 
 @Suite("Every store scans, counts and reports", .timeLimit(.minutes(3)))
 struct ScanConformanceTests {
-    @Test("Due grants come page by page, by due time and then by id", arguments: StoreKind.allCases)
+    @Test("Due grants come client by client and page by page, by due time and then by id", arguments: StoreKind.allCases)
     func duePages(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
+            #expect(try await store.clientsWithDueTimes().isEmpty)
             let sameTime = start + .seconds(2)
+            // Even numbers are of client 0, odd ones of client 1.
             try await store.add([
                 try Sample.grant(9, dueAt: start),
-                try Sample.grant(4, dueAt: sameTime),
-                try Sample.grant(2, dueAt: sameTime),
+                try Sample.grant(2, dueAt: start),
+                try Sample.grant(7, dueAt: sameTime),
                 try Sample.grant(3, dueAt: sameTime),
+                try Sample.grant(5, dueAt: sameTime),
                 try Sample.grant(1, dueAt: sameTime + .milliseconds(1)),
             ])
+            #expect(try await store.clientsWithDueTimes() == ["client 0", "client 1"])
             var seen: [DueEntry] = []
-            while let page = Optional(try await store.due(by: sameTime, after: seen.last, atMost: 2)), !page.isEmpty {
+            while true {
+                let page = try await store.due(ofClient: "client 1", by: sameTime, after: seen.last, atMost: 2)
+                guard !page.isEmpty else { break }
                 #expect(page.count <= 2)
                 seen += page
             }
-            #expect(seen.map(\.id.rawValue) == [9, 2, 3, 4])
-            #expect(seen.map(\.clientID) == ["client 1", "client 0", "client 1", "client 0"])
+            #expect(seen.map(\.id.rawValue) == [9, 3, 5, 7])
             #expect(seen.map(\.dueAt) == [start, sameTime, sameTime, sameTime])
+            let other = try await store.due(ofClient: "client 0", by: sameTime, after: nil, atMost: 2)
+            #expect(other == [DueEntry(dueAt: start, id: GrantID(rawValue: 2))])
+            #expect(try await store.due(ofClient: "nobody", by: sameTime, after: nil, atMost: 2).isEmpty)
         }
     }
 
@@ -32,8 +40,9 @@ struct ScanConformanceTests {
         try await kind.withStore { store, _ in
             try await store.add(try Sample.grants(1...2))
             try await store.change(GrantID(rawValue: 1)) { $0.disconnect(reason: .invalidGrant, at: start) }
-            let due = try await store.due(by: start + .seconds(100), after: nil, atMost: 10)
+            let due = try await store.allDue(by: start + .seconds(100))
             #expect(due.map(\.id.rawValue) == [2])
+            #expect(try await store.clientsWithDueTimes() == ["client 0"])
         }
     }
 
@@ -113,7 +122,7 @@ struct ScanConformanceTests {
                 ).grant
             try await store.add(ahead + [believed, dead])
             #expect(try await store.rescheduleGrantsStoredAfter(start) == 3)
-            let due = try await store.due(by: start + .seconds(60), after: nil, atMost: 10)
+            let due = try await store.allDue(by: start + .seconds(60))
             #expect(due.map(\.id.rawValue) == phases)
             #expect(due.map { $0.dueAt - start } == [.zero, .seconds(30), .milliseconds(59_999)])
             #expect(try await store.grant(believed.id) == believed)

@@ -61,6 +61,15 @@ extension GrantStore {
         }
     }
 
+    /// What is due of all clients, up to ten of each, by due time.
+    func allDue(by limit: Timestamp) async throws -> [DueEntry] {
+        var due: [DueEntry] = []
+        for client in try await clientsWithDueTimes() {
+            due += try await self.due(ofClient: client, by: limit, after: nil, atMost: 10)
+        }
+        return due.sorted { ($0.dueAt, $0.id) < ($1.dueAt, $1.id) }
+    }
+
     /// Changes one stored grant and keeps its events.
     func change(_ id: GrantID, _ body: @escaping @Sendable (inout Grant) -> [GrantEvent]) async throws {
         try await transact { transaction in

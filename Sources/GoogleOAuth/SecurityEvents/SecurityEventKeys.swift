@@ -100,7 +100,7 @@ package actor SecurityEventKeys {
     }
 
     private func get(_ endpoint: Endpoint) async throws(LookupFailure) -> (JSONValue, Duration) {
-        let request = HTTPRequest(method: .get, url: endpoint.url, headers: [("Accept", "application/json")])
+        let request = HTTPRequest(method: .get, endpoint: endpoint, headers: [("Accept", "application/json")])
         let response: HTTPResponse
         do throws(HTTPFailure) {
             response = try await http.send(request)

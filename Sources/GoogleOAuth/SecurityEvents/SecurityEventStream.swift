@@ -66,7 +66,7 @@ package struct SecurityEventStream: Sendable {
     }
 
     private func ask(
-        _ method: HTTPRequest.Method,
+        _ method: RequestPattern.Method,
         _ path: String,
         _ body: JSONLine? = nil
     ) async throws(SecurityEventStreamFailure) -> JSONValue {
@@ -76,10 +76,15 @@ package struct SecurityEventStream: Sendable {
         } catch {
             throw SecurityEventStreamFailure(.unsigned, text: error.description)
         }
-        let base = endpoint.url.hasSuffix("/") ? String(endpoint.url.dropLast()) : endpoint.url
+        let place: Endpoint
+        do throws(EndpointError) {
+            place = try endpoint.below("v1beta/\(path)")
+        } catch {
+            throw SecurityEventStreamFailure(.unreachable, text: error.description)
+        }
         let request = HTTPRequest(
             method: method,
-            url: "\(base)/v1beta/\(path)",
+            endpoint: place,
             headers: [
                 ("Authorization", "Bearer \(bearer.reveal())"), ("Accept", "application/json"),
                 ("Content-Type", "application/json"),

@@ -37,6 +37,13 @@ package struct RefreshRules: Sendable {
         at moment: Moment
     ) -> Ruling {
         var ruling = Ruling(outcome: .unchanged)
+        // A commit whose answer was lost is tried again, though it may have been done.
+        if case .granted(let tokens) = finding.answer, grant.lease?.claim != finding.attempt.claim,
+            grant.accessToken?.sealed == tokens.accessToken.sealed
+        {
+            ruling.outcome = .refreshed
+            return ruling
+        }
         learn(finding, health: &health, at: moment, ruling: &ruling)
 
         let holdsLease = grant.lease?.claim == finding.attempt.claim

@@ -1,3 +1,4 @@
+import Clocks
 import Scheduler
 import Store
 
@@ -7,6 +8,10 @@ struct ClientGate {
     var health: ClientHealth
     /// Grants of this client that are due and wait for their turn, the longest due first.
     var queue: [GrantID] = []
+    /// Since when the queue has not been empty.
+    var waitingSince: BootInstant?
+    /// How far this client's part of the due index has been read; `nil` where the window's end was reached.
+    var cursor: DueEntry?
     /// Whether this process is asking the store for the probe.
     var isAskingForProbe = false
 

@@ -1,3 +1,4 @@
+import Clocks
 package import Secrets
 
 /// What an engine is told from outside.
@@ -22,21 +23,25 @@ package struct EngineConfiguration: Sendable {
         workerName: String,
         maxRate: Double = 200,
         clientSecret: Secret? = nil,
-        mostInFlight: Int = 64,
+        mostInFlight: Int? = nil,
         requestDeadline: Duration = .seconds(15),
         leaseSpan: Duration = .seconds(30),
         scanInterval: Duration = .seconds(2),
-        scanAhead: Duration = .seconds(10)
+        scanAhead: Duration = .seconds(5)
     ) {
         self.workerName = workerName
         self.maxRate = maxRate
         self.clientSecret = clientSecret
-        self.mostInFlight = mostInFlight
+        self.mostInFlight = mostInFlight ?? Self.inFlight(at: maxRate)
         self.requestDeadline = requestDeadline
         self.leaseSpan = leaseSpan
         self.scanInterval = scanInterval
         self.scanAhead = scanAhead
     }
+
+    /// Enough requests on their way to keep a rate when each takes a tenth of a second, and never so many that their memory
+    /// counts.
+    package static func inFlight(at maxRate: Double) -> Int { Int((maxRate / 10).clamped(to: 64...512)) }
 
     /// What a lease must have left at the moment a request is sent: the request's deadline, and time to store its answer.
     package var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }

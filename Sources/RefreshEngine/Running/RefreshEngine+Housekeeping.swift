@@ -30,7 +30,7 @@ extension RefreshEngine {
     /// The first call of a process compares with what the last process stored, so a step between two runs is noticed too.
     package func watchClock() async {
         do {
-            let reading = ClockReading(now: time.now, leaseTime: try await store.leaseTime())
+            let reading = clockReading
             if clockWitness.map({ reading.leaseTime.instant - $0.leaseTime.instant < .seconds(1) }) ?? false { return }
             let isFirst = clockWitness == nil
             let former = isFirst ? try await store.exchangeClockReading(reading) : clockWitness
@@ -50,10 +50,14 @@ extension RefreshEngine {
     /// Stores the reading of the clocks for the next process.
     package func recordClock() async {
         do {
-            _ = try await store.exchangeClockReading(ClockReading(now: time.now, leaseTime: store.leaseTime()))
+            _ = try await store.exchangeClockReading(clockReading)
         } catch {
             log.storeTrouble(error, waiting: flights.count)
         }
+    }
+
+    private var clockReading: ClockReading {
+        ClockReading(now: time.now, leaseTime: LeaseTime(epoch: store.bootID, instant: time.sinceBoot))
     }
 
     /// How far the wall clock moved beyond the time that passed.
@@ -69,7 +73,7 @@ extension RefreshEngine {
     private func forgetWindow() {
         heap = .init()
         clients = [:]
-        scanCursor = nil
+        for client in gates.keys { gates[client]?.cursor = nil }
         nextScan = time.sinceBoot
     }
 }

@@ -17,6 +17,17 @@ package struct PassSummary: Sendable, Hashable {
     /// Whether something is left for a later run.
     package var leavesWork: Bool { retrying + held > 0 }
 
+    mutating func add(_ other: PassSummary) {
+        due += other.due
+        refreshed += other.refreshed
+        retrying += other.retrying
+        held += other.held
+        suspended += other.suspended
+        reauthRequired += other.reauthRequired
+        disconnected += other.disconnected
+        skipped += other.skipped
+    }
+
     mutating func count(_ end: FlightEnd) {
         due += 1
         switch end {
@@ -46,41 +57,51 @@ extension RefreshEngine {
         let started = time.now
         let end = time.sinceBoot + deadline
         await watchClock()
-        let epoch = try await store.leaseTime().epoch
-        for (client, stored) in try await store.clientHealth() {
-            gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: epoch)) }
+        try await learnHealth()
+        var summary = PassSummary()
+        try await withThrowingTaskGroup(of: PassSummary.self) { group in
+            for client in try await store.clientsWithDueTimes() {
+                group.addTask { try await self.pass(of: client, dueBy: started, until: end) }
+            }
+            for try await part in group { summary.add(part) }
         }
+        return summary
+    }
+
+    private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws -> PassSummary {
         var summary = PassSummary()
         var cursor: DueEntry?
         try await withThrowingTaskGroup(of: [FlightEnd].self) { group in
             var pages = 0
             while true {
-                let page = try await store.due(by: started, after: cursor, atMost: Self.passPage)
+                let page = try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: Self.passPage)
                 guard !page.isEmpty else { break }
                 cursor = page.last
                 // A few pages aloft keep the wire busy while the slowest answer of a page is awaited.
-                if pages >= 4, let ends = try await group.next() { for end in ends { summary.count(end) } }
+                if pages >= mostPagesAloft, let ends = try await group.next() { for end in ends { summary.count(end) } }
                 pages += 1
-                group.addTask { await self.pass(page, dueBy: started, until: end) }
+                group.addTask { await self.pass(page.map(\.id)[...], of: client, dueBy: dueBy, until: end) }
             }
             for try await ends in group { for end in ends { summary.count(end) } }
         }
         return summary
     }
 
-    private func pass(_ page: [DueEntry], dueBy: Timestamp, until end: BootInstant) async -> [FlightEnd] {
+    private var mostPagesAloft: Int { max(4, 2 * configuration.mostInFlight / Self.passPage) }
+
+    private func pass(
+        _ page: ArraySlice<GrantID>,
+        of client: String,
+        dueBy: Timestamp,
+        until end: BootInstant
+    ) async -> [FlightEnd] {
         var ends: [FlightEnd] = []
-        for (client, entries) in Dictionary(grouping: page, by: \.clientID) {
-            var left = entries.map(\.id)[...]
-            while !left.isEmpty {
-                let allowed = await allowance(of: client, wanting: left.count, until: end)
-                guard allowed > 0 else {
-                    ends += left.map { _ in .abandoned }
-                    break
-                }
-                ends += await launchAndJoin(Array(left.prefix(allowed)), dueBy: dueBy)
-                left = left.dropFirst(allowed)
-            }
+        var left = page
+        while !left.isEmpty {
+            let allowed = await allowance(of: client, wanting: left.count, until: end)
+            guard allowed > 0 else { return ends + left.map { _ in .abandoned } }
+            ends += await launchAndJoin(Array(left.prefix(allowed)), dueBy: dueBy)
+            left = left.dropFirst(allowed)
         }
         return ends
     }
@@ -89,8 +110,8 @@ extension RefreshEngine {
     /// stopping, or the time is up.
     private func allowance(of client: String, wanting count: Int, until end: BootInstant) async -> Int {
         while !isStopping {
-            let instant = time.sinceBoot
-            guard instant < end else { return 0 }
+            guard time.sinceBoot < end else { return 0 }
+            let instant = sharedNow
             gate(of: client) { _ in }
             switch gates[client]?.health.breaker.permits(at: instant) {
             case .wait: return 0
@@ -98,10 +119,10 @@ extension RefreshEngine {
             case .all, nil: break
             }
             let room = min(count, configuration.mostInFlight - flights.count)
-            let allowed = gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
+            let allowed = room < min(count, leastRoom) ? 0 : gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
             guard allowed == 0 else { return allowed }
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(5))
-            guard instant + wait < end else { return 0 }
+            guard time.sinceBoot + wait < end else { return 0 }
             do {
                 try await Task.sleep(for: wait)
             } catch {

@@ -16,7 +16,7 @@ package struct ClientStanding: Hashable, Sendable {
 extension RefreshEngine {
     /// The client ids that this worker has come across, in the order of their names.
     package var clientStandings: [ClientStanding] {
-        let instant = time.sinceBoot
+        let instant = sharedNow
         return gates.sorted { $0.key < $1.key }.map { client, gate in
             let breaker: ClientStanding.Breaker =
                 switch gate.health.breaker.state {

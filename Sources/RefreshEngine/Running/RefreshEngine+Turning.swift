@@ -5,13 +5,19 @@ import Store
 
 /// The turning of the engine: scan, heap, pace, launch.
 extension RefreshEngine {
-    /// How many entries one page of the due index has, and how many pages one scan reads at most.
+    /// How many entries one page of the due index has.
     private static let pageSize = 2_000
-    private static let mostPages = 10
-    /// How many grants of one client wait in memory; the store keeps the rest.
-    private static let longestQueue = 2_000
+    /// How many grants of one client that are due wait in memory, and how many of all that will be soon; the store keeps the
+    /// rest.
+    private static let longestQueue = 4_000
+    private static let widestWindow = 100_000
     /// How many grants one claim takes.
     private static let batchSize = 100
+    /// How long a few grants wait for more to be claimed with, while others are on their way: a claim of one costs as much as
+    /// one of many.
+    private static let gatheringTime: Duration = .milliseconds(20)
+    /// How long a grant that is another worker's to refresh lies due before this one tries to take it.
+    private static let courtesy: Duration = .milliseconds(1_500)
     private static let timeToStoreWhatWasCancelled: Duration = .seconds(2)
 
     /// Turns until the task is cancelled or the engine is stopped.
@@ -34,7 +40,7 @@ extension RefreshEngine {
     /// Does all that is to be done now; answers when to turn again.
     package func turn() async -> Timestamp {
         await watchClock()
-        if time.sinceBoot >= nextScan { await scan() }
+        if time.sinceBoot >= nextScan { await scan() } else { await readOn() }
         queueWhatIsDue()
         let wait = await dispatch()
         let untilScan = nextScan - time.sinceBoot
@@ -68,28 +74,67 @@ extension RefreshEngine {
 
     private func scan() async {
         nextScan = time.sinceBoot + configuration.scanInterval
+        await minding {
+            try await learnHealth()
+            for client in try await store.clientsWithDueTimes() {
+                gate(of: client) { _ in }
+                // The beginning of the index is read each time, though the rest of a long one be read on from where the last
+                // page ended: what another worker had taken, and has left, lies there.
+                try await readPage(of: client, after: nil)
+                try await readOn(client)
+            }
+        }
+    }
+
+    func learnHealth() async throws {
+        try await readSharedClock()
+        for (client, stored) in try await store.clientHealth() {
+            gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: sharedClock.epoch)) }
+        }
+    }
+
+    /// Reads on where a queue runs short and the index has more.
+    private func readOn() async {
+        for (client, gate) in gates where gate.cursor != nil && gate.queue.count < Self.longestQueue / 2 {
+            await minding { try await readOn(client) }
+        }
+    }
+
+    private func readOn(_ client: String) async throws {
+        while let gate = gates[client], let cursor = gate.cursor,
+            gate.queue.count < Self.longestQueue, heap.count < Self.widestWindow
+        {
+            try await readPage(of: client, after: cursor)
+        }
+    }
+
+    /// Reads one page of a client's part of the due index into the window.
+    ///
+    /// The cursor moves only to what there was room for: the grants that are due first are refreshed first.
+    private func readPage(of client: String, after cursor: DueEntry?) async throws {
+        let horizon = time.now + configuration.scanAhead
+        let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: Self.pageSize)
+        for entry in page { expect(entry, of: client) }
+        queueWhatIsDue()
+        gate(of: client) { gate in
+            // A page of the beginning does not take back what was read beyond it.
+            guard cursor == gate.cursor else { return }
+            gate.cursor = page.count < Self.pageSize ? nil : page.last
+        }
+    }
+
+    private func minding(_ body: () async throws -> Void) async {
         do {
-            let lease = try await store.leaseTime()
-            for (client, stored) in try await store.clientHealth() {
-                gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: lease.epoch)) }
-            }
-            let horizon = time.now + configuration.scanAhead
-            for _ in 0..<Self.mostPages {
-                let page = try await store.due(by: horizon, after: scanCursor, atMost: Self.pageSize)
-                for entry in page { expect(entry) }
-                // What this scan does not reach the next one does: a client that cannot be served, with ever so many
-                // grants overdue, must not hide those of the others behind it.
-                scanCursor = page.count < Self.pageSize ? nil : page.last
-                if scanCursor == nil { break }
-            }
+            try await body()
         } catch {
             log.storeTrouble(error, waiting: flights.count)
         }
     }
 
-    private func expect(_ entry: DueEntry) {
+    private func expect(_ entry: DueEntry, of client: String) {
+        guard share.owns(entry.id) || entry.dueAt + Self.courtesy <= time.now else { return }
         guard flights[entry.id] == nil, !queued.contains(entry.id) else { return }
-        clients[entry.id] = entry.clientID
+        clients[entry.id] = client
         heap.set(entry.id.rawValue, deadline: entry.dueAt)
     }
 
@@ -100,6 +145,7 @@ extension RefreshEngine {
             guard let client = clients.removeValue(forKey: id), flights[id] == nil else { continue }
             gate(of: client) { gate in
                 guard gate.queue.count < Self.longestQueue, queued.insert(id).inserted else { return }
+                if gate.queue.isEmpty { gate.waitingSince = time.sinceBoot }
                 gate.queue.append(id)
             }
         }
@@ -124,7 +170,7 @@ extension RefreshEngine {
 
     private func dispatch(_ client: String) async -> Duration? {
         while !isStopping, let gate = gates[client], !gate.queue.isEmpty {
-            let instant = time.sinceBoot
+            let instant = sharedNow
             switch gate.health.breaker.permits(at: instant) {
             case .wait(let until):
                 return until - instant
@@ -132,9 +178,11 @@ extension RefreshEngine {
                 await probe(client)
                 return nil
             case .all:
-                let room = min(configuration.mostInFlight - flights.count, gate.queue.count, Self.batchSize)
+                let wanted = min(gate.queue.count, Self.batchSize)
+                let room = min(configuration.mostInFlight - flights.count, wanted)
                 // A landing flight wakes the engine, so a full sky needs no timer.
-                guard room > 0 else { return nil }
+                guard room >= min(wanted, leastRoom) else { return nil }
+                if let wait = gatheringWait(of: gate) { return wait }
                 let allowed = gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
                 guard allowed > 0 else { return gates[client]?.pacer.nextAvailable(at: instant) }
                 await launch(takeFromQueue(of: client, atMost: allowed), dueBy: time.now)
@@ -143,10 +191,22 @@ extension RefreshEngine {
         return nil
     }
 
+    /// How many places must be free before more grants are claimed than there are places for: claims of few cost as much as
+    /// claims of many.
+    var leastRoom: Int { min(max(configuration.mostInFlight / 4, 1), Self.batchSize / 2) }
+
+    /// How long a short queue is still to be left alone; `nil` when it may go.
+    private func gatheringWait(of gate: ClientGate) -> Duration? {
+        guard gate.queue.count < leastRoom, flights.count >= leastRoom, let since = gate.waitingSince else { return nil }
+        let wait = since + Self.gatheringTime - time.sinceBoot
+        return wait > .zero ? wait : nil
+    }
+
     private func takeFromQueue(of client: String, atMost count: Int) -> [GrantID] {
         guard let gate = gates[client] else { return [] }
         let taken = Array(gate.queue.prefix(count))
         gates[client]?.queue.removeFirst(taken.count)
+        gates[client]?.waitingSince = gate.queue.count > taken.count ? time.sinceBoot : nil
         queued.subtract(taken)
         return taken
     }

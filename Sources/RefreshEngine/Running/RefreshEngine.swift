@@ -27,8 +27,6 @@ package actor RefreshEngine {
     /// Grants that are being claimed or are on their way, with whoever waits for each.
     var flights: [GrantID: FlightSlot] = [:]
     var nextScan: BootInstant
-    /// How far the last scan came, when the due index was too long for one.
-    var scanCursor: DueEntry?
     /// How often the clients were served, which says whose turn it is to be first.
     var turns: UInt64 = 0
     var isStopping = false
@@ -36,6 +34,10 @@ package actor RefreshEngine {
     var wake: @Sendable () -> Void = {}
     var drained: [CheckedContinuation<Void, Never>] = []
     var clockWitness: ClockReading?
+    /// The clock that all workers judge breakers and paces by: its epoch, and how far it is ahead of this machine's boot clock.
+    var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
+    /// The part of the work that falls to this worker.
+    var share = Share.whole
     /// Results that were not stored when the stop deadline passed.
     var abandoned = 0
 
@@ -84,8 +86,32 @@ package actor RefreshEngine {
     /// Takes another pace, as when the configuration is read again.
     package func change(maxRate: Double) async {
         configuration.maxRate = maxRate
-        for client in gates.keys { gates[client]?.pacer.changeMaxRate(maxRate) }
+        sharePace()
         await settler.use(RefreshRules(maxRate: maxRate))
+    }
+
+    /// Takes the part of the work that the reports of all workers leave to this one, and the same part of each client's pace.
+    package func takeShare(among reports: [WorkerReport]) {
+        let share = Share(of: configuration.workerName, among: reports)
+        guard share != self.share else { return }
+        self.share = share
+        sharePace()
+        // What others had, and what is theirs now, shows in the index.
+        storeChanged()
+    }
+
+    private func sharePace() {
+        for client in gates.keys { gates[client]?.pacer.changeMaxRate(rateOfShare) }
+    }
+
+    private var rateOfShare: Double { configuration.maxRate / Double(share.count) }
+
+    /// This instant by the clock that all workers share.
+    var sharedNow: BootInstant { time.sinceBoot + sharedClock.ahead }
+
+    func readSharedClock() async throws {
+        let reading = try await store.leaseTime()
+        sharedClock = (reading.epoch, reading.instant - time.sinceBoot)
     }
 
     /// Somebody else in this process has changed when grants are due: the due index is read again at once.
@@ -139,7 +165,7 @@ package actor RefreshEngine {
             await giveBack(flight)
             return
         }
-        guard let settled = await settler.settle(report.finding) else {
+        guard let settled = await settler.settle(report.finding, isAwaited: flight.isForced, aloft: flights.count) else {
             abandoned += 1
             land(flight.grant.id, as: .abandoned)
             return
@@ -148,7 +174,7 @@ package actor RefreshEngine {
         let client = flight.grant.clientID
         gate(of: client) { $0.learn(settled.health) }
         logPaceAndBreaker(settled, client: client)
-        if let grant = settled.grant { expect(grant) }
+        if let grant = settled.grant, share.owns(grant.id) { expect(grant) }
         if !settled.recalled.isEmpty || settled.ruling.endsOutage { nextScan = time.sinceBoot }
         land(flight.grant.id, as: .settled(settled))
     }
@@ -221,8 +247,8 @@ package actor RefreshEngine {
         var gate =
             gates[client]
             ?? ClientGate(
-                maxRate: configuration.maxRate,
-                health: ClientHealth(epoch: clockWitness?.leaseTime.epoch ?? "")
+                maxRate: rateOfShare,
+                health: ClientHealth(epoch: sharedClock.epoch)
             )
         change(&gate)
         gates[client] = gate
@@ -231,7 +257,7 @@ package actor RefreshEngine {
     private func logPaceAndBreaker(_ settled: Settled, client: String) {
         if let change = settled.ruling.breakerChange { log.breaker(change, client: client) }
         guard settled.ruling.limitsChanged, let gate = gates[client] else { return }
-        let instant = time.sinceBoot
+        let instant = sharedNow
         log.pacer(
             client: client,
             ceiling: gate.pacer.ceiling(at: instant),

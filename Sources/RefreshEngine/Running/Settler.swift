@@ -32,10 +32,19 @@ package actor Settler {
     private let time: any TimeSource
     private let random: any RandomSource
     private var rules: RefreshRules
+    /// A batch this large is worth its commit.
+    private static let worthwhileBatch = 50
+    /// How long a smaller one waits for the answers that are still on their way.
+    private static let gatheringTime: Duration = .milliseconds(5)
+
     private let backOff = BackOff(first: .milliseconds(500), longest: .seconds(5))
     private let onTrouble: @Sendable (_ error: any Error, _ waiting: Int) -> Void
 
     private var waiting: [Item] = []
+    /// How many flights there were when the last finding came, those that wait here included.
+    private var aloft = 0
+    /// Whether somebody waits for one of the findings that wait.
+    private var isAwaited = false
     /// What the store refused for a reason that does not pass; it comes again when the others have been stored.
     private var aside: [Item] = []
     private var isWriting = false
@@ -60,8 +69,12 @@ package actor Settler {
     }
 
     /// Stores what a finding means; returns when that is durable, with `nil` only after ``giveUp()``.
-    package func settle(_ finding: Finding) async -> Settled? {
+    ///
+    /// Unless a caller waits for it, a finding may be kept for a moment for others of so many that are `aloft`.
+    package func settle(_ finding: Finding, isAwaited: Bool = false, aloft: Int = 0) async -> Settled? {
         guard !hasGivenUp else { return nil }
+        self.aloft = aloft
+        if isAwaited { self.isAwaited = true }
         return await withCheckedContinuation { reply in
             waiting.append(Item(finding: finding, reply: reply))
             writeSoon()
@@ -86,6 +99,8 @@ package actor Settler {
 
     private func writeAll() async {
         while !waiting.isEmpty {
+            if waiting.count < min(Self.worthwhileBatch, aloft), !isAwaited { await pause(Self.gatheringTime) }
+            isAwaited = false
             let batch = Array(waiting.prefix(Self.batchSize))
             waiting.removeFirst(batch.count)
             await write(batch)
@@ -134,6 +149,10 @@ package actor Settler {
         let now = time.now
         let units = findings.map { _ in random.nextUnit() }
         return try await store.transact { transaction in
+            try transaction.willRead(
+                grants: findings.map(\.attempt.grant),
+                healthOf: Array(Set(findings.map(\.attempt.clientID)))
+            )
             var book = HealthBook(transaction: transaction)
             let settled = try zip(findings, units).map { finding, unit in
                 let moment = Moment(now: now, instant: transaction.leaseTime.instant, unit: unit)

@@ -134,12 +134,12 @@ extension RefreshEngine {
     /// What other workers learnt of the client counts too: a command is a process of its own and has seen no answer yet.
     private func objection(toRefreshing grant: Grant, until end: BootInstant) async throws -> String? {
         let client = grant.clientID
-        let epoch = try await store.leaseTime().epoch
+        try await readSharedClock()
         let stored = try await store.clientHealth()[client]
-        gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: epoch)) }
+        gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: sharedClock.epoch)) }
         while true {
             guard !isStopping else { return "stopping" }
-            let instant = time.sinceBoot
+            let instant = sharedNow
             switch gates[client]?.health.breaker.permits(at: instant) {
             case .wait: return "breaker_open"
             case .probeDue: return await beginProbe(client) ? nil : "breaker_open"
@@ -147,7 +147,7 @@ extension RefreshEngine {
             }
             if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return nil }
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
-            guard instant + wait < end else { return "throttled" }
+            guard time.sinceBoot + wait < end else { return "throttled" }
             try await Task.sleep(for: wait)
         }
     }

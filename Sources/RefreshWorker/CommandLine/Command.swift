@@ -24,6 +24,8 @@ enum Command: Equatable, Sendable {
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)
+    /// Each a path, an address or `url-file:FILE`.
+    case copyStore(from: String, to: String)
     case showVersion
     /// The text is ready to print.
     case showHelp(text: String)

@@ -118,7 +118,7 @@ extension OptionSpecification {
                 return "--\(name): \(DisplayedText(value)) is none of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)
-            case .file:
+            case .file, .database:
                 try SettingValue.checkText(value)
             case .clientID:
                 _ = try SettingValue.clientID(value)

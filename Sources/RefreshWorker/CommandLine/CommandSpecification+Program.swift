@@ -39,7 +39,7 @@ extension CommandSpecification {
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration],
         subcommands: [
-            grants, users, token, services, keys, notices, googleEvents, status, doctor, backup, version, help,
+            grants, users, token, services, keys, notices, googleEvents, status, doctor, backup, store, version, help,
         ],
         make: { _ in .work }
     )

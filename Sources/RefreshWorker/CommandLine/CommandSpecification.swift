@@ -48,6 +48,7 @@ struct OptionSpecification: Sendable {
         case clientID
         case user
         case endpoint
+        case database
         /// What the expression matches whole, which the word stands for.
         case text(as: String, AllowedText)
     }
@@ -66,6 +67,7 @@ struct OptionSpecification: Sendable {
         case .clientID: "ID"
         case .user: "USER"
         case .endpoint: "URL"
+        case .database: "PLACE"
         case .text(let placeholder, _): placeholder
         }
     }

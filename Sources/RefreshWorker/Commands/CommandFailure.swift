@@ -56,9 +56,9 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
 
     private static func code(of error: StoreError) -> ExitCode {
         switch error.code {
-        case .busy, .unreachable: .leftForLater
-        case .input, .diskFull: .inputOutput
-        case .refused, .readOnly, .cannotOpen, .corrupt, .newerSchema: .configuration
+        case .busy: .leftForLater
+        case .input, .diskFull, .unreachable: .inputOutput
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused: .configuration
         case .conflict: .badData
         case .closed, .fault: .internalFailure
         }

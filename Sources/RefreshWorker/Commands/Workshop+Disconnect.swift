@@ -1,7 +1,6 @@
 import Clocks
 import HTTPClient
 import RefreshEngine
-import SQLiteStore
 import Store
 
 /// `grants disconnect USER`: ends a grant here at once, and at Google where that ends nobody else's.

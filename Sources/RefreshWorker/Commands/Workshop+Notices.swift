@@ -1,5 +1,4 @@
 import Clocks
-import SQLiteStore
 import Store
 
 /// `notices replay`: has notices posted again.

@@ -4,7 +4,6 @@ import JSON
 import Notices
 import Observability
 import RefreshEngine
-import SQLiteStore
 import Store
 
 /// `--run-once`: one try for each due grant, for cron.
@@ -15,12 +14,18 @@ extension Workshop {
 
     func workOnce() async throws -> ExitCode {
         let vault = try openVault()
-        let store = try openStore()
+        let store = try await openStore()
         let http = try openHTTP()
         let metrics = try openMetrics()
         let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)
         let engine = try openEngine(store: store, vault: vault, http: http, log: log)
-        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let presence = WorkerPresence(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics,
+            engine: engine
+        )
         let notices = try openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)
         let signals = await SignalStream.start()
         let started = time.sinceBoot

@@ -1,7 +1,6 @@
 import HTTPClient
 import Observability
 import RefreshEngine
-import SQLiteStore
 import Secrets
 import Store
 

@@ -4,7 +4,6 @@ import HTTPClient
 import JSON
 import Observability
 import RefreshEngine
-import SQLiteStore
 import Secrets
 import Store
 
@@ -13,7 +12,8 @@ struct Workshop: Sendable {
     let configuration: Configuration
     /// What the configuration was made of, to make it again on SIGHUP.
     let inputs: ConfigurationInputs
-    let time: any TimeSource = SystemTime()
+    /// The clock that stored times go by: this machine's, or that of the server that keeps them.
+    let time: any TimeSource
     let random: any RandomSource = SystemRandom()
     let diagnostics: DiagnosticLog
     /// Signs this process's leases, its report to other workers, and its log lines.
@@ -22,9 +22,11 @@ struct Workshop: Sendable {
     init(configuration: Configuration, inputs: ConfigurationInputs) {
         self.configuration = configuration
         self.inputs = inputs
+        time = Self.clock(of: configuration.database)
         diagnostics = DiagnosticLog(
             level: configuration.logLevel,
-            time: time,
+            // As every other line in the machine's log.
+            time: SystemTime(),
             journalStream: inputs.environment["JOURNAL_STREAM"]
         )
         workerName = "\(ProcessIdentity.number)-\(String(random.nextBits() >> 32, radix: 16))"
@@ -46,6 +48,7 @@ struct Workshop: Sendable {
         case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)
+        case .copyStore(let source, let target): try await copyStore(from: source, to: target)
         case .importGrants(let file, let replaces): try await importGrants(from: file, replacesExisting: replaces)
         case .importSecrets(let order): try await importSecrets(order)
         case .importUsers(let file, let replaces): try await importUsers(from: file, replacesExisting: replaces)
@@ -60,16 +63,6 @@ struct Workshop: Sendable {
 
     // MARK: Opening
 
-    /// Opens the database; it blocks, which harms nobody this early.
-    func openStore() throws(StoreError) -> SQLiteStore {
-        try SQLiteStore(
-            path: configuration.database,
-            timeSource: time,
-            random: random,
-            keepsNotices: configuration.noticeURL != nil
-        )
-    }
-
     func openVault() throws -> TokenVault {
         let path = configuration.keyFile
         let credentials = inputs.environment[Setting.credentialsDirectoryName]
@@ -82,6 +75,8 @@ struct Workshop: Sendable {
         var settings = HTTPClient.Configuration()
         settings.caFile = configuration.certificateAuthorityFile
         settings.userAgent = "refresh-worker/\(Version.current)"
+        settings.maximumInFlight = EngineConfiguration.inFlight(at: configuration.maximumRate)
+        settings.maximumConnections = settings.maximumInFlight
         return try HTTPClient(configuration: settings, time: time)
     }
 

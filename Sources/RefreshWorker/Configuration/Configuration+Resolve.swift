@@ -7,7 +7,7 @@ extension Configuration {
     /// file until somebody drops a flag is found now.
     static func resolve(_ inputs: ConfigurationInputs) throws(ConfigurationError) -> Configuration {
         var resolver = ConfigurationResolver(inputs)
-        let database = resolver.value(of: .database, SettingValue.path)
+        let database = resolver.database()
         let keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
         let clientIDs = resolver.clientIDs()
         let clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)

@@ -12,7 +12,7 @@ struct Configuration: Equatable, Sendable {
 
     /// The file that was read, if one was named.
     let configurationFile: String?
-    let database: String
+    let database: DatabasePlace
     let keyFile: String
     /// The configured client ids in order, each once; may be empty, because a grant can carry its own.
     let clientIDs: [String]

@@ -1,3 +1,5 @@
+import Secrets
+
 /// Everything that a configuration is made of, so that a test can hand in any machine it likes.
 struct ConfigurationInputs: Sendable {
     /// A setting given on the command line.
@@ -21,5 +23,7 @@ struct FileReader: Sendable {
     }
 
     let read: @Sendable (_ path: String) throws(Failure) -> [UInt8]
+    /// Reads a file that holds a secret, unless strangers may read it too.
+    let readPrivate: @Sendable (_ path: String) throws(Failure) -> Secret
     let exists: @Sendable (_ path: String) -> Bool
 }

@@ -1,9 +1,10 @@
 /// Picks the strongest value of each setting and collects the problems on the way.
 struct ConfigurationResolver {
     typealias Reader<Value> = (String) throws(SettingValue.Refusal) -> Value
+    typealias PlacedReader<Value> = (SettingSources.Given) throws(SettingValue.Refusal) -> Value
 
     private let sources: SettingSources
-    private let files: FileReader
+    let files: FileReader
     private let credentialsDirectory: String?
     private(set) var problems: [ConfigurationError.Problem]
 
@@ -27,6 +28,15 @@ struct ConfigurationResolver {
         _ read: Reader<Value>,
         insteadOfDefault replacement: String? = nil
     ) -> Value? {
+        value(of: name, insteadOfDefault: replacement) { given throws(SettingValue.Refusal) in try read(given.value) }
+    }
+
+    /// The same where it matters in which place the value stands.
+    mutating func value<Value>(
+        of name: Setting.Name,
+        insteadOfDefault replacement: String?,
+        _ read: PlacedReader<Value>
+    ) -> Value? {
         if isGiven(name) { return optional(name, read) }
         guard let text = replacement ?? Setting.named(name)?.defaultValue else {
             problems.append(.init(origin: "--\(name.rawValue)", message: "is needed and has no default"))
@@ -37,6 +47,10 @@ struct ConfigurationResolver {
 
     /// The value of a setting without a default.
     mutating func optional<Value>(_ name: Setting.Name, _ read: Reader<Value>) -> Value? {
+        optional(name) { (given: SettingSources.Given) throws(SettingValue.Refusal) in try read(given.value) }
+    }
+
+    private mutating func optional<Value>(_ name: Setting.Name, _ read: PlacedReader<Value>) -> Value? {
         var strongest: Value?
         for layer in sources.layers {
             for given in layer[name] ?? [] {
@@ -99,9 +113,13 @@ struct ConfigurationResolver {
     }
 
     private mutating func check<Value>(_ given: SettingSources.Given, _ read: Reader<Value>) -> Value? {
+        check(given) { (given: SettingSources.Given) throws(SettingValue.Refusal) in try read(given.value) }
+    }
+
+    private mutating func check<Value>(_ given: SettingSources.Given, _ read: PlacedReader<Value>) -> Value? {
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(given.value)
-            return try read(given.value)
+            return try read(given)
         } catch {
             problems.append(.init(origin: given.origin, message: error.message))
             return nil

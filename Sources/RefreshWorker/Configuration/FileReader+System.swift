@@ -1,4 +1,5 @@
 private import Glibc
+import Secrets
 
 extension FileReader {
     /// Far more than any configuration; a database or a device given by mistake is not read into memory.
@@ -9,6 +10,13 @@ extension FileReader {
     /// Reads block, so this belongs to the start and to the thread that reloads.
     static let system = FileReader(
         read: { path throws(Failure) in try readWhole(path) },
+        readPrivate: { path throws(Failure) in
+            do throws(PrivateFileError) {
+                return try Secret.read(privateFile: path)
+            } catch {
+                throw Failure(reason: "\(error)", isMissing: false)
+            }
+        },
         exists: { path in unsafe access(path, F_OK) == 0 }
     )
 

@@ -89,9 +89,13 @@ extension Setting {
         ),
         Setting(
             .database,
-            "PATH",
+            "PLACE",
             default: "/var/lib/refresh-worker/grants.sqlite",
-            "The SQLite file that holds the grants. Created when it does not exist."
+            """
+            What holds the grants: a SQLite file, created when it does not exist; or postgres://USER@HOST/NAME for many \
+            workers on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. When \
+            systemd hands in a credential named database-url, that is the default instead.
+            """
         ),
         Setting(
             .keyFile,

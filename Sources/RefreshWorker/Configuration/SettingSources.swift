@@ -5,6 +5,8 @@ struct SettingSources {
         let value: String
         /// How an error names the place: `--max-rate`, `environment variable …` or `file:line: …`.
         let origin: String
+        /// Whether it stands in the list of arguments, which every user of the machine can read.
+        var isArgument = false
     }
 
     /// Each layer's values for each setting, the strongest layer first; a repeated flag has several.
@@ -27,7 +29,7 @@ struct SettingSources {
     private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [Given]] {
         var layer: [Setting.Name: [Given]] = [:]
         for flag in flags {
-            let given = Given(value: flag.value, origin: "--\(flag.name.rawValue)")
+            let given = Given(value: flag.value, origin: "--\(flag.name.rawValue)", isArgument: true)
             let isRepeatable = Setting.named(flag.name)?.isRepeatable ?? false
             // The last of a repeated flag wins, as in most programs, so that a wrapper's flags can be overridden.
             layer[flag.name] = isRepeatable ? layer[flag.name, default: []] + [given] : [given]

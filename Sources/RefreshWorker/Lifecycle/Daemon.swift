@@ -4,8 +4,8 @@ import GoogleOAuth
 import HTTPClient
 import Notices
 import Observability
+import PostgresStore
 import RefreshEngine
-import SQLiteStore
 import Store
 
 /// The worker in the foreground: starts the parts, keeps their loops company, and stops them in reverse.
@@ -17,7 +17,7 @@ struct Daemon: Sendable {
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
         let notifier = try SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
         let vault = try workshop.openVault()
-        let store = try workshop.openStore()
+        let store = try await openStore(notifier)
         let http = try workshop.openHTTP()
         let metrics = try workshop.openMetrics()
         let log = EngineLog(
@@ -31,7 +31,8 @@ struct Daemon: Sendable {
             store: store,
             ring: vault.ring,
             workerName: workshop.workerName,
-            diagnostics: workshop.diagnostics
+            diagnostics: workshop.diagnostics,
+            engine: engine
         )
         let pulse = LoopPulse(time: workshop.time)
         let listeners = try Listeners(
@@ -72,7 +73,7 @@ struct Daemon: Sendable {
         metrics.log.record(StartedEvent(version: Version.current, mode: "daemon"))
         workshop.diagnostics.notice(
             "started",
-            ["version": Version.current, "database": workshop.configuration.database]
+            ["version": Version.current, "database": "\(workshop.configuration.database)"]
         )
         return await crew.work(until: signals)
     }
@@ -87,7 +88,7 @@ private struct Crew: Sendable {
 
     let workshop: Workshop
     let engine: RefreshEngine
-    let store: SQLiteStore
+    let store: any AccountStore
     let vault: TokenVault
     let http: HTTPClient
     let metrics: MetricsLog
@@ -184,6 +185,10 @@ private struct Crew: Sendable {
             }
             group.addTask { await watchHTTP() }
             group.addTask { await sweep() }
+            if let server = store as? PostgresStore {
+                // What another worker's app brought; the scan finds it too, only later.
+                group.addTask { for await _ in server.changes() { await engine.storeChanged() } }
+            }
             if let notices {
                 group.addTask { await deliver(notices) }
             }

@@ -1,3 +1,5 @@
+private import Clocks
+
 /// What the worker tells systemd (https://www.freedesktop.org/software/systemd/man/252/sd_notify.html).
 enum NotifyMessage: Equatable, Sendable {
     /// Work has begun, or goes on after a reload.
@@ -5,6 +7,8 @@ enum NotifyMessage: Equatable, Sendable {
     /// The configuration is being read again; the time is that of the monotonic clock, in microseconds.
     case reloading(monotonicMicroseconds: Int64)
     case stopping
+    /// The start takes longer, up to this from now.
+    case extendStart(by: Duration)
     /// One line for `systemctl status`.
     case status(String)
     /// Every loop turns.
@@ -19,6 +23,7 @@ enum NotifyMessage: Equatable, Sendable {
         case .ready: "READY=1"
         case .reloading(let microseconds): "RELOADING=1\nMONOTONIC_USEC=\(microseconds)"
         case .stopping: "STOPPING=1"
+        case .extendStart(let span): "EXTEND_TIMEOUT_USEC=\(span.wholeMilliseconds * 1000)"
         // A line end would begin another assignment.
         case .status(let text): "STATUS=" + String(text.prefix(Self.statusLimit).map { $0.isNewline ? " " : $0 })
         case .watchdog: "WATCHDOG=1"

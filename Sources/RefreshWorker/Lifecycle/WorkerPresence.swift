@@ -1,5 +1,6 @@
 import Clocks
 import Observability
+import RefreshEngine
 import Secrets
 import Store
 
@@ -15,6 +16,8 @@ struct WorkerPresence: Sendable {
     let ring: LiveKeyRing
     let workerName: String
     let diagnostics: DiagnosticLog
+    /// Takes its share of the work; `nil` in processes that do not ask Google for what is due.
+    var engine: RefreshEngine?
 
     /// Reads the ring again and reports.
     ///
@@ -26,18 +29,33 @@ struct WorkerPresence: Sendable {
             diagnostics.warning("the key ring cannot be read again; the keys in memory stay", ["error": "\(error)"])
         }
         let keys = ring.current
-        _ = try await store.report(
-            WorkerReport(id: workerName, keyIDs: keys.keyIDs, sealingKeyID: keys.sealingKeyID)
+        let reports = try await store.report(
+            WorkerReport(
+                id: workerName,
+                keyIDs: keys.keyIDs,
+                sealingKeyID: keys.sealingKeyID,
+                isRefreshing: engine != nil
+            )
         )
+        await engine?.takeShare(among: reports)
     }
 
     /// Reports until cancelled, and calls `onTurn` after each try.
+    ///
+    /// It is what asks the database most steadily, so it tells when that is lost and when it is there again.
     func run(onTurn: @Sendable () -> Void) async {
+        var standing = DatabaseStanding()
         await Metronome.beat(every: Self.interval) {
             do {
                 try await report()
+                if standing.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
-                diagnostics.debug("presence", ["error": "\(error)"])
+                let isNews = standing.failed(with: (error as? StoreError)?.code)
+                if isNews {
+                    diagnostics.error("the database cannot be used", ["error": "\(error)"])
+                } else {
+                    diagnostics.debug("presence", ["error": "\(error)"])
+                }
             }
             onTurn()
         }

@@ -51,14 +51,14 @@ extension Listeners {
     static func internalRouter(
         _ parts: Parts,
         services: ServiceDirectory,
-        reader: PromptGrantReader,
+        reader: PromptGrantReader?,
         phase: ServingPhase
     ) -> Router {
         let workshop = parts.workshop
         let desk = TokenDesk(
             vendor: Vendor(
                 store: parts.store,
-                promptRead: { try reader.grant(ofUser: $0) },
+                promptRead: { try reader?.grant(ofUser: $0) },
                 vault: parts.vault,
                 engine: parts.engine,
                 time: workshop.time

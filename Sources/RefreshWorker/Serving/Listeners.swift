@@ -52,8 +52,10 @@ struct Listeners: Sendable {
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofServices
             // The user's own services send no cookies, and a greater head slows every answer down.
             server.limits.headBytes = 8192
-            // As many as there are threads that ask, so that each finds one free.
-            let reader = try PromptGrantReader(path: configuration.database, connections: server.threads)
+            // As many as there are threads that ask, so that each finds one free. A server is too far to be asked by them.
+            let reader = try configuration.database.file.map { path throws(StoreError) in
+                try PromptGrantReader(path: path, connections: server.threads)
+            }
             let router = Self.internalRouter(parts, services: directory, reader: reader, phase: phase)
             internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory

@@ -31,6 +31,24 @@ func makeClient(
     return try HTTPClient(configuration: configuration, time: time)
 }
 
+extension HTTPRequest {
+    /// A request to a URL that is an endpoint: a test that gives another one is wrong itself.
+    init(
+        method: RequestPattern.Method,
+        url: String,
+        headers: [(String, String)] = [],
+        body: HTTPBody? = nil,
+        signature: AWSSignature? = nil
+    ) {
+        do throws(EndpointError) {
+            let endpoint = try Endpoint(url)
+            self.init(method: method, endpoint: endpoint, headers: headers, body: body, signature: signature)
+        } catch {
+            preconditionFailure("\(url): \(error)")
+        }
+    }
+}
+
 /// A POST with a small body.
 func post(_ url: String, _ body: String = "refresh_token=abc") -> HTTPRequest {
     HTTPRequest(method: .post, url: url, body: HTTPBody(Array(body.utf8)))

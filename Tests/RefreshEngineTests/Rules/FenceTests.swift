@@ -113,4 +113,17 @@ struct FenceTests {
         #expect(ruling.outcome == .refreshed)
         #expect(grant.accessToken == stored)
     }
+
+    @Test("A result that is stored already, because the answer to its commit was lost, is a success and changes nothing")
+    func storedAlready() throws {
+        var bench = Bench()
+        var grant = try Sample.grant()
+        let answer = try Sample.granted(at: bench.now)
+        #expect(bench.decide(answer, on: &grant).outcome == .refreshed)
+        let (stored, health) = (grant, bench.health)
+        bench.pass(.seconds(5))
+        let again = bench.decide(answer, on: &grant, leasedAs: nil)
+        #expect(again.outcome == .refreshed && again.events.isEmpty)
+        #expect(grant == stored && bench.health == health)
+    }
 }

@@ -56,8 +56,14 @@ final class FailingStore: GrantStore {
 
     func release(_ leases: [GrantID: Int64]) async throws { try await inner.release(leases) }
 
-    func due(by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws -> [DueEntry] {
-        try await inner.due(by: limit, after: cursor, atMost: count)
+    var bootID: String { inner.bootID }
+
+    func clientsWithDueTimes() async throws -> [String] { try await inner.clientsWithDueTimes() }
+
+    func due(ofClient client: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
+        -> [DueEntry]
+    {
+        try await inner.due(ofClient: client, by: limit, after: cursor, atMost: count)
     }
 
     func grant(_ id: GrantID) async throws -> Grant? { try await inner.grant(id) }

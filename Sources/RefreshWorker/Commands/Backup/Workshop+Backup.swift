@@ -4,9 +4,14 @@ import Store
 /// `backup FILE`: a copy of the database while workers go on.
 extension Workshop {
     func backUp(to file: String) async throws -> ExitCode {
+        guard let database = configuration.database.file else {
+            throw CommandFailure(notBackedUp: configuration.database, to: file)
+        }
         try checkDestination(file)
+        guard inputs.files.exists(database) else { throw CommandFailure(missing: configuration.database) }
         let progress = TerminalProgress(to: .error)
-        try await withExistingStore { store in
+        let store = try await openFile(database, time: time)
+        try await Self.using(store) {
             defer { progress.clear() }
             do {
                 try await store.backup(to: file) { step in
@@ -49,6 +54,18 @@ extension Workshop {
 }
 
 extension CommandFailure {
+    /// A server has tools of its own for this, which know more than this program does.
+    fileprivate init(notBackedUp database: DatabasePlace, to file: String) {
+        self.init(
+            .configuration,
+            """
+            \(database) is on a PostgreSQL server, which has its own way of being copied: run: pg_dump --format=custom \
+            --schema=refresh_worker --file=\(file) '\(database)'
+            its tokens stay sealed: keep a copy of the key ring as well, apart from it
+            """
+        )
+    }
+
     fileprivate init(notBackedUp error: StoreError) {
         switch error.code {
         case .cannotOpen, .readOnly: self.init(.cannotCreate, error.message)

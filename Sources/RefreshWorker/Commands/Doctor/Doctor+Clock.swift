@@ -36,7 +36,7 @@ extension Doctor {
 
     /// When anything was last written to the database or its log.
     private func lastWrite() throws -> Timestamp? {
-        let path = workshop.configuration.database
+        guard let path = workshop.configuration.database.file else { return nil }
         return try [path, path + "-wal"].compactMap { try FileFacts.of($0)?.modifiedAt }.max()
     }
 

@@ -9,29 +9,34 @@ extension Doctor {
     private static let leastSpace: Int64 = 16 << 20
     private static let ampleSpace: Int64 = 256 << 20
     private static let subject = "database"
-
-    private var path: String { workshop.configuration.database }
+    static let contentSubject = "database content"
 
     func databaseDiagnoses() async throws -> [Diagnosis] {
-        let file = try await BlockingQueue.files.run { fileDiagnosis() }
-        guard file.mayBeOpened else {
-            return [file.diagnosis, spaceDiagnosis()]
+        switch workshop.configuration.database {
+        case .file(let path): try await fileDiagnoses(path)
+        case .server(let address): await serverDiagnoses(address)
         }
+    }
+
+    private func fileDiagnoses(_ path: String) async throws -> [Diagnosis] {
+        let file = try await BlockingQueue.files.run { fileDiagnosis(path) }
+        let space = spaceDiagnosis(path)
+        guard file.mayBeOpened else { return [file.diagnosis, space] }
         let store: SQLiteStore
         do {
-            store = try await BlockingQueue.files.run { try workshop.openStore() }
+            store = try await workshop.openFile(path, time: workshop.time)
         } catch {
-            return [file.diagnosis, spaceDiagnosis(), .fault("database content", "\(error)")]
+            return [file.diagnosis, space, .fault(Self.contentSubject, "\(error)")]
         }
         let content = await contentDiagnoses(of: store)
         await store.close()
-        return [file.diagnosis, spaceDiagnosis()] + content
+        return [file.diagnosis, space] + content
     }
 
     /// The judgement on the file, and whether opening it would leave it as it is.
-    private func fileDiagnosis() -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
+    private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
         do {
-            guard let facts = try FileFacts.of(path) else { return (missingDiagnosis, false) }
+            guard let facts = try FileFacts.of(path) else { return (missingDiagnosis(path), false) }
             guard facts.kind == .regular else {
                 return (.fault(Self.subject, "\(path) is no file: name one with --database"), false)
             }
@@ -62,7 +67,7 @@ extension Doctor {
         }
     }
 
-    private var missingDiagnosis: Diagnosis {
+    private func missingDiagnosis(_ path: String) -> Diagnosis {
         let folder = FileFacts.folder(of: path)
         guard workshop.inputs.files.exists(folder) else {
             return .fault(Self.subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
@@ -73,7 +78,7 @@ extension Doctor {
         return .warning(Self.subject, "\(path) does not exist yet: the worker makes it at its first start")
     }
 
-    private func spaceDiagnosis() -> Diagnosis {
+    private func spaceDiagnosis(_ path: String) -> Diagnosis {
         let subject = "free disk space"
         do {
             return Self.judge(subject, free: try FileFacts.freeSpace(at: FileFacts.folder(of: path)))
@@ -90,21 +95,33 @@ extension Doctor {
     }
 
     private func contentDiagnoses(of store: SQLiteStore) async -> [Diagnosis] {
-        let subject = "database content"
         do {
             let problems = try await store.integrityProblems()
             guard problems.isEmpty else {
                 let advice = "stop the worker, keep the file for a repair, and put a backup in its place"
                 let found = problems.prefix(3).joined(separator: "; ")
-                return [.fault(subject, "\(path) is damaged (\(found)): \(advice)")]
+                return [.fault(Self.contentSubject, "\(store.path) is damaged (\(found)): \(advice)")]
+            }
+        } catch {
+            return [.fault(Self.contentSubject, "\(error)")]
+        }
+        return await recordDiagnoses(of: store)
+    }
+
+    /// What the records themselves tell, whichever store keeps them.
+    func recordDiagnoses(of store: any StoreArchive) async -> [Diagnosis] {
+        let place = workshop.configuration.database
+        do {
+            guard try await !store.isReceiving else {
+                return [.fault(Self.contentSubject, "\(CommandFailure(unfinished: place))")]
             }
             let grants = try await store.census(at: workshop.time.now).grants
             return [
-                .ok(subject, "whole, its schema is this program's, \(grants) grants"),
+                .ok(Self.contentSubject, "whole, its schema is this program's, \(grants) grants"),
                 keyDiagnosis(keysInUse: try await store.keysInUse()),
             ]
         } catch {
-            return [.fault(subject, "\(error)")]
+            return [.fault(Self.contentSubject, "\(error)")]
         }
     }
 

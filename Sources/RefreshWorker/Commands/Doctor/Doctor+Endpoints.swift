@@ -45,7 +45,7 @@ extension Doctor {
         over http: HTTPClient
     ) async -> [Diagnosis] {
         do throws(HTTPFailure) {
-            let request = HTTPRequest(method: .post, url: endpoint.url, body: HTTPBody([]))
+            let request = HTTPRequest(method: .post, endpoint: endpoint, body: HTTPBody([]))
             let response = try await http.send(request, deadline: Self.deadline)
             let answer = Diagnosis.ok(name, "\(endpoint) answers (status \(response.status))", isAboutEndpoint: true)
             guard isFirst, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }

@@ -1,7 +1,6 @@
 import Clocks
 private import Glibc
 import Observability
-import SQLiteStore
 import Secrets
 import Store
 
@@ -22,7 +21,7 @@ extension Workshop {
             configured: configuration.clientIDs,
             at: time.now
         )
-        let store = try openStore()
+        let store = try await openStore()
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
         let intake = GrantIntake(

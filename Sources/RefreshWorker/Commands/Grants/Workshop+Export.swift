@@ -1,6 +1,5 @@
 import JSON
 import Observability
-import SQLiteStore
 import Secrets
 import Store
 

@@ -1,5 +1,4 @@
 import Observability
-import SQLiteStore
 import Store
 
 /// `grants import FILE`: brings in grants that were kept elsewhere.
@@ -7,7 +6,7 @@ extension Workshop {
     func importGrants(from path: String, replacesExisting: Bool) async throws -> ExitCode {
         let vault = try openVault()
         let file = try InputFile(path: path)
-        let store = try openStore()
+        let store = try await openStore()
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
         let reporting = Task { await presence.run {} }

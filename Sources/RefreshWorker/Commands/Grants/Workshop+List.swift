@@ -1,6 +1,5 @@
 import Clocks
 import JSON
-import SQLiteStore
 import Store
 
 /// `grants list` and `grants show USER`: what is stored, without a token.

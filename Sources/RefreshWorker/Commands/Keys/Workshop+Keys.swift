@@ -1,5 +1,4 @@
 private import Glibc
-import SQLiteStore
 import Secrets
 import Store
 
@@ -25,13 +24,13 @@ extension Workshop {
 
     func listKeys() async throws -> ExitCode {
         let roster = KeyRoster(try openVault().ring.current)
-        guard inputs.files.exists(configuration.database) else {
+        guard let store = try await openStoreIfThere() else {
             let listing = KeyListing(roster: roster, keysInUse: nil)
             listing.lines.forEach { Output.standard.line($0) }
             Output.error.line("there is no database \(configuration.database) yet, so nothing is sealed")
             return .success
         }
-        let listing = try await withExistingStore { store in
+        let listing = try await Self.using(store) {
             KeyListing(roster: roster, keysInUse: try await store.keysInUse())
         }
         listing.lines.forEach { Output.standard.line($0) }

@@ -1,4 +1,3 @@
-import SQLiteStore
 import Secrets
 import Store
 private import Synchronization

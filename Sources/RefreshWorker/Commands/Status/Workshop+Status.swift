@@ -1,8 +1,8 @@
 import Clocks
 import JSON
 import Observability
+import PostgresStore
 import RefreshEngine
-import SQLiteStore
 import Secrets
 import Store
 
@@ -21,9 +21,10 @@ extension Workshop {
     func statusReport() async throws -> StatusReport {
         var report = try await withExistingStore { store in try await statusReport(from: store) }
         // Once the connections are closed, the file may be opened, and the log has been written back into it.
-        let path = configuration.database
-        let header = try await BlockingQueue.files.run { DatabaseHeader.read(path) }
-        report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }
+        if let path = configuration.database.file {
+            let header = try await BlockingQueue.files.run { DatabaseHeader.read(path) }
+            report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }
+        }
         return report
     }
 
@@ -47,11 +48,21 @@ extension Workshop {
             workers: try await store.liveWorkers(),
             keysInUse: try await store.keysInUse(),
             roster: rosterIfReadable(),
-            database: StatusReport.Database(
-                path: configuration.database,
-                bytes: try FileFacts.of(configuration.database)?.size ?? 0
-            )
+            database: try await databaseFacts
         )
+    }
+
+    private var databaseFacts: StatusReport.Database {
+        get async throws {
+            let name = configuration.database.description
+            switch configuration.database {
+            case .file(let path):
+                return StatusReport.Database(path: name, bytes: try FileFacts.of(path)?.size ?? 0)
+            case .server(let address):
+                let facts = try await ServerFacts.ask(address, time: time)
+                return StatusReport.Database(path: name, bytes: facts.bytes, schema: facts.schema)
+            }
+        }
     }
 
     /// The ring's keys, or `nil`: the rest of the report is worth having without them, and says that they are missing.

@@ -1,11 +1,10 @@
-import SQLiteStore
 import Store
 
 /// `users import FILE`: brings in users that were kept elsewhere.
 extension Workshop {
     func importUsers(from path: String, replacesExisting: Bool) async throws -> ExitCode {
         let file = try InputFile(path: path)
-        let store = try await BlockingQueue.files.run { try openStore() }
+        let store = try await openStore()
         let progress = ImportProgress(of: "users", output: .error, time: time)
         var users = UserImport(
             store: store,

@@ -14,6 +14,7 @@ final class SecretsBench {
     let bench: ImportBench
     let service: SecretsService
     let server: ScriptedServer
+    private let endpoint: Endpoint
     let http: HTTPClient
     let pauses = Pauses()
     var reports: [String] = []
@@ -32,6 +33,7 @@ final class SecretsBench {
         let service = SecretsService()
         self.service = service
         server = try ScriptedServer { service.steps(for: $0) }
+        endpoint = try Endpoint(server.url)
         http = try HTTPClient()
     }
 
@@ -44,7 +46,7 @@ final class SecretsBench {
         let pauses = pauses
         return SecretsManagerClient(
             http: http,
-            url: server.url,
+            endpoint: endpoint,
             region: "eu-west-1",
             credentials: AWSCredentials(keyID: Secret("AKID"), secretKey: Secret("KEYSECRET")),
             random: SystemRandom(),

@@ -40,7 +40,7 @@ struct SecretsManagerClient: Sendable {
     private static let latestInstant = 253_402_300_799.0
 
     let http: HTTPClient
-    let url: String
+    let endpoint: Endpoint
     let signature: AWSSignature
     let random: any RandomSource
     /// Waits between two tries.
@@ -50,14 +50,14 @@ struct SecretsManagerClient: Sendable {
 
     init(
         http: HTTPClient,
-        url: String,
+        endpoint: Endpoint,
         region: String,
         credentials: AWSCredentials,
         random: any RandomSource,
         pause: @escaping @Sendable (Duration) async throws -> Void
     ) {
         self.http = http
-        self.url = url
+        self.endpoint = endpoint
         signature = AWSSignature(region: region, service: "secretsmanager", credentials: credentials)
         self.random = random
         self.pause = pause
@@ -118,7 +118,7 @@ struct SecretsManagerClient: Sendable {
     ) async throws(SecretsManagerFault) -> [String: JSONValue] {
         let request = HTTPRequest(
             method: .post,
-            url: url,
+            endpoint: endpoint,
             headers: [
                 ("Content-Type", "application/x-amz-json-1.1"),
                 ("X-Amz-Target", "secretsmanager.\(operation.rawValue)"),

@@ -1,6 +1,5 @@
 import HTTPClient
 import Observability
-import SQLiteStore
 import Secrets
 import Store
 
@@ -19,7 +18,7 @@ extension Workshop {
         defer { http.shutDown() }
         let client = SecretsManagerClient(
             http: http,
-            url: endpoint.url,
+            endpoint: endpoint,
             region: order.region,
             credentials: credentials,
             random: random,
@@ -34,7 +33,7 @@ extension Workshop {
             throw fault.failure(for: order)
         }
         let reader = SecretsManagerReader(client: client, prefix: order.prefix, clientIDs: [clientID], time: time)
-        let store = try openStore(for: order)
+        let store = try await openStore(for: order)
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
         let reporting = Task { await presence.run {} }
@@ -90,9 +89,9 @@ extension Workshop {
     }
 
     /// A rehearsal makes no database: where there is none, nobody is stored.
-    private func openStore(for order: SecretsManagerOrder) throws -> any GrantStore {
-        guard order.isRehearsal, !inputs.files.exists(configuration.database) else { return try openStore() }
-        return InMemoryStore(timeSource: time, random: random)
+    private func openStore(for order: SecretsManagerOrder) async throws -> any GrantStore {
+        guard order.isRehearsal else { return try await openStore() }
+        return try await openStoreIfThere() ?? InMemoryStore(timeSource: time, random: random)
     }
 
     private func openSecretsHTTP() throws(HTTPFailure) -> HTTPClient {

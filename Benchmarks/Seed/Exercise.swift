@@ -1,0 +1,106 @@
+import Clocks
+import Glibc
+import RefreshEngine
+import Secrets
+import Store
+
+/// Claims due grants and commits a refresh of each, as the engine does, with nothing in between: what the store takes.
+struct Exercise {
+    private static let batchSize = 100
+    private static let leaseSpan: Duration = .seconds(60)
+
+    /// What the claims, or the commits, of all batches took.
+    struct Bill {
+        private var walls: [Double] = []
+        private var processor = 0.0
+        private var grants = 0
+
+        mutating func measure<Answer>(_ count: Int, _ body: () async throws -> Answer) async rethrows -> Answer {
+            let clock = ContinuousClock()
+            let (wallBefore, processorBefore) = (clock.now, Self.processorSeconds)
+            let answer = try await body()
+            walls.append((clock.now - wallBefore).inSeconds)
+            processor += Self.processorSeconds - processorBefore
+            grants += count
+            return answer
+        }
+
+        /// Microseconds: of wall and processor for one grant, and of wall for a batch.
+        var json: String {
+            let sorted = walls.sorted()
+            let each = { (seconds: Double) in (seconds / Double(max(1, grants)) * 1e6).rounded() }
+            let batch = { (share: Double) in
+                sorted.isEmpty ? 0 : (sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))] * 1e6).rounded()
+            }
+            return """
+                {"wall_us": \(each(walls.reduce(0, +))), "cpu_us": \(each(processor)), \
+                "batch_p50_us": \(batch(0.5)), "batch_p99_us": \(batch(0.99))}
+                """
+        }
+
+        private static var processorSeconds: Double {
+            var point = timespec()
+            let result = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &point)
+            precondition(result == 0, "the process has no processor clock")
+            return Double(point.tv_sec) + Double(point.tv_nsec) / 1e9
+        }
+    }
+
+    let store: any AccountStore
+    let vault: TokenVault
+    /// How many grants are claimed and committed.
+    let count: Int
+
+    /// Answers the bills as JSON.
+    func run() async throws -> String {
+        var (claims, commits) = (Bill(), Bill())
+        var cursor: DueEntry?
+        var done = 0
+        guard let client = try await store.clientsWithDueTimes().first else {
+            throw SeedError(message: "There is no grant to exercise.")
+        }
+        while done < count {
+            let horizon = SystemTime().now + SampleGrant.lifetime * 2
+            let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: Self.batchSize)
+            guard let last = page.last else { break }
+            cursor = last
+            let grants = try await claims.measure(page.count) {
+                try await store.claim(page.map(\.id), dueBy: nil, owner: "benchmark", for: Self.leaseSpan)
+            }
+            let now = SystemTime().now
+            let answers = try grants.map { ($0.id, try tokens(for: $0.id, at: now)) }
+            try await commits.measure(grants.count) {
+                try await store.transact { transaction in
+                    try transaction.willRead(grants: answers.map(\.0), healthOf: [])
+                    for (id, tokens) in answers { try Self.commit(tokens, of: id, at: now, in: transaction) }
+                }
+            }
+            done += grants.count
+        }
+        return "{\"grants\": \(done), \"claim\": \(claims.json), \"commit\": \(commits.json)}"
+    }
+
+    private func tokens(for id: GrantID, at now: Timestamp) throws -> RefreshedTokens {
+        let token = Secret(SampleGrant.firstAccessToken(Int(id.rawValue & 0xffff)))
+        return RefreshedTokens(
+            accessToken: Grant.AccessToken(
+                sealed: try vault.seal(accessToken: token, for: id),
+                obtainedAt: now,
+                expiresAt: now + SampleGrant.lifetime
+            )
+        )
+    }
+
+    private static func commit(
+        _ tokens: RefreshedTokens,
+        of id: GrantID,
+        at now: Timestamp,
+        in transaction: any StoreTransaction
+    ) throws {
+        guard var grant = try transaction.grant(id) else { throw SeedError(message: "Grant \(id) is gone.") }
+        let events = grant.refreshed(tokens, at: now) { DueTimes.due($0, at: now) }
+        grant.setLease(nil)
+        try transaction.update(grant)
+        for event in events { try transaction.record(event) }
+    }
+}

@@ -1,0 +1,69 @@
+import Clocks
+import Secrets
+import Store
+
+/// Writes the grants of a population, or those of them that are due soon, in the order of their ids.
+struct Fill {
+    private static let batchSize = 20_000
+
+    let store: any AccountStore
+    let vault: TokenVault
+    let clientID: String
+    /// How many grants the population has.
+    let population: Int
+    /// Until when a worker has done all that was due.
+    let workedUntil: Timestamp
+    /// Grants that are due later are left out; `nil` leaves none out.
+    let horizon: Timestamp?
+
+    /// Answers how many grants were written.
+    func run() async throws -> Int {
+        let ids = randomIDs()
+        var written = 0
+        var next = 0
+        var prepared = try await grants(of: ids, from: &next)
+        while !prepared.isEmpty {
+            let batch = prepared
+            // Sealing and storing share the two halves of the work.
+            async let stored: Void = store.transact { transaction in
+                for grant in batch {
+                    try transaction.insert(grant)
+                    try transaction.record(Self.connection(of: grant))
+                }
+            }
+            prepared = try await grants(of: ids, from: &next)
+            try await stored
+            written += batch.count
+        }
+        return written
+    }
+
+    /// The ids as a random source would have made them, sorted; the same ones each time.
+    private func randomIDs() -> [GrantID] {
+        let random = SeededRandom(seed: UInt64(population))
+        return (0..<population).map { _ in GrantID.random(from: random) }.sorted()
+    }
+
+    private func grants(of ids: [GrantID], from next: inout Int) async throws -> [Grant] {
+        var grants: [Grant] = []
+        while next < ids.count, grants.count < Self.batchSize {
+            let sample = SampleGrant(number: next, id: ids[next], workedUntil: workedUntil)
+            next += 1
+            if let horizon, sample.dueAt > horizon { continue }
+            grants.append(try sample.stored(clientID: clientID, vault: vault))
+        }
+        return grants
+    }
+
+    private static func connection(of grant: Grant) -> GrantEvent {
+        GrantEvent(
+            grant: grant.id,
+            at: grant.createdAt,
+            kind: .connected,
+            from: nil,
+            to: .active,
+            reason: .none,
+            generation: 1
+        )
+    }
+}

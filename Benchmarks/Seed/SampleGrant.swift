@@ -1,0 +1,112 @@
+import Clocks
+import RefreshEngine
+import Scheduler
+import Secrets
+import Store
+
+/// One grant of a benchmark: its number stands in its user's name and in its tokens, so that the endpoint's log and the
+/// store can be held against each other.
+struct SampleGrant {
+    /// What Google's access tokens live.
+    static let lifetime: Duration = .seconds(3600)
+    /// How long before the instant in question the first refresh lies: long enough for any policy to settle.
+    private static let past: Duration = .seconds(2 * 3600)
+    private static let scope = "openid email https://www.googleapis.com/auth/gmail.readonly"
+
+    let number: Int
+    let id: GrantID
+    let obtainedAt: Timestamp
+    let dueAt: Timestamp
+
+    /// Follows the policy from long ago until `instant`: what is due next then, and since when the token is there.
+    init(number: Int, id: GrantID, workedUntil instant: Timestamp) {
+        self.number = number
+        self.id = id
+        // The low bits of the id have no part in its phase.
+        var obtainedAt = instant - Self.past - Self.lifetime * (Double(id.rawValue & 0xfffff) / 0x100000)
+        var dueAt = Self.due(obtainedAt: obtainedAt, id: id)
+        while dueAt <= instant {
+            obtainedAt = dueAt
+            dueAt = Self.due(obtainedAt: obtainedAt, id: id)
+        }
+        self.obtainedAt = obtainedAt
+        self.dueAt = dueAt
+    }
+
+    private static func due(obtainedAt: Timestamp, id: GrantID) -> Timestamp {
+        DuePolicy.due(obtainedAt: obtainedAt, expiresAt: obtainedAt + lifetime, phase: id.phase)
+    }
+
+    /// The grant as the worker would have stored it after its last refresh.
+    func stored(clientID: String, vault: TokenVault) throws -> Grant {
+        Grant(
+            id: id,
+            userID: Self.userID(number),
+            createdAt: obtainedAt - Self.past,
+            clientID: clientID,
+            owner: Grant.Owner(
+                googleUserID: "1" + Self.digits(number, 20),
+                email: Self.userID(number) + "@example.com"
+            ),
+            scope: Self.scope,
+            state: .active,
+            reason: .none,
+            since: obtainedAt - Self.past,
+            generation: 1,
+            refreshToken: try vault.seal(refreshToken: Secret(Self.refreshToken(number)), for: id),
+            accessToken: Grant.AccessToken(
+                sealed: try vault.seal(accessToken: Secret(Self.firstAccessToken(number)), for: id),
+                obtainedAt: obtainedAt,
+                expiresAt: obtainedAt + Self.lifetime
+            ),
+            dueAt: dueAt,
+            attempts: 0,
+            failingSince: nil,
+            lastSuccessAt: obtainedAt,
+            lastAttemptAt: obtainedAt,
+            isProven: true,
+            revocationAskedAt: nil,
+            lease: nil
+        )
+    }
+
+    static func userID(_ number: Int) -> String { "user-" + digits(number, 10) }
+
+    /// The number in a user's name.
+    static func number(ofUser userID: String) -> Int? { Int(userID.dropFirst("user-".count)) }
+
+    /// As long as Google's: 103 characters, the first of which tell the number to the endpoint's log.
+    static func refreshToken(_ number: Int) -> String {
+        "1//0" + digits(number, 10) + "-" + filling(88, from: number)
+    }
+
+    /// The access token that a grant is stored with; every one that the endpoint issues looks otherwise.
+    static func firstAccessToken(_ number: Int) -> String {
+        "ya29.first-" + digits(number, 10) + filling(199, from: number)
+    }
+
+    /// The access token that the endpoint makes of a request's id: the template of Benchmarks/harness/endpoint.py.
+    static func issuedAccessToken(_ requestID: String) -> String {
+        "ya29.a0" + String(repeating: requestID, count: 6) + "_" + requestID.prefix(20)
+    }
+
+    private static func digits(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: width - digits.count) + digits
+    }
+
+    /// Characters without a pattern, the same ones for the same number.
+    private static func filling(_ count: Int, from number: Int) -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        var state = UInt64(number) &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1
+        return String(
+            decoding: (0..<count).map { _ in
+                state ^= state << 13
+                state ^= state >> 7
+                state ^= state << 17
+                return alphabet[Int(state & 63)]
+            },
+            as: UTF8.self
+        )
+    }
+}

@@ -1,0 +1,129 @@
+import Clocks
+import Foundation
+import PostgresStore
+import SQLiteStore
+import Secrets
+import Store
+
+/// The command `BenchmarkSeed`: fills a store with grants for a benchmark, and says afterwards whether what it holds is
+/// what the endpoint issued.
+@main
+enum Seed {
+    static let help = """
+        usage: BenchmarkSeed fill     --database FILE --keys FILE --grants N [--client-id ID] [--start MS] [--outage S]
+                                      [--within S]
+               BenchmarkSeed verify   --database FILE --keys FILE --issued LOG
+               BenchmarkSeed exercise --database FILE --keys FILE --grants N
+               BenchmarkSeed heap     --entries N
+
+        fill writes N grants as a worker would have left them that did its work until OUTAGE seconds before START (in
+        milliseconds since 1970; now). With --within only those are written that are due within so many seconds after START.
+        verify opens every stored access token and compares it with what the endpoint's log says was issued.
+        FILE may be postgres://… for verify and exercise.
+        exercise claims the N grants that are due first and commits a made-up refresh of each, and says what that took.
+        heap pushes, moves and pops N deadlines, and says how long that took.
+
+        """
+
+    static func main() async {
+        do {
+            var arguments = Array(CommandLine.arguments.dropFirst())[...]
+            switch arguments.popFirst() {
+            case "fill": try await fill(Options(arguments))
+            case "verify": try await verify(Options(arguments))
+            case "exercise": try await exercise(Options(arguments))
+            case "heap": try heap(Options(arguments))
+            default: throw SeedError(message: help)
+            }
+        } catch {
+            FileHandle.standardError.write(Data("BenchmarkSeed: \(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    private static func fill(_ options: Options) async throws {
+        let start = try options.number("start").map(Timestamp.init(milliseconds:)) ?? SystemTime().now
+        let store = try await open(options)
+        let fill = Fill(
+            store: store,
+            vault: try vault(options),
+            clientID: options.text("client-id") ?? "bench",
+            population: Int(try options.required("grants", options.number)),
+            workedUntil: start - .seconds(try options.number("outage") ?? 0),
+            horizon: try options.number("within").map { start + .seconds($0) }
+        )
+        let written = try await fill.run()
+        await store.close()
+        print("{\"written\": \(written)}")
+    }
+
+    private static func verify(_ options: Options) async throws {
+        let store = try await open(options)
+        let log = try IssueLog(path: try options.required("issued", options.text))
+        let findings = try await Verify(store: store, vault: try vault(options), log: log).run()
+        await store.close()
+        print(findings.json)
+        guard findings.wrong == 0 else {
+            throw SeedError(message: "Stored tokens were never issued for their grants, as for \(findings.examples)")
+        }
+    }
+
+    private static func exercise(_ options: Options) async throws {
+        let store = try await open(options)
+        let count = Int(try options.required("grants", options.number))
+        print(try await Exercise(store: store, vault: try vault(options), count: count).run())
+        await store.close()
+    }
+
+    private static func heap(_ options: Options) throws {
+        let count = Int(try options.required("entries", options.number))
+        guard count > 0 else { throw SeedError(message: "--entries takes a number from 1 up.") }
+        print(try HeapRace(count: count).run())
+    }
+
+    private static func open(_ options: Options) async throws -> any AccountStore {
+        let place = try options.required("database", options.text)
+        if place.hasPrefix("postgres://") { return try await PostgresStore.open(url: Secret(place)) }
+        return try SQLiteStore(path: place, timeSource: SystemTime())
+    }
+
+    private static func vault(_ options: Options) throws -> TokenVault {
+        let path = try options.required("keys", options.text)
+        return TokenVault(ring: try LiveKeyRing { try KeyRingFile.load(path: path) })
+    }
+}
+
+/// Why the command cannot go on.
+struct SeedError: Error, CustomStringConvertible {
+    let message: String
+
+    var description: String { message }
+}
+
+/// What follows the command's name: pairs of an option and its value.
+struct Options {
+    private var values: [String: String] = [:]
+
+    init(_ words: ArraySlice<String>) throws {
+        var rest = words
+        while let word = rest.popFirst() {
+            guard word.hasPrefix("--"), let value = rest.popFirst() else {
+                throw SeedError(message: "\(word) is no option, or has no value.\n\(Seed.help)")
+            }
+            values[String(word.dropFirst(2))] = value
+        }
+    }
+
+    func text(_ name: String) -> String? { values[name] }
+
+    func number(_ name: String) throws -> Int64? {
+        guard let text = values[name] else { return nil }
+        guard let number = Int64(text) else { throw SeedError(message: "--\(name) takes a number, not \(text)") }
+        return number
+    }
+
+    func required<Value>(_ name: String, _ read: (String) throws -> Value?) throws -> Value {
+        guard let value = try read(name) else { throw SeedError(message: "--\(name) is missing.\n\(Seed.help)") }
+        return value
+    }
+}

@@ -1,0 +1,139 @@
+"""2 What a refresh costs as the store grows, and the largest store held for ten minutes."""
+
+import shutil
+import time
+
+from harness import daemon, endpoint, grants, picture, report
+
+TITLE = "The cost as work grows, from ten thousand to ten million stored grants"
+# What lies between two refreshes of a grant whose access tokens live an hour; what really comes due is counted.
+PERIOD = 3000
+# The largest store is begun so much earlier than the speed of the one before asks for: indexes grow faster than stores.
+LEAD = 1.3
+
+
+def measure(scale, folder):
+    sizes = scale.pick([10_000, 100_000, 1_000_000, 10_000_000], [500, 20_000])
+    sample = scale.pick(60_000, 300)
+    rows, held, speed = [], None, 10_000
+    for size in sizes:
+        place = folder / str(size)
+        place.mkdir()
+        with endpoint.Endpoint(place / "endpoint") as site:
+            store = grants.Grants(place / "grants")
+            if size == sizes[-1]:
+                start = time.time() + size / speed * LEAD + 3
+                fill(scale, store, size, start, outage=0)
+                site.start_log()
+                held = hold(store, site, place, start, seconds=scale.pick(600, 5))
+                scale.say(f"held: {held}")
+                time.sleep(scale.pick(PERIOD * sample / size, 10))
+            else:
+                speed = fill(scale, store, size, time.time(), outage=min(PERIOD * 1.2, PERIOD * sample / size))
+                site.start_log()
+            row = catch_up(store, site, place)
+            store.verify_once_each(site.issued)
+            row["store"] = store.exercise(scale.pick(20_000, 100))
+            scale.say(f"{size:,} grants: {row}")
+            rows.append({"grants": size, **row})
+        shutil.rmtree(place)
+    return {"rows": rows, "held": held}
+
+
+def fill(scale, store, size, start, outage):
+    """Writes the grants, and answers how many in a second."""
+    began = time.time()
+    store.fill(size, start=start, outage=int(outage))
+    seconds = time.time() - began
+    scale.say(f"{size:,} grants written in {seconds:.0f} s")
+    return size / seconds
+
+
+def hold(store, site, folder, start, seconds):
+    """The steady state for a while, from the instant at which the first grant is due."""
+    late = time.time() - start
+    time.sleep(max(0, -late))
+    with daemon.Daemon(store, site, folder) as worker:
+        time.sleep(seconds)
+        resident = worker.resident_megabytes()
+        cached = daemon.cached_megabytes(store.database)
+    lateness = worker.lateness()
+    answers = worker.count()
+    if len(lateness) != answers:
+        raise SystemExit(f"the endpoint answered {answers} times, and the metrics log tells of {len(lateness)}")
+    overdue = store.due()
+    worker.metrics.unlink()
+    return {"seconds": seconds, "refreshes": answers, "per_second": answers / seconds, "begun_late": max(0, late),
+            "cpu_per_1000": worker.cpu_seconds * 1000 / answers, "peak_megabytes": worker.peak_megabytes,
+            "resident_megabytes": resident, "file_cache_megabytes": cached, "overdue_at_end": overdue,
+            "lateness_ms": {name: daemon.quantile(lateness, share)
+                            for name, share in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1)]}}
+
+
+def catch_up(store, site, folder):
+    """A worker that is started on a store with grants overdue, of which the kernel remembers nothing."""
+    due = store.due()
+    before, _ = endpoint.span(site.issued)
+    daemon.drop_file_cache(store.database)
+    with daemon.Daemon(store, site, folder) as worker:
+        worker.wait_for(before + due, timeout=600)
+    instants = [instant for instant, _, _ in endpoint.read_log(site.issued)][before:]
+    answers = len(instants)
+    return {"due": due, "refreshes": answers, "per_second": answers / (instants[-1] - instants[0]),
+            "cpu_per_1000": worker.cpu_seconds * 1000 / answers, "peak_megabytes": worker.peak_megabytes,
+            "start_to_first_seconds": instants[0] - worker.started, "database_megabytes": store.bytes() / 2**20}
+
+
+def tables(figures):
+    rows = []
+    for row in figures["rows"]:
+        claim, commit = row["store"]["claim"], row["store"]["commit"]
+        rows.append([f"{row['grants']:,}", f"{row['per_second']:,.0f}", f"{row['cpu_per_1000']:.4f}",
+                     f"{row['peak_megabytes']:.0f}", f"{row['database_megabytes']:,.0f}",
+                     f"{row['start_to_first_seconds'] * 1000:.0f}", f"{claim['cpu_us']:.0f} / {claim['wall_us']:.0f}",
+                     f"{commit['cpu_us']:.0f} / {commit['wall_us']:.0f}", f"{claim['batch_p50_us'] / 1000:.1f}"])
+    held = figures["held"]
+    late = held["lateness_ms"]
+    return ("A worker is started on a store of which up to 60,000 grants are overdue and nothing is in the kernel's cache. "
+            "Claim and commit are the store's alone, without an endpoint, 100 grants at a time.\n\n"
+            + report.table(["grants", "refreshes/s", "CPU-s per 1,000", "peak MB", "database MB", "start to first, ms",
+                            "claim, us of CPU / wall each", "commit, us of CPU / wall each", "claim of 100, p50 ms"], rows)
+            + f"\n\nThe steady state of {figures['rows'][-1]['grants']:,} grants, held for {held['seconds']} s:\n\n"
+            + report.table(["what", "figure"], [
+                ["refreshes/s", f"{held['per_second']:,.0f}"], ["refreshes", f"{held['refreshes']:,}"],
+                ["lateness p50 / p99 / p99.9 / most, ms", f"{late['p50']} / {late['p99']} / {late['p99.9']} / {late['most']}"],
+                ["grants overdue when the worker had been stopped", held["overdue_at_end"]],
+                ["CPU-s per 1,000", f"{held['cpu_per_1000']:.4f}"],
+                ["resident memory at the end / at its peak, MB",
+                 f"{held['resident_megabytes']:.0f} / {held['peak_megabytes']:.0f}"],
+                ["the database's pages in the kernel's cache, MB", f"{held['file_cache_megabytes']:,.0f}"]]))
+
+
+def pictures(figures):
+    labels = [f"{row['grants']:,}" for row in figures["rows"]]
+    of = lambda read: [read(row) for row in figures["rows"]]
+    return {
+        "growth-rate": picture.lines("Refreshes a second by stored grants", "refreshes/s", labels, {
+            "refresh-worker": of(lambda row: row["per_second"])}),
+        "growth-cost": picture.lines("Processor time of one grant by stored grants", "microseconds", labels, {
+            "whole refresh": of(lambda row: row["cpu_per_1000"] * 1000),
+            "claim": of(lambda row: row["store"]["claim"]["cpu_us"]),
+            "commit": of(lambda row: row["store"]["commit"]["cpu_us"])}),
+    }
+
+
+def goals(figures):
+    first, last, held = figures["rows"][0], figures["rows"][-1], figures["held"]
+    cost = lambda row: row["store"]["claim"]["cpu_us"] + row["store"]["commit"]["cpu_us"]
+    due = last["grants"] / PERIOD
+    p99 = held["lateness_ms"]["p99"]
+    return [
+        (f"{last['grants']:,} grants of one hour held for ten minutes, p99 lateness under 1 s",
+         f"{held['per_second']:,.0f} refreshes/s of {due:,.0f}, p99 {p99} ms", p99 < 1000 and held["overdue_at_end"] < due),
+        (f"resident memory at {last['grants']:,} grants under 256 MB", f"{held['peak_megabytes']:.0f} MB",
+         held["peak_megabytes"] < 256),
+        (f"start to first refresh at {last['grants']:,} grants under 1 s", f"{last['start_to_first_seconds']:.2f} s",
+         last["start_to_first_seconds"] < 1),
+        (f"claim and commit of a grant at {last['grants']:,} against {first['grants']:,}: at most twice",
+         f"{cost(last) / cost(first):.2f} times", cost(last) <= 2 * cost(first)),
+    ]

@@ -1,0 +1,74 @@
+"""1 Instructions of one refresh: a measure that a busy machine does not disturb."""
+
+import re
+import shutil
+
+from harness import contenders, endpoint, grants, measuring, paths, picture, programs, report
+
+TITLE = "Instructions of one refresh"
+
+
+def measure(scale, folder):
+    """Two runs each of different length: what the start and the end of a program take falls out of the difference."""
+    counts = scale.pick((500, 2_500), (100, 200))
+    shim = folder / "sigsuspend.so"
+    programs.call("cc", "-shared", "-fPIC", "-O1", "-o", shim, paths.BENCHMARKS / "harness" / "instructions.c")
+    go = programs.build_go("x_oauth2")
+    found = []
+    with endpoint.Endpoint(folder / "endpoint") as site:
+        # Valgrind on a busy machine may take longer for 64 handshakes at once than the worker gives a connection.
+        for version in scale.pick(["h2", "h1"], ["h2"]):
+            fetch = lambda count: [go, site.url(version), site.ca_file, count, version]
+            limit = lambda count: contenders.h2load(site, version, count)
+            for name, command in [("refresh-worker", None), ("x/oauth2 (Go)", fetch), ("h2load", limit)]:
+                of = lambda count: instructions(site, folder, shim, command, version, count)
+                short, long = of(counts[0]), of(counts[1])
+                each = (long - short) / (counts[1] - counts[0])
+                scale.say(f"{name} {version}: {each:,.0f} instructions each")
+                found.append({"name": name, "version": version, "instructions": each})
+    return {"counts": counts, "contenders": found}
+
+
+def instructions(site, folder, shim, command, version, count):
+    """All instructions of a run that refreshes so many grants, in user space."""
+    if command:
+        words = command(count)
+    else:
+        store = grants.Grants(folder / "grants")
+        store.fill(count, outage=3600)
+        words = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log", *store.settings(site, version)]
+    site.start_log()
+    # Callgrind counts wrongly where Go interrupts its own threads by a signal; it need not.
+    environment = {"LD_PRELOAD": str(shim), "GODEBUG": "asyncpreemptoff=1"}
+    log = folder / "valgrind.log"
+    cost = measuring.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *words], log, environment)
+    site.settle()
+    if not command:
+        store.verify_once_each(site.issued, count)
+        shutil.rmtree(folder / "grants")
+    total = re.search(r"Collected : (\d+)", log.read_text())
+    if cost.exit_code != 0 or not total or endpoint.span(site.issued)[0] != count:
+        raise SystemExit(f"{words[0]} failed under Valgrind:\n{log.read_text()}")
+    return int(total.group(1))
+
+
+def tables(figures):
+    rows = [[f"{one['name']}, {one['version']}", f"{one['instructions']:,.0f}"] for one in figures["contenders"]]
+    return ("Counted by Valgrind's Callgrind, in user space: the difference of two runs of "
+            f"{figures['counts'][0]} and {figures['counts'][1]} refreshes. What the kernel does is not in it.\n\n"
+            + report.table(["client", "instructions"], rows))
+
+
+def pictures(figures):
+    rows = [(f"{one['name']}, {one['version']}", one["instructions"] / 1000) for one in figures["contenders"]]
+    return {"instructions": picture.bars("Instructions of one refresh", "thousands, user space", rows)}
+
+
+def goals(figures):
+    of = {(one["name"], one["version"]): one["instructions"] for one in figures["contenders"]}
+    found = []
+    for version, name in [("h1", "HTTP/1.1"), ("h2", "HTTP/2")]:
+        share = of["refresh-worker", version] / of["x/oauth2 (Go)", version]
+        found.append((f"instructions per refresh over {name} against Go's bare fetch: at most equal", f"{share:.2f} times",
+                      share <= 1))
+    return found

@@ -1,0 +1,70 @@
+"""3 How late a grant is refreshed, at a tenth, at half and at nine tenths of what the worker can do."""
+
+import shutil
+import time
+
+from harness import contenders, daemon, endpoint, grants, picture, report
+from .growth import PERIOD
+
+TITLE = "Lateness: from the instant at which a grant is due to its request"
+SHARES = [0.1, 0.5, 0.9]
+QUANTILES = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999), ("most", 1)]
+
+
+def measure(scale, folder):
+    seconds = scale.pick(60, 4)
+    with endpoint.Endpoint(folder / "endpoint") as site:
+        place = folder / "throughput"
+        place.mkdir()
+        full = contenders.Worker("h2").run(site, scale.pick(60_000, 1_000), place)["per_second"]
+        scale.say(f"all that is due at once: {full:,.0f}/s")
+        rows = []
+        for share in SHARES:
+            place = folder / str(share)
+            place.mkdir()
+            rows.append({"share": share, **at_rate(site, place, full * share, seconds)})
+            scale.say(str(rows[-1]))
+            shutil.rmtree(place)
+    return {"throughput": full, "seconds": seconds, "rows": rows}
+
+
+def at_rate(site, folder, rate, seconds):
+    """The grants of so large a population that come due within so many seconds."""
+    population = int(rate * PERIOD)
+    # Most of a large population is not written, but its ids are made and sorted first.
+    start = time.time() + population / 1_000_000 + rate * seconds / 15_000 + 3
+    store = grants.Grants(folder / "grants")
+    written = store.fill(population, start=start, within=seconds)
+    site.start_log()
+    late = time.time() + 1 - start
+    if late > 0:
+        raise SystemExit(f"the grants were written {late:.0f} s too late")
+    # The worker has settled when the first grant comes due.
+    time.sleep(start - time.time() - 1)
+    with daemon.Daemon(store, site, folder) as worker:
+        worker.wait_for(written, timeout=seconds + 60)
+    store.verify_once_each(site.issued, written)
+    lateness = worker.lateness()
+    if len(lateness) != written:
+        raise SystemExit(f"{written} grants came due, and the metrics log tells of {len(lateness)}")
+    return {"offered_per_second": written / seconds, "refreshes": written,
+            "lateness_ms": {name: daemon.quantile(lateness, share) for name, share in QUANTILES}}
+
+
+def tables(figures):
+    rows = [[f"{row['share']:.0%}", f"{row['offered_per_second']:,.0f}",
+             *(row["lateness_ms"][name] for name, _ in QUANTILES)] for row in figures["rows"]]
+    return (f"The throughput when all is due at once was {figures['throughput']:,.0f}/s in this run. Then so many grants "
+            f"come due, at random instants, for {figures['seconds']} s each; lateness is the metrics log's.\n\n"
+            + report.table(["of the throughput", "due/s", *(f"{name} ms" for name, _ in QUANTILES)], rows))
+
+
+def pictures(figures):
+    labels = [f"{row['share']:.0%} of the throughput" for row in figures["rows"]]
+    return {"lateness": picture.bars("Lateness of a refresh", "milliseconds", [
+        (f"{label}, {name}", row["lateness_ms"][name])
+        for label, row in zip(labels, figures["rows"]) for name, _ in QUANTILES[:3]])}
+
+
+def goals(figures):
+    return []

@@ -1,0 +1,113 @@
+"""The worker as it runs for good: started, watched through the endpoint's log, stopped."""
+
+import os
+import re
+import subprocess
+import time
+
+from . import endpoint, measuring, paths
+
+LATENESS = re.compile(rb'"event":"refresh".*?"outcome":"([a-z_]+)".*?"lateness_ms":(\d+)')
+
+
+class Daemon:
+    """A running worker; `with Daemon(…) as daemon` stops it at the end and looks at how it ended."""
+
+    def __init__(self, store, site, folder, max_rate=100_000, more=()):
+        self.site = site
+        self.metrics = folder / "metrics.log"
+        self.errors = folder / "worker.log"
+        self.command = [paths.WORKER, *store.settings(site), "--max-rate", str(max_rate),
+                        "--metrics-log", self.metrics, *more]
+        self.read = 0
+        self.answers = 0
+        self.was_killed = False
+
+    def __enter__(self):
+        self.started = time.time()
+        self.process = subprocess.Popen([str(word) for word in self.command], stderr=open(self.errors, "wb"))
+        return self
+
+    def __exit__(self, failure, *_):
+        if self.process.poll() is not None and self.was_killed:
+            return
+        if failure is not None:
+            self.process.kill()
+            self.process.wait()
+            return
+        self.cpu_seconds = measuring.cpu_seconds(self.process.pid)
+        self.peak_megabytes = measuring.status(self.process.pid, "VmHWM") / 1024
+        self.process.terminate()
+        code = self.process.wait(timeout=60)
+        self.site.settle()
+        if code != 0:
+            raise SystemExit(f"the worker ended with {code}: {self.errors.read_text()}")
+
+    def kill(self):
+        """Ends it as a power cut would; answers what is to be undone, which is nothing."""
+        self.was_killed = True
+        self.process.kill()
+        self.process.wait()
+        return lambda: None
+
+    def wait_for_grants(self, grants, timeout):
+        """Waits until so many different grants were refreshed, which is more than answers where some came twice."""
+        deadline = time.monotonic() + timeout
+        while len({grant for _, grant, _ in endpoint.read_log(self.site.issued)}) < grants:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"after {timeout} s not all of {grants} grants were refreshed")
+            time.sleep(0.5)
+
+    def resident_megabytes(self):
+        return measuring.status(self.process.pid, "VmRSS") / 1024
+
+    def count(self):
+        """How many answers the endpoint has given since its log began, as far as it has written them."""
+        with open(self.site.issued, "rb") as log:
+            log.seek(self.read)
+            while chunk := log.read(1 << 20):
+                self.read += len(chunk)
+                self.answers += chunk.count(b"\n")
+        return self.answers
+
+    def wait_for(self, answers, timeout):
+        """Waits until the endpoint has answered so often."""
+        deadline = time.monotonic() + timeout
+        while self.count() < answers:
+            if self.process.poll() is not None:
+                raise SystemExit(f"the worker ended early: {self.errors.read_text()}")
+            if time.monotonic() > deadline:
+                raise SystemExit(f"after {timeout} s only {self.answers} of {answers} grants were refreshed")
+            time.sleep(0.25)
+
+    def lateness(self):
+        """The lateness of every refresh, in milliseconds and in order; a refresh that failed ends the benchmark."""
+        found = []
+        with open(self.metrics, "rb") as log:
+            for line in log:
+                match = LATENESS.search(line)
+                if not match:
+                    continue
+                if match.group(1) != b"refreshed":
+                    raise SystemExit(f"a refresh failed: {line.decode()}")
+                found.append(int(match.group(2)))
+        return sorted(found)
+
+
+def quantile(ordered, share):
+    """The value that this share of all does not exceed."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+def drop_file_cache(path):
+    """Has the kernel forget what it holds of a file in memory, so that the next reader finds it on the disk."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def cached_megabytes(path):
+    """How much of a file the kernel holds in memory."""
+    answer = subprocess.run(["fincore", "--bytes", "--noheadings", "--output", "RES", path],
+                            capture_output=True, text=True, check=True)
+    return int(answer.stdout) / 2**20

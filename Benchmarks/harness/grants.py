@@ -1,0 +1,89 @@
+"""Databases full of grants for the worker, and the worker's command line on them."""
+
+import contextlib
+import json
+import pathlib
+import sqlite3
+import subprocess
+import time
+
+from . import paths
+
+
+class Grants:
+    """One database with its key ring in a folder of its own."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        self.database = self.folder / "grants.sqlite"
+        self.keys = self.folder / "keys"
+        self._call(paths.WORKER, "keys", "generate", "--key-file", self.keys)
+        self.written = 0
+
+    def fill(self, count, start=None, outage=0, within=None):
+        """Writes a population's grants, as BenchmarkSeed --help tells, and answers how many were written."""
+        words = [paths.SEED, "fill", "--database", self.database, "--keys", self.keys]
+        # Indexes that are made when all rows are there are made in a fraction of the time.
+        self._call(*words, "--grants", 0)
+        indexes = self._drop_indexes()
+        words += ["--grants", count, "--outage", outage, "--start", int((start or time.time()) * 1000)]
+        if within is not None:
+            words += ["--within", within]
+        self.written = json.loads(self._call(*words))["written"]
+        self._make_indexes(indexes)
+        return self.written
+
+    def settings(self, endpoint, version="h2"):
+        """The worker's settings for this database and that endpoint, as fast as it can."""
+        return ["--database", self.database, "--key-file", self.keys, "--client-id", "bench",
+                "--token-endpoint", endpoint.url(version), "--ca-file", endpoint.ca_file, "--max-rate", "100000"]
+
+    def verify(self, issued):
+        """Opens every stored token and compares it with what was issued; one that was not ends the benchmark."""
+        words = [paths.SEED, "verify", "--database", self.database, "--keys", self.keys, "--issued", issued]
+        return json.loads(self._call(*words))
+
+    def verify_once_each(self, issued, refreshed=None):
+        """The same, where no grant may have been asked for twice, and so many, if given, must have been refreshed."""
+        found = self.verify(issued)
+        if found["most"] != 1 or found["older"] != 0 or found["refreshed"] != (refreshed or found["refreshed"]):
+            raise SystemExit(f"{refreshed or 'some'} grants were due, and this became of them: {found}")
+
+    def exercise(self, count):
+        """Claims and commits so many grants without an endpoint, and answers what each took."""
+        words = [paths.SEED, "exercise", "--database", self.database, "--keys", self.keys, "--grants", count]
+        return json.loads(self._call(*words))
+
+    def due(self):
+        """How many grants are due now."""
+        with contextlib.closing(sqlite3.connect(self.database)) as connection:
+            query = "SELECT count(*) FROM grants WHERE due_at <= ?"
+            return connection.execute(query, [time.time() * 1000]).fetchone()[0]
+
+    def bytes(self):
+        return sum(file.stat().st_size for file in self.folder.glob("grants.sqlite*"))
+
+    def _drop_indexes(self):
+        with sqlite3.connect(self.database, isolation_level=None) as connection:
+            query = "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL"
+            indexes = connection.execute(query).fetchall()
+            for name, _ in indexes:
+                connection.execute(f"DROP INDEX {name}")
+        connection.close()
+        return [sql for _, sql in indexes]
+
+    def _make_indexes(self, indexes):
+        connection = sqlite3.connect(self.database, isolation_level=None)
+        connection.execute("PRAGMA cache_size = -200000")
+        for sql in indexes:
+            connection.execute(sql)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.close()
+
+    @staticmethod
+    def _call(*words):
+        answer = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+        if answer.returncode != 0:
+            raise SystemExit(f"{' '.join(map(str, words))} failed:\n{answer.stdout}{answer.stderr}")
+        return answer.stdout

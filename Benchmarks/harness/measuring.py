@@ -1,0 +1,79 @@
+"""The cost of one process: its processor time and its memory."""
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import threading
+import time
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclasses.dataclass
+class Cost:
+    """What a process took from its start to its end."""
+    wall_seconds: float
+    cpu_seconds: float
+    peak_kilobytes: int
+    exit_code: int
+    output: str
+
+
+def run(command, log=None, environment=None, timeout=900):
+    """Runs a program to its end and measures it alone; what it prints is returned, its errors go to `log`."""
+    errors = open(log, "wb") if log else subprocess.DEVNULL
+    started = time.monotonic()
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors,
+                               env={**os.environ, **(environment or {})})
+    watch = threading.Timer(timeout, process.kill)
+    watch.start()
+    peak = Peak(process.pid)
+    output = process.stdout.read().decode()
+    # The program is still there, dead or about to be: wait4 alone takes it away and tells what it used.
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.monotonic() - started
+    watch.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Cost(wall, usage.ru_utime + usage.ru_stime, peak.stop(), process.returncode, output)
+
+
+class Peak:
+    """Watches the peak of a process's memory: rusage tells that of the parent where that was larger."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.kilobytes = 0
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+
+    def _watch(self):
+        while True:
+            self.kilobytes = max(self.kilobytes, status(self.pid, "VmHWM"))
+            if self.ended.wait(0.02):
+                return
+
+    def stop(self):
+        self.ended.set()
+        self.thread.join()
+        return self.kilobytes
+
+
+def status(pid, field):
+    """A field of /proc/PID/status in kilobytes; 0 when the process is gone."""
+    try:
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return 0
+
+
+def cpu_seconds(pid):
+    """The processor time of a process so far, user and system, all its threads."""
+    text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    fields = text.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+

@@ -1,0 +1,36 @@
+"""Builds what is measured: this project's programs and the peers'."""
+
+import os
+import subprocess
+
+from . import paths
+
+
+def call(*words, **settings):
+    answer = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=paths.ROOT, **settings)
+    if answer.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, words))} failed:\n{answer.stdout}{answer.stderr}")
+    return answer.stdout
+
+
+def build_swift():
+    """Builds the worker as `make release` does, with its settings and in its folder, and what goes with it."""
+    swift = os.environ.get("SWIFT", "swift")
+    for product in ["refresh-worker", "google-sandbox", "BenchmarkSeed"]:
+        call(swift, "build", "--configuration", "release", "--static-swift-stdlib", "--product", product,
+             "--scratch-path", paths.PROGRAMS.parent, "--explicit-target-dependency-import-check", "error")
+
+
+def build_go(name):
+    """Compiles a peer in Go against Debian's packages, and answers where the program is."""
+    program = paths.SCRATCH / name
+    environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode",
+                   "GOCACHE": str(paths.SCRATCH / "go-cache")}
+    call("go", "build", "-o", program, paths.BENCHMARKS / "peers" / f"{name}.go", env=environment)
+    return program
+
+
+def python():
+    """The interpreter that has the peers' packages."""
+    call("scripts/ensure-python-tools", "bench")
+    return paths.ROOT / ".build" / "python-bench" / "bin" / "python"

@@ -1,0 +1,59 @@
+"""Makes RESULTS.md and the pictures of what is stored in Benchmarks/results."""
+
+import json
+
+from . import paths
+
+HEAD = """# Results
+
+Made by `make bench` from the figures in `Benchmarks/results/`. What is measured, and how, says [README.md](README.md).
+"""
+
+
+def table(head, rows):
+    """A table in Markdown; all columns but the first are set to the right."""
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def compose(benchmarks):
+    """Writes the page and the pictures; `benchmarks` are the modules by name, in their order."""
+    records = {}
+    for name in benchmarks:
+        file = paths.RESULTS / f"{name}.json"
+        if file.exists():
+            records[name] = json.loads(file.read_text())
+    paths.PICTURES.mkdir(exist_ok=True)
+    newest = max(records.values(), key=lambda record: record["time"])
+    parts = [HEAD, "## Goals\n", goals(benchmarks, records), "\n## Machine and versions\n", surroundings(newest)]
+    for name, record in records.items():
+        parts += section(name, benchmarks[name], record, newest)
+    (paths.BENCHMARKS / "RESULTS.md").write_text("\n".join(parts) + "\n")
+
+
+def goals(benchmarks, records):
+    rows = []
+    for name, record in records.items():
+        for goal, figure, reached in benchmarks[name].goals(record["figures"]):
+            rows.append([goal, figure, "yes" if reached else "**no**", f"[{name}](#{name})"])
+    return table(["goal", "figure", "reached", "from"], rows)
+
+
+def surroundings(record):
+    rows = [[name, what] for name, what in {**record["machine"], **record["versions"]}.items() if name != "load"]
+    return table(["what", "which"], rows)
+
+
+def section(name, benchmark, record, newest):
+    told = (f"`{record['command']}` on commit {record['commit']}, {record['time']}; load average at its end "
+            f"{record['machine']['load']}.")
+    known = {**newest["machine"], **newest["versions"]}
+    others = {key: value for key, value in {**record["machine"], **record["versions"]}.items()
+              if key != "load" and known.get(key) != value}
+    if others:
+        told += " Otherwise than above: " + ", ".join(f"{key} {value}" for key, value in others.items()) + "."
+    parts = [f"\n## {name}\n", benchmark.TITLE + ".\n", told + "\n", benchmark.tables(record["figures"])]
+    for file, drawing in benchmark.pictures(record["figures"]).items():
+        (paths.PICTURES / f"{file}.svg").write_text(drawing)
+        parts.append(f"\n![{file}](pictures/{file}.svg)")
+    return parts

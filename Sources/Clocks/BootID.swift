@@ -1,0 +1,19 @@
+private import Glibc
+
+/// The name that the kernel gives to this boot, to which every ``BootInstant`` belongs.
+package enum BootID {
+    package static let path = "/proc/sys/kernel/random/boot_id"
+
+    /// Answers `nil` where the kernel's file cannot be read.
+    package static func read() -> String? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = unsafe bytes.withUnsafeMutableBytes { room in
+            unsafe Glibc.read(descriptor, room.baseAddress, room.count)
+        }
+        let text = String(decoding: bytes.prefix(max(0, count)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        return text.isEmpty ? nil : text
+    }
+}

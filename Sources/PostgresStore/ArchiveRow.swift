@@ -1,0 +1,123 @@
+import Clocks
+import Store
+
+extension Table {
+    /// Adds the rows under the keys that they have, those too that the server would draw; one that contradicts another ends
+    /// the transaction.
+    static func restore(_ name: String, into table: String, _ columns: [Column]) -> Query {
+        let names = columns.map(\.name).joined(separator: ", ")
+        return Query(
+            name,
+            "INSERT INTO \(table) (\(names)) OVERRIDING SYSTEM VALUE SELECT \(names) FROM \(rows(of: columns))"
+        )
+    }
+}
+
+/// How each kind of record lies in its table.
+enum ArchiveRow {
+    /// A record's table, and what its columns are read from.
+    private struct Place {
+        let table: String
+        let key: String
+        let columns: String
+        var source: String?
+    }
+
+    private static let eventColumns = "seq, grant_id, at, kind, from_state, to_state, reason, generation"
+    private static let noticeColumns = NoticeRow.columns + ", next_try_at, accepted_at, given_up_at"
+
+    private static func place(of kind: ArchiveRecord.Kind) -> Place {
+        switch kind {
+        case .user: Place(table: "users", key: "user_id", columns: UserRow.columns)
+        case .grant: Place(table: "grants", key: "g.id", columns: GrantRow.columns, source: GrantRow.source)
+        case .event: Place(table: "grant_events", key: "seq", columns: eventColumns)
+        case .session: Place(table: "sessions", key: "id", columns: SessionRow.columns)
+        case .clientHealth: Place(table: "clients", key: "client_id", columns: "client_id, health")
+        case .securityEvent: Place(table: "security_events", key: "jti", columns: "jti, at")
+        case .notice: Place(table: "notices", key: "seq", columns: noticeColumns)
+        }
+    }
+
+    /// What stands after SELECT: the columns, and the rows they are of.
+    private static func selection(_ columns: String, of place: Place) -> String {
+        "SELECT \(columns) FROM \(place.source ?? "refresh_worker.\(place.table)")"
+    }
+
+    static func count(_ kind: ArchiveRecord.Kind) -> Query {
+        Query("count \(kind.rawValue)", "SELECT count(*) FROM refresh_worker.\(place(of: kind).table)")
+    }
+
+    static func firstPage(of kind: ArchiveRecord.Kind) -> Query {
+        let place = place(of: kind)
+        let text = "\(selection(place.columns, of: place)) ORDER BY \(place.key) LIMIT $1"
+        return Query("first page of \(kind.rawValue)", text)
+    }
+
+    static func nextPage(of kind: ArchiveRecord.Kind) -> Query {
+        let place = place(of: kind)
+        let text = "\(selection(place.columns, of: place)) WHERE \(place.key) > $2 ORDER BY \(place.key) LIMIT $1"
+        return Query("next page of \(kind.rawValue)", text)
+    }
+
+    static func last(of kind: ArchiveRecord.Kind) -> Query {
+        let place = place(of: kind)
+        let text = "\(selection(place.key, of: place)) ORDER BY \(place.key) DESC LIMIT 1"
+        return Query("last \(kind.rawValue)", text)
+    }
+
+    /// True where no table holds a record.
+    static let isEmpty = ArchiveRecord.Kind.allCases.map { kind in
+        "NOT EXISTS (SELECT 1 FROM refresh_worker.\(place(of: kind).table))"
+    }.joined(separator: " AND ")
+
+    // MARK: Reading
+
+    static func key(of kind: ArchiveRecord.Kind, from row: inout Row) -> ArchiveRecord.Key {
+        switch kind {
+        case .user, .clientHealth, .securityEvent: .text(row.text())
+        case .grant, .event, .notice: .number(row.integer())
+        case .session: .bytes(row.optionalBlob() ?? [])
+        }
+    }
+
+    static func read(_ kind: ArchiveRecord.Kind, from row: inout Row) throws(Failure) -> ArchiveRecord {
+        switch kind {
+        case .user: .user(try UserRow.read(&row))
+        case .grant: ArchiveRecord(try GrantRow.read(&row))
+        case .event: try event(&row)
+        case .session: .session(try SessionRow.read(&row))
+        case .clientHealth: .clientHealth(clientID: row.text(), row.optionalBlob() ?? [])
+        case .securityEvent: .securityEvent(identifier: row.text(), at: Timestamp(milliseconds: row.integer()))
+        case .notice:
+            .notice(
+                ArchivedNotice(
+                    try NoticeRow.read(&row),
+                    nextTryAt: row.timestamp(),
+                    acceptedAt: row.timestamp(),
+                    givenUpAt: row.timestamp()
+                )
+            )
+        }
+    }
+
+    private static func event(_ row: inout Row) throws(Failure) -> ArchiveRecord {
+        let sequence = row.integer()
+        let id = GrantID(rawValue: row.integer())
+        let at = Timestamp(milliseconds: row.integer())
+        guard let kind = GrantEvent.Kind(rawValue: row.text()) else {
+            throw Failure(.corrupt, "An event of grant \(id) is damaged in the database. Restore a backup.")
+        }
+        var from: GrantState?
+        if let former = row.optionalText() { from = try GrantRow.state(former, of: id) }
+        let event = GrantEvent(
+            grant: id,
+            at: at,
+            kind: kind,
+            from: from,
+            to: try GrantRow.state(row.text(), of: id),
+            reason: GrantReason(rawValue: row.text()),
+            generation: row.integer()
+        )
+        return .event(sequence: sequence, event)
+    }
+}

@@ -1,0 +1,105 @@
+package import Store
+
+extension PostgresStore: StoreArchive {
+    /// To count the rows of a large table takes the server a while.
+    private static let patienceForCounting: Duration = .seconds(900)
+    /// The note in `meta` that a copy is on its way into this store.
+    private static let receivingKey = "receiving_copy"
+
+    private static let noteReceiving = Query(
+        "note a copy on its way",
+        """
+        INSERT INTO refresh_worker.meta (key, value) SELECT $1, 'begun' WHERE \(ArchiveRow.isEmpty)
+        ON CONFLICT DO NOTHING
+        """
+    )
+    private static let endReceiving = Query("note a whole copy", "DELETE FROM refresh_worker.meta WHERE key = $1")
+    /// What is added next comes after what was copied.
+    private static let moveSequences = Query(
+        "move sequences",
+        """
+        SELECT setval(pg_get_serial_sequence('refresh_worker.grant_events', 'seq'),
+                coalesce((SELECT max(seq) FROM refresh_worker.grant_events), 0) + 1, false),
+            setval(pg_get_serial_sequence('refresh_worker.notices', 'seq'),
+                coalesce((SELECT max(seq) FROM refresh_worker.notices), 0) + 1, false)
+        """
+    )
+
+    package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
+        try await scanner.rows(ArchiveRow.count(kind), patience: Self.patienceForCounting) {
+            (row: inout Row) throws(Failure) in
+            Int(row.integer())
+        }.first ?? 0
+    }
+
+    package func records(
+        of kind: ArchiveRecord.Kind,
+        after key: ArchiveRecord.Key?,
+        atMost count: Int
+    ) async throws -> [ArchiveRecord] {
+        try await scanner.rows(
+            key == nil ? ArchiveRow.firstPage(of: kind) : ArchiveRow.nextPage(of: kind),
+            bind: { parameters in
+                parameters.bind(Int64(max(0, count)))
+                if let key { parameters.bind(key) }
+            },
+            read: { (row: inout Row) throws(Failure) in try ArchiveRow.read(kind, from: &row) }
+        )
+    }
+
+    package func lastKey(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord.Key? {
+        try await scanner.first(ArchiveRow.last(of: kind)) { (row: inout Row) throws(Failure) in
+            ArchiveRow.key(of: kind, from: &row)
+        }
+    }
+
+    package var isReceiving: Bool {
+        get async throws {
+            let note = try await reader.first(.readMeta, bind: { $0.bind(Self.receivingKey) }) {
+                (row: inout Row) throws(Failure) in
+                row.text()
+            }
+            return note != nil
+        }
+    }
+
+    package func beginReceiving() async throws {
+        let isNoted = try await writer.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.addTurn()
+            batch.add(Self.noteReceiving) { $0.bind(Self.receivingKey) }
+            let place = batch.add(.readMeta) { $0.bind(Self.receivingKey) }
+            return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place].rowCount == 1
+        }
+        guard isNoted else {
+            throw StoreError(.conflict, "\(address) is not empty, and a copy goes only into an empty one.")
+        }
+    }
+
+    package func receive(_ records: [ArchiveRecord]) async throws {
+        try await writer.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            ArchivePage(records: records).move(to: &batch)
+            _ = try commit(batch, on: connection, until: deadline)
+        }
+    }
+
+    package func endReceiving() async throws {
+        try await writer.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.add(Self.moveSequences)
+            batch.add(Self.endReceiving) { $0.bind(Self.receivingKey) }
+            _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
+        }
+    }
+}
+
+extension Parameters {
+    fileprivate mutating func bind(_ key: ArchiveRecord.Key) {
+        switch key {
+        case .number(let number): bind(number)
+        case .text(let text): bind(text)
+        case .bytes(let bytes): bind(bytes)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package import Clocks
+package import Store
+
+/// What a server says of itself and of this program's place on it, asked without writing anything.
+package struct ServerFacts: Hashable, Sendable {
+    /// As people name it: 15.8.
+    package var version: String
+    /// The version of this program's tables; `nil` where there are none, or none that this user may read.
+    package var schema: Int?
+    package var user: String
+    /// Bytes of the whole database.
+    package var bytes: Int64
+    /// The server's clock, at about the middle of the question's journey.
+    package var clock: Timestamp
+    package var journey: Duration
+    /// Whether the connection is encrypted as far as the server, or a pooler before it.
+    package var isEncrypted: Bool
+    package var isPooled: Bool
+    /// Whether it follows another server, and so takes no writes.
+    package var isStandby: Bool
+    package var isReadOnly: Bool
+    package var mayMakeSchema: Bool
+    /// Rights that this user lacks on our tables, each as a name of a table and the right.
+    package var lackingRights: [String]
+    package var hasAutovacuum: Bool
+    /// Whether a commit that was answered survives a crash of the server.
+    package var isDurable: Bool
+    package var maximumConnections: Int
+
+    package init(
+        version: String,
+        schema: Int? = nil,
+        user: String,
+        bytes: Int64,
+        clock: Timestamp,
+        journey: Duration,
+        isEncrypted: Bool,
+        isPooled: Bool,
+        isStandby: Bool,
+        isReadOnly: Bool,
+        mayMakeSchema: Bool,
+        lackingRights: [String],
+        hasAutovacuum: Bool,
+        isDurable: Bool,
+        maximumConnections: Int
+    ) {
+        self.version = version
+        self.schema = schema
+        self.user = user
+        self.bytes = bytes
+        self.clock = clock
+        self.journey = journey
+        self.isEncrypted = isEncrypted
+        self.isPooled = isPooled
+        self.isStandby = isStandby
+        self.isReadOnly = isReadOnly
+        self.mayMakeSchema = mayMakeSchema
+        self.lackingRights = lackingRights
+        self.hasAutovacuum = hasAutovacuum
+        self.isDurable = isDurable
+        self.maximumConnections = maximumConnections
+    }
+}
+
+extension ServerFacts {
+    private static let question = Query(
+        "facts of the server",
+        """
+        SELECT current_setting('server_version'), current_user::text, pg_database_size(current_database()),
+            (extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_is_in_recovery(),
+            current_setting('default_transaction_read_only') = 'on',
+            CASE WHEN to_regnamespace('refresh_worker') IS NULL
+                THEN has_database_privilege(current_database(), 'CREATE')
+                ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
+            to_regclass('refresh_worker.schema_version') IS NOT NULL
+                AND coalesce(has_table_privilege(to_regclass('refresh_worker.schema_version')::oid, 'SELECT'), false),
+            (
+                SELECT coalesce(string_agg(privilege || ' on ' || relname, ', ' ORDER BY relname, privilege), '')
+                FROM pg_catalog.pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
+                WHERE relnamespace = to_regnamespace('refresh_worker') AND relkind = 'r'
+                    AND relname <> 'schema_version' AND NOT has_table_privilege(pg_class.oid, privilege)
+            ),
+            current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on',
+            current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off',
+            current_setting('max_connections')::bigint
+        """
+    )
+    private static let schemaVersion = Query("schema version", "SELECT version FROM refresh_worker.schema_version")
+
+    /// Asks the server at an address, over a connection that is closed afterwards.
+    package static func ask(
+        _ address: DatabaseAddress,
+        time: any TimeSource,
+        patience: Duration = .seconds(10)
+    ) async throws(StoreError) -> ServerFacts {
+        let lane = Lane(to: address, label: "postgres.facts", patience: patience, random: SystemRandom())
+        let outcome: Result<ServerFacts, StoreError>
+        do {
+            outcome = .success(
+                try await lane.run { connection, deadline throws(Failure) in
+                    try ask(connection, time: time, until: deadline)
+                }
+            )
+        } catch {
+            outcome = .failure(error)
+        }
+        await lane.close()
+        return try outcome.get()
+    }
+
+    private static func ask(
+        _ connection: Connection,
+        time: any TimeSource,
+        until deadline: Deadline
+    ) throws(Failure) -> ServerFacts {
+        let before = time.sinceBoot
+        let answers = try connection.run(Batch(question), until: deadline)
+        let journey = time.sinceBoot - before
+        let found = try answers[0].first { (row: inout Row) throws(Failure) in
+            let version = row.text()
+            let user = row.text()
+            let bytes = row.integer()
+            let clock = Timestamp(milliseconds: row.integer())
+            let isStandby = row.flag()
+            let isReadOnly = row.flag()
+            let mayMakeSchema = row.flag()
+            let mayAskSchema = row.flag()
+            let facts = ServerFacts(
+                // Debian adds its own name in brackets.
+                version: String(version.prefix { $0 != " " }),
+                user: user,
+                bytes: bytes,
+                clock: clock,
+                journey: journey,
+                isEncrypted: connection.isEncrypted,
+                isPooled: connection.isPooled,
+                isStandby: isStandby,
+                isReadOnly: isReadOnly,
+                mayMakeSchema: mayMakeSchema,
+                lackingRights: row.text().split(separator: ",").map { String($0.drop { $0 == " " }) },
+                hasAutovacuum: row.flag(),
+                isDurable: row.flag(),
+                maximumConnections: Int(row.integer())
+            )
+            return (facts, mayAskSchema)
+        }
+        guard let (stated, mayAskSchema) = found else {
+            throw Failure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
+        }
+        var facts = stated
+        if mayAskSchema {
+            facts.schema = try connection.run(Batch(schemaVersion), until: deadline)[0]
+                .first { (row: inout Row) throws(Failure) in Int(row.integer()) }
+        }
+        return facts
+    }
+}

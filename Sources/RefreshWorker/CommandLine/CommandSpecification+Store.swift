@@ -1,0 +1,63 @@
+extension CommandSpecification {
+    /// The commands about the database as a whole.
+    static let store = CommandSpecification(
+        words: ["store"],
+        summary: "move everything from one database to another",
+        discussion: [
+            """
+            The worker keeps what it knows in a SQLite file, or in a PostgreSQL database that many workers share. \
+            docs/scaling.md says when to leave the file, and how.
+            """
+        ],
+        settings: [.config],
+        exitCodes: [.usage],
+        subcommands: [copy]
+    )
+
+    private static let copy = CommandSpecification(
+        words: ["store", "copy"],
+        summary: "copy a database into an empty one, of either kind",
+        discussion: [
+            """
+            Copies users, grants with their histories, sessions, the health of each client, security events and notices, as \
+            they are: tokens stay sealed, so the new place needs the same key ring. Then it reads both databases and compares \
+            them by number and checksum. Leases stay behind. The database that is copied is not changed.
+            """,
+            """
+            Stop every worker and every cron job of both databases first; it refuses while one lives. One that was killed \
+            counts as living for half a minute. A copy that was interrupted goes on where it was when the same line is run \
+            again, and until it is whole no worker starts on it.
+            """,
+            """
+            An address with a password cannot be an argument, since every user of the machine can read those. Put the \
+            password into a password file that PGPASSFILE names, or the address into a file of mode 0600 and write \
+            url-file:FILE.
+            """,
+        ],
+        options: [
+            OptionSpecification(name: "from", kind: .database, summary: "the database to copy"),
+            OptionSpecification(name: "to", kind: .database, summary: "where to; it must hold nothing yet"),
+        ],
+        settings: [.config, .logLevel],
+        examples: [
+            Example(
+                line: """
+                    refresh-worker store copy --from /var/lib/refresh-worker/grants.sqlite \
+                    --to url-file:/etc/refresh-worker/database-url
+                    """,
+                purpose: "from a file to PostgreSQL"
+            ),
+            Example(
+                line: "refresh-worker store copy --from postgres:///grants --to ./grants.sqlite",
+                purpose: "and back"
+            ),
+        ],
+        exitCodes: [
+            .success, .usage, .badData, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration,
+        ],
+        problems: { arguments in
+            ["from", "to"].filter { !arguments.has($0) }.map { "--\($0) is needed: a database to copy from, and one to copy to" }
+        },
+        make: { .copyStore(from: $0.options["from"] ?? "", to: $0.options["to"] ?? "") }
+    )
+}

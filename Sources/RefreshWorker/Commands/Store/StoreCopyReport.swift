@@ -1,0 +1,90 @@
+import PostgresStore
+import Store
+
+/// What `store copy` tells: how far it is, what it copied, and what stood in its way.
+enum StoreCopyReport {
+    static func line(of progress: StoreCopy.Progress) -> String {
+        switch progress {
+        case .copied(let kind, let count, let all): "copied \(count) of \(all) \(kind.plural)\(share(count, all))"
+        case .compared(let kind, let count, let all): "compared \(count) of \(all) \(kind.plural)\(share(count, all))"
+        }
+    }
+
+    static func text(of summary: StoreCopy.Summary, from source: DatabasePlace, to target: DatabasePlace) -> String {
+        let counts = ArchiveRecord.Kind.allCases.map { "\(summary.counts[$0] ?? 0) \($0.plural)" }
+        let all = summary.counts.values.reduce(0, +)
+        let former = all - summary.copiedNow
+        let earlier = former > 0 ? " (\(former) of them before this was interrupted)" : ""
+        return """
+            copied \(source) to \(target): \(all) records\(earlier)
+            \(counts.joined(separator: ", "))
+            both hold the same: SHA-256 \(summary.digest)
+            Next: set REFRESH_WORKER_DATABASE to the new place on every machine, give each the same key ring, run \
+            refresh-worker doctor, then start the workers. Let nothing be started on the old place any more, and keep it, \
+            with a backup of the key ring, until all is well.
+            """
+    }
+
+    private static func share(_ count: Int, _ all: Int) -> String { all > 0 ? " (\(count * 100 / all) %)" : "" }
+}
+
+extension ArchiveRecord.Kind {
+    var plural: String {
+        switch self {
+        case .user: "users"
+        case .grant: "grants"
+        case .event: "events"
+        case .session: "sessions"
+        case .clientHealth: "clients"
+        case .securityEvent: "security events"
+        case .notice: "notices"
+        }
+    }
+}
+
+extension CommandFailure {
+    init(unfinished place: DatabasePlace) {
+        self.init(
+            .configuration,
+            """
+            \(place) holds a part of another database, because copying that was not finished: run the same refresh-worker \
+            store copy again, which goes on from there
+            """
+        )
+    }
+
+    init(_ failure: StoreCopy.Failure, from source: DatabasePlace, to target: DatabasePlace) {
+        switch failure {
+        case .workers(let side, let names):
+            let place = side == .source ? source : target
+            self.init(
+                .leftForLater,
+                """
+                workers use \(place) (\(names.joined(separator: ", "))): stop them, and cron, on every machine; one that was \
+                killed counts as living for half a minute
+                """
+            )
+        case .occupied:
+            self.init(
+                .cannotCreate,
+                "\(target) holds data already and is left as it is: name a database that holds nothing with --to"
+            )
+        case .differs(let kind, let ours, let theirs):
+            self.init(
+                .badData,
+                """
+                the \(kind.plural) of \(target) are not those of \(source) (\(theirs.count) records, SHA-256 \(theirs); \(ours.count) \
+                records, SHA-256 \(ours)): it was begun as a copy of something else, or a worker has used one of them since
+                \(target) is not used by any worker as it is. To copy anew, empty it first: \(Self.emptying(target))
+                """
+            )
+        }
+    }
+
+    private static func emptying(_ target: DatabasePlace) -> String {
+        switch target {
+        case .file(let path): "rm -f \(path) \(path)-wal \(path)-shm"
+        case .server(let address): "psql '\(address.url)' -c 'DROP SCHEMA refresh_worker CASCADE'"
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Clocks
+import Store
+
+/// `store copy`: moves everything to another database.
+extension Workshop {
+    func copyStore(from source: String, to target: String) async throws -> ExitCode {
+        let source = try place(source, of: "--from")
+        let target = try place(target, of: "--to")
+        guard source != target else {
+            throw CommandFailure(.usage, "--from and --to name the same database; name the one to copy to with --to")
+        }
+        guard let from = try await open(source, time: Self.clock(of: source), makesTables: false) else {
+            throw CommandFailure(missing: source)
+        }
+        let summary = try await Self.using(from) {
+            if try await from.isReceiving { throw CommandFailure(unfinished: source) }
+            guard let to = try await open(target, time: Self.clock(of: target), makesTables: true) else {
+                preconditionFailure("a place that may be made is never missing")
+            }
+            return try await Self.using(to) { try await copy(from, source, into: to, target) }
+        }
+        Output.standard.line(StoreCopyReport.text(of: summary, from: source, to: target))
+        return .success
+    }
+
+    private func copy(
+        _ from: any StoreArchive,
+        _ source: DatabasePlace,
+        into to: any StoreArchive,
+        _ target: DatabasePlace
+    ) async throws -> StoreCopy.Summary {
+        let progress = TerminalProgress(to: .error)
+        defer { progress.clear() }
+        do {
+            return try await StoreCopy(from: from, to: to) { progress.show(StoreCopyReport.line(of: $0)) }.run()
+        } catch let failure as StoreCopy.Failure {
+            throw CommandFailure(failure, from: source, to: target)
+        }
+    }
+
+    private func place(_ text: String, of flag: String) throws(CommandFailure) -> DatabasePlace {
+        let given = SettingSources.Given(value: text, origin: flag, isArgument: true)
+        do throws(SettingValue.Refusal) {
+            try SettingValue.checkText(text)
+            return try DatabasePlace.read(given, files: inputs.files)
+        } catch {
+            throw CommandFailure(.configuration, "\(flag): \(error.message)")
+        }
+    }
+}

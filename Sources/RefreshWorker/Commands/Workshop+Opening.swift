@@ -1,0 +1,99 @@
+import Clocks
+import SQLiteStore
+import Store
+
+extension Workshop {
+    /// Opens the database, making its tables where there are none.
+    func openStore() async throws -> any AccountStore {
+        guard let store = try await open(configuration.database, time: time, makesTables: true) else {
+            preconditionFailure("a place that may be made is never missing")
+        }
+        return try await whole(store)
+    }
+
+    /// Opens the database for a command that has nothing to do where there is none, and so must not make one.
+    func openExistingStore() async throws -> any AccountStore {
+        guard let store = try await openStoreIfThere() else { throw CommandFailure(missing: configuration.database) }
+        return store
+    }
+
+    /// Opens the database if there is one.
+    func openStoreIfThere() async throws -> (any AccountStore)? {
+        guard let store = try await open(configuration.database, time: time, makesTables: false) else { return nil }
+        return try await whole(store)
+    }
+
+    /// Does something with the database and closes it, whatever comes of it.
+    func withExistingStore<Result>(_ body: (any AccountStore) async throws -> Result) async throws -> Result {
+        let store = try await openExistingStore()
+        return try await Self.using(store) { try await body(store) }
+    }
+
+    /// Does something with an open database and closes it, whatever comes of it.
+    static func using<Result>(
+        _ store: any AccountStore,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            let result = try await body()
+            await store.close()
+            return result
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    /// Opens a database, whether or not it is whole; answers `nil` where there is none and none may be made.
+    func open(_ place: DatabasePlace, time: any TimeSource, makesTables: Bool) async throws -> (any StoreArchive)? {
+        switch place {
+        case .file(let path):
+            guard makesTables || inputs.files.exists(path) else { return nil }
+            return try await openFile(path, time: time)
+        case .server(let address):
+            return try await openServer(address, time: time, makesTables: makesTables)
+        }
+    }
+
+    func openFile(_ path: String, time: any TimeSource) async throws -> SQLiteStore {
+        let isTelling = configuration.noticeURL != nil
+        return try await BlockingQueue.files.run {
+            try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: isTelling)
+        }
+    }
+
+    /// Keeps everybody off half a database.
+    private func whole(_ store: any StoreArchive) async throws -> any AccountStore {
+        do {
+            guard try await store.isReceiving else { return store }
+        } catch {
+            await store.close()
+            throw error
+        }
+        await store.close()
+        throw CommandFailure(unfinished: configuration.database)
+    }
+}
+
+extension CommandFailure {
+    init(missing place: DatabasePlace) {
+        switch place {
+        case .file(let path):
+            self.init(
+                .configuration,
+                """
+                the database \(path) does not exist or cannot be reached: the worker makes it at its first start; name \
+                another with --database
+                """
+            )
+        case .server(let address):
+            self.init(
+                .configuration,
+                """
+                \(address) holds no tables of refresh-worker yet: the worker makes them at its first start; name another \
+                database with --database
+                """
+            )
+        }
+    }
+}

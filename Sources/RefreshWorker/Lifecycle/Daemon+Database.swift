@@ -1,0 +1,41 @@
+import Clocks
+import Observability
+import Store
+
+extension Daemon {
+    private static let firstPause: Duration = .milliseconds(500)
+    private static let longestPause: Duration = .seconds(5)
+    /// Longer than a try and the pause after it.
+    private static let startExtension: Duration = .seconds(60)
+
+    /// Opens the database; waits, for as long as it takes, for a server that is away.
+    ///
+    /// To end instead would use up the starts that systemd allows, and then nobody would try again. Until the server is
+    /// there the worker has no listener open, so that no proxy sends it anything; a signal ends it at once.
+    func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
+        var standing = DatabaseStanding()
+        var pause = Self.firstPause
+        while true {
+            do {
+                return try await workshop.openStore()
+            } catch let error as StoreError where error.isServerAway && workshop.configuration.database.file == nil {
+                if standing.failed(with: error.code) {
+                    workshop.diagnostics.error("waiting for the database", ["error": error.message])
+                }
+                do {
+                    try notifier.send(.extendStart(by: Self.startExtension), .status("waiting: \(error.message)"))
+                } catch {
+                    workshop.diagnostics.debug("systemd", ["error": "\(error)"])
+                }
+            }
+            // Spread, so that many workers do not come back at one moment.
+            try await Task.sleep(for: pause * (0.5 + workshop.random.nextUnit() / 2))
+            pause = min(pause * 2, Self.longestPause)
+        }
+    }
+}
+
+extension StoreError {
+    /// Whether a server may come round by itself, or by its administrator's doing and without a change on our side.
+    var isServerAway: Bool { mayPass || code == .readOnly }
+}

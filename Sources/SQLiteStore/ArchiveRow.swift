@@ -1,0 +1,163 @@
+import Clocks
+import Store
+
+/// How each kind of record lies in its table.
+enum ArchiveRow {
+    private static let eventColumns = "seq, grant_id, at, kind, from_state, to_state, reason, generation"
+    private static let noticeColumns = NoticeRow.columns + ", next_try_at, accepted_at, given_up_at"
+
+    private struct Table {
+        let name: String
+        let key: String
+        let columns: String
+        /// What the columns are read from, where that is more than the table.
+        var source: String?
+    }
+
+    private static func table(_ kind: ArchiveRecord.Kind) -> Table {
+        switch kind {
+        case .user: Table(name: "users", key: "user_id", columns: UserRow.columns)
+        case .grant: Table(name: "grants", key: "id", columns: GrantRow.columns, source: GrantRow.source)
+        case .event: Table(name: "grant_events", key: "seq", columns: eventColumns)
+        case .session: Table(name: "sessions", key: "id", columns: SessionRow.columns)
+        case .clientHealth: Table(name: "clients", key: "client_id", columns: "client_id, health")
+        case .securityEvent: Table(name: "security_events", key: "jti", columns: "jti, at")
+        case .notice: Table(name: "notices", key: "seq", columns: noticeColumns)
+        }
+    }
+
+    static func count(_ kind: ArchiveRecord.Kind) -> Query {
+        Query("count \(kind.rawValue)", "SELECT count(*) FROM \(table(kind).name)")
+    }
+
+    static func firstPage(of kind: ArchiveRecord.Kind) -> Query {
+        let table = table(kind)
+        return Query(
+            "first page of \(kind.rawValue)",
+            "SELECT \(table.columns) FROM \(table.source ?? table.name) ORDER BY \(table.key) LIMIT ?1"
+        )
+    }
+
+    static func nextPage(of kind: ArchiveRecord.Kind) -> Query {
+        let table = table(kind)
+        return Query(
+            "next page of \(kind.rawValue)",
+            "SELECT \(table.columns) FROM \(table.source ?? table.name) WHERE \(table.key) > ?2 ORDER BY \(table.key) LIMIT ?1"
+        )
+    }
+
+    static func last(of kind: ArchiveRecord.Kind) -> Query {
+        let table = table(kind)
+        return Query(
+            "last \(kind.rawValue)",
+            "SELECT \(table.key) FROM \(table.name) ORDER BY \(table.key) DESC LIMIT 1"
+        )
+    }
+
+    static func insert(_ kind: ArchiveRecord.Kind) -> Query {
+        switch kind {
+        case .user: UserRow.insert
+        case .grant: GrantRow.insert
+        case .session: SessionRow.insert
+        case .event, .securityEvent, .notice: insert(into: table(kind), kind)
+        // When it was written is of no use to anybody but a person at the database's own shell.
+        case .clientHealth:
+            Query("add client health", "INSERT INTO clients (client_id, health, updated_at) VALUES (?, ?, 0)")
+        }
+    }
+
+    private static func insert(into table: Table, _ kind: ArchiveRecord.Kind) -> Query {
+        let places = table.columns.split(separator: ",").map { _ in "?" }.joined(separator: ", ")
+        return Query("add \(kind.rawValue)", "INSERT INTO \(table.name) (\(table.columns)) VALUES (\(places))")
+    }
+
+    static func key(of kind: ArchiveRecord.Kind, from row: inout Row) -> ArchiveRecord.Key {
+        switch kind {
+        case .user, .clientHealth, .securityEvent: .text(row.text())
+        case .grant, .event, .notice: .number(row.integer())
+        case .session: .bytes(row.optionalBlob() ?? [])
+        }
+    }
+
+    static func read(_ kind: ArchiveRecord.Kind, from row: inout Row) throws(StoreError) -> ArchiveRecord {
+        switch kind {
+        case .user: .user(try UserRow.read(&row))
+        case .grant: ArchiveRecord(try GrantRow.read(&row))
+        case .event: try event(&row)
+        case .session: .session(try SessionRow.read(&row))
+        case .clientHealth: .clientHealth(clientID: row.text(), row.optionalBlob() ?? [])
+        case .securityEvent: .securityEvent(identifier: row.text(), at: Timestamp(milliseconds: row.integer()))
+        case .notice:
+            .notice(
+                ArchivedNotice(
+                    try NoticeRow.read(&row),
+                    nextTryAt: row.timestamp(),
+                    acceptedAt: row.timestamp(),
+                    givenUpAt: row.timestamp()
+                )
+            )
+        }
+    }
+
+    private static func event(_ row: inout Row) throws(StoreError) -> ArchiveRecord {
+        let sequence = row.integer()
+        let id = GrantID(rawValue: row.integer())
+        let at = Timestamp(milliseconds: row.integer())
+        guard let kind = GrantEvent.Kind(rawValue: row.text()) else {
+            throw StoreError(.corrupt, "An event of grant \(id) is damaged in the database. Restore a backup.")
+        }
+        var from: GrantState?
+        if let former = row.optionalText() { from = try GrantRow.state(former, of: id) }
+        let event = GrantEvent(
+            grant: id,
+            at: at,
+            kind: kind,
+            from: from,
+            to: try GrantRow.state(row.text(), of: id),
+            reason: GrantReason(rawValue: row.text()),
+            generation: row.integer()
+        )
+        return .event(sequence: sequence, event)
+    }
+
+    static func bind(_ record: ArchiveRecord, to statement: Statement) {
+        switch record {
+        case .user(let user): UserRow.bindInsert(user, to: statement)
+        case .grant(let grant): GrantRow.bindInsert(grant, to: statement)
+        case .session(let session): SessionRow.bindInsert(session, to: statement)
+        case .clientHealth(let clientID, let health):
+            statement.bind(clientID)
+            statement.bind(health)
+        case .securityEvent(let identifier, let at):
+            statement.bind(identifier)
+            statement.bind(at)
+        case .event(let sequence, let event):
+            statement.bind(sequence)
+            statement.bind(event.grant.rawValue)
+            statement.bind(event.at)
+            statement.bind(event.kind.rawValue)
+            statement.bind(event.from?.rawValue)
+            statement.bind(event.to.rawValue)
+            statement.bind(event.reason.rawValue)
+            statement.bind(event.generation)
+        case .notice(let archived): bind(archived, to: statement)
+        }
+    }
+
+    private static func bind(_ archived: ArchivedNotice, to statement: Statement) {
+        let notice = archived.notice
+        statement.bind(notice.sequence)
+        statement.bind(Int64(notice.nonce))
+        statement.bind(notice.grant.rawValue)
+        statement.bind(notice.userID)
+        statement.bind(notice.at)
+        statement.bind(notice.from.rawValue)
+        statement.bind(notice.to.rawValue)
+        statement.bind(notice.reason.rawValue)
+        statement.bind(notice.pendingSince)
+        statement.bind(Int64(notice.attempts))
+        statement.bind(archived.nextTryAt)
+        statement.bind(archived.acceptedAt)
+        statement.bind(archived.givenUpAt)
+    }
+}

@@ -1,0 +1,93 @@
+package import Store
+
+extension SQLiteStore: StoreArchive {
+    /// The note in `meta` that a copy is on its way into this store.
+    private static let receivingKey = "receiving_copy"
+
+    package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
+        try await scanner.run { connection throws(StoreError) in Int(try connection.integer(ArchiveRow.count(kind))) }
+    }
+
+    package func records(
+        of kind: ArchiveRecord.Kind,
+        after key: ArchiveRecord.Key?,
+        atMost count: Int
+    ) async throws -> [ArchiveRecord] {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.rows(
+                key == nil ? ArchiveRow.firstPage(of: kind) : ArchiveRow.nextPage(of: kind),
+                bind: { statement in
+                    statement.bind(Int64(max(0, count)))
+                    if let key { statement.bind(key) }
+                },
+                read: { (row: inout Row) throws(StoreError) in try ArchiveRow.read(kind, from: &row) }
+            )
+        }
+    }
+
+    package func lastKey(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord.Key? {
+        try await scanner.run { connection throws(StoreError) in
+            try connection.first(ArchiveRow.last(of: kind)) { (row: inout Row) throws(StoreError) in
+                ArchiveRow.key(of: kind, from: &row)
+            }
+        }
+    }
+
+    package var isReceiving: Bool {
+        get async throws {
+            try await reader.run { connection throws(StoreError) in try connection.isReceiving(key: Self.receivingKey) }
+        }
+    }
+
+    package func beginReceiving() async throws {
+        try await writer.run { [path] connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                guard try !connection.isReceiving(key: Self.receivingKey) else { return }
+                for kind in ArchiveRecord.Kind.allCases where try connection.integer(ArchiveRow.count(kind)) > 0 {
+                    throw StoreError(
+                        .conflict,
+                        "The database \(path) is not empty, and a copy goes only into an empty one."
+                    )
+                }
+                try connection.run(.writeMeta) {
+                    $0.bind(Self.receivingKey)
+                    $0.bind("begun")
+                }
+            }
+        }
+    }
+
+    package func receive(_ records: [ArchiveRecord]) async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                for record in records {
+                    try connection.run(ArchiveRow.insert(record.kind)) { ArchiveRow.bind(record, to: $0) }
+                }
+            }
+        }
+    }
+
+    package func endReceiving() async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                try connection.run(.deleteMeta) { $0.bind(Self.receivingKey) }
+            }
+        }
+    }
+}
+
+extension Connection {
+    fileprivate func isReceiving(key: String) throws(StoreError) -> Bool {
+        try first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in row.text() } != nil
+    }
+}
+
+extension Statement {
+    fileprivate func bind(_ key: ArchiveRecord.Key) {
+        switch key {
+        case .number(let number): bind(number)
+        case .text(let text): bind(text)
+        case .bytes(let bytes): bind(bytes)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/// A store that everything can be copied out of, and into: a page of records at a time, in an order that is the same in
+/// every store.
+///
+/// Leases, live workers and readings of clocks belong to one store and one moment, and are no part of it.
+package protocol StoreArchive: AccountStore {
+    func count(of kind: ArchiveRecord.Kind) async throws -> Int
+
+    /// The records of a kind after a key, in the order of their keys.
+    func records(of kind: ArchiveRecord.Kind, after key: ArchiveRecord.Key?, atMost count: Int) async throws
+        -> [ArchiveRecord]
+
+    /// The greatest key of a kind: how far a copy has come.
+    func lastKey(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord.Key?
+
+    /// Whether a copy into this store was begun and not finished: what it holds is a part of something.
+    var isReceiving: Bool { get async throws }
+
+    /// Notes, in a store that holds no record at all, that it receives a copy; in any other this throws
+    /// ``StoreError/Code/conflict``, but where it was noted before.
+    func beginReceiving() async throws
+
+    /// Adds records of one kind under the keys that they have, in one transaction.
+    func receive(_ records: [ArchiveRecord]) async throws
+
+    /// Notes that the copy is whole.
+    func endReceiving() async throws
+}

@@ -1,0 +1,147 @@
+/// Copies everything that one store keeps into another that keeps nothing, and makes sure that it arrived.
+///
+/// What is copied stays copied: after an end of whatever kind the same copy, begun again, goes on. No worker may use either
+/// store meanwhile.
+package struct StoreCopy: Sendable {
+    /// The two ends of a copy.
+    package enum Side: String, Sendable {
+        case source
+        case target
+    }
+
+    /// How far a copy has come.
+    package enum Progress: Hashable, Sendable {
+        case copied(ArchiveRecord.Kind, Int, of: Int)
+        case compared(ArchiveRecord.Kind, Int, of: Int)
+    }
+
+    /// What both stores hold at the end.
+    package struct Summary: Hashable, Sendable {
+        package var counts: [ArchiveRecord.Kind: Int] = [:]
+        /// Over all kinds in their order.
+        package var digest = ArchiveDigest()
+        /// How many records were copied now; the others were there from a former try.
+        package var copiedNow = 0
+    }
+
+    /// Why nothing, or not everything, was copied.
+    package enum Failure: Error, Hashable, Sendable {
+        /// These workers use the store.
+        case workers(Side, [String])
+        /// The target holds records that are no part of a copy.
+        case occupied
+        /// What the target has of this kind is not what the source has.
+        case differs(ArchiveRecord.Kind, source: ArchiveDigest, target: ArchiveDigest)
+    }
+
+    /// Big enough that a transaction costs little against its rows, small enough that a page is no weight in memory.
+    package static let usualPageSize = 1000
+
+    private let source: any StoreArchive
+    private let target: any StoreArchive
+    private let pageSize: Int
+    private let tell: @Sendable (Progress) -> Void
+
+    package init(
+        from source: any StoreArchive,
+        to target: any StoreArchive,
+        pageSize: Int = StoreCopy.usualPageSize,
+        tell: @escaping @Sendable (Progress) -> Void = { _ in }
+    ) {
+        self.source = source
+        self.target = target
+        self.pageSize = pageSize
+        self.tell = tell
+    }
+
+    package func run() async throws -> Summary {
+        try await refuseWorkers()
+        if try await !target.isReceiving {
+            for kind in ArchiveRecord.Kind.allCases where try await target.count(of: kind) > 0 {
+                throw Failure.occupied
+            }
+        }
+        // Looks again, in one transaction with the note that a copy is on its way.
+        try await target.beginReceiving()
+        try await compareBeginnings()
+        var summary = Summary()
+        for kind in ArchiveRecord.Kind.allCases { summary.copiedNow += try await copy(kind) }
+        for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
+        // One that was started meanwhile may have written to what was compared already.
+        try await refuseWorkers()
+        try await target.endReceiving()
+        return summary
+    }
+
+    private func refuseWorkers() async throws {
+        for (side, store) in [(Side.source, source), (.target, target)] {
+            let workers = try await store.liveWorkers()
+            guard workers.isEmpty else { throw Failure.workers(side, workers.map(\.id)) }
+        }
+    }
+
+    /// Finds out at once when the target is half a copy of something else.
+    private func compareBeginnings() async throws {
+        for kind in ArchiveRecord.Kind.allCases {
+            let theirs = try await target.records(of: kind, after: nil, atMost: 1)
+            guard !theirs.isEmpty else { continue }
+            let ours = try await source.records(of: kind, after: nil, atMost: 1)
+            guard ours == theirs else {
+                throw Failure.differs(kind, source: ArchiveDigest(of: ours), target: ArchiveDigest(of: theirs))
+            }
+        }
+    }
+
+    private func copy(_ kind: ArchiveRecord.Kind) async throws -> Int {
+        let all = try await source.count(of: kind)
+        let present = try await target.count(of: kind)
+        var key = try await target.lastKey(of: kind)
+        var copied = 0
+        while true {
+            let page = try await source.records(of: kind, after: key, atMost: pageSize)
+            guard let last = page.last else { return copied }
+            // Between two pages is where a copy may end: each is stored as a whole or not at all.
+            try Task.checkCancellation()
+            try await target.receive(page)
+            copied += page.count
+            key = last.key
+            tell(.copied(kind, present + copied, of: all))
+        }
+    }
+
+    private func compare(_ kind: ArchiveRecord.Kind, into summary: inout Summary) async throws {
+        let all = try await source.count(of: kind)
+        async let theirs = digest(of: kind, in: target, after: summary.digest) { _ in }
+        let ours = try await digest(of: kind, in: source, after: summary.digest) { count in
+            tell(.compared(kind, count, of: all))
+        }
+        let received = try await theirs
+        guard ours == received else { throw Failure.differs(kind, source: ours, target: received) }
+        summary.counts[kind] = ours.count - summary.digest.count
+        summary.digest = ours
+    }
+
+    private func digest(
+        of kind: ArchiveRecord.Kind,
+        in store: any StoreArchive,
+        after former: ArchiveDigest,
+        tell: (Int) -> Void
+    ) async throws -> ArchiveDigest {
+        var digest = former
+        var key: ArchiveRecord.Key?
+        while true {
+            let page = try await store.records(of: kind, after: key, atMost: pageSize)
+            guard let last = page.last else { return digest }
+            for record in page { digest.add(record) }
+            key = last.key
+            tell(digest.count - former.count)
+        }
+    }
+}
+
+extension ArchiveDigest {
+    fileprivate init(of records: [ArchiveRecord]) {
+        self.init()
+        for record in records { add(record) }
+    }
+}

@@ -1,0 +1,125 @@
+import PostgresStore
+import Secrets
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The place of the database")
+struct DatabasePlaceTests {
+    private static let password = "pass-of-the-test"
+
+    @Test("is a file by default, and whatever is no address")
+    func file() throws {
+        #expect(try TestMachine().resolve().database == .file("/var/lib/refresh-worker/grants.sqlite"))
+        #expect(try TestMachine(flags: [(.database, "a b:c")]).resolve().database == .file("a b:c"))
+    }
+
+    /// An address and how it prints.
+    @Test(
+        "is an address that prints without what is secret",
+        arguments: [
+            ("postgres:///grants", "postgres:///grants"),
+            ("postgresql://worker@db:5433/grants", "postgres://worker@db:5433/grants"),
+            ("postgres://worker:pass-of-the-test@db/grants", "postgres://worker@db/grants"),
+            ("postgres://w%40x:pass-of-the-test@db/a%2Fb", "postgres://w%40x@db/a/b"),
+            (
+                "postgres://db/grants?password=pass-of-the-test&sslmode=verify-full",
+                "postgres://db/grants?sslmode=verify-full"
+            ),
+            ("postgres://db/grants?p%61ssword=pass-of-the-test", "postgres://db/grants"),
+            ("postgres://db/grants?sslpassword=pass-of-the-test", "postgres://db/grants"),
+            ("postgres://w:pass-of-the-test@a:1,b:2/g", "postgres://w@a:1,b:2/g"),
+            ("postgres://[::1]:5432/g", "postgres://[::1]:5432/g"),
+            ("postgres:///g?host=/run/pg&port=5433", "postgres:///g?host=/run/pg&port=5433"),
+        ]
+    )
+    func address(text: String, shown: String) throws {
+        let place = try TestMachine(environment: ["REFRESH_WORKER_DATABASE": text]).resolve().database
+        #expect("\(place)" == shown)
+        #expect(place.holdsPassword == text.contains(Self.password))
+        #expect(!rendered(place).contains(Self.password))
+        // What prints leads to the same place.
+        #expect("\(try DatabasePlace(shown))" == shown)
+    }
+
+    @Test(
+        "is refused in words that hold no password",
+        arguments: [
+            ("mysql://u:pass-of-the-test@h/db", "neither the path"),
+            ("Postgres://u:pass-of-the-test@h/db", "neither the path"),
+            ("postgres://u:pass-of-the-test@h/db?sslmod=x", "not understood"),
+            ("postgres://u:pass-of-the-test%zz@h/db", "not understood"),
+        ]
+    )
+    func refused(text: String, message: String) throws {
+        for machine in [
+            TestMachine(environment: ["REFRESH_WORKER_DATABASE": text]), TestMachine(flags: [(.database, text)]),
+            TestMachine(environment: ["REFRESH_WORKER_DATABASE": "url-file:/u"], files: ["/u": text]),
+        ] {
+            let complaint = try #require(machine.complaints.first)
+            #expect(complaint.contains(message), "\(complaint)")
+            #expect(!complaint.contains(Self.password), "\(complaint)")
+        }
+    }
+
+    @Test("is no argument when it holds a password, since arguments are for everybody to read")
+    func argument() throws {
+        let secret = "postgres://w:\(Self.password)@db/grants"
+        let complaint = try #require(TestMachine(flags: [(.database, secret)]).complaints.first)
+        #expect(complaint.hasPrefix("--database: holds a password"))
+        #expect(complaint.contains("url-file:FILE"))
+        #expect(!complaint.contains(Self.password))
+        #expect(TestMachine(flags: [(.database, "postgres://w@db/grants")]).complaints.isEmpty)
+        #expect(TestMachine(file: "REFRESH_WORKER_DATABASE=\(secret)").complaints.isEmpty)
+    }
+
+    @Test("is read from a file that is named, or handed in by systemd")
+    func heldInFile() throws {
+        let address = "postgres://w:\(Self.password)@db/grants"
+        let files = ["/u": "\(address)\n", "/run/c/database-url": address]
+        let named = TestMachine(flags: [(.database, "url-file:/u")], files: files)
+        let handed = TestMachine(environment: ["CREDENTIALS_DIRECTORY": "/run/c"], files: files)
+        for machine in [named, handed] {
+            #expect(try machine.resolve().database == DatabasePlace(address))
+        }
+        var own = handed
+        own.flags = [(.database, "/mine")]
+        #expect(try own.resolve().database == .file("/mine"))
+    }
+
+    @Test(
+        "is not taken from a file that is missing, empty, long or about something else",
+        arguments: [
+            (nil, "No such file"), ("", "one line"), ("\n", "one line"), ("postgres://a/b\npostgres://c/d", "one line"),
+            ("/var/lib/grants.sqlite", "does not begin with postgres://"),
+        ] as [(String?, String)]
+    )
+    func badFile(content: String?, message: String) throws {
+        var machine = TestMachine(flags: [(.database, "url-file:/u")])
+        machine.files["/u"] = content
+        let complaint = try #require(machine.complaints.first)
+        #expect(complaint.hasPrefix("--database: "))
+        #expect(complaint.contains(message), "\(complaint)")
+    }
+
+    @Test("is not taken from a file that strangers may read")
+    func openFile() async throws {
+        try await OperatorBench.with { bench in
+            try bench.write("postgres://w@db/g\n", to: "url", mode: 0o644)
+            #expect {
+                _ = try bench.workshop([(.database, "url-file:\(bench.path("url"))")])
+            } throws: { error in
+                "\(error)".contains("chmod 600")
+            }
+            try bench.chmod("url", 0o600)
+            let workshop = try bench.workshop([(.database, "url-file:\(bench.path("url"))")])
+            #expect("\(workshop.configuration.database)" == "postgres://w@db/g")
+        }
+    }
+
+    private func rendered(_ place: DatabasePlace) -> String {
+        var dumped = ""
+        dump(place, to: &dumped)
+        return "\(place) \(String(reflecting: place)) \(dumped)"
+    }
+}

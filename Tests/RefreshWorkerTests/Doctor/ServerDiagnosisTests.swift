@@ -1,0 +1,98 @@
+import Clocks
+import PostgresStore
+import Secrets
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The doctor on a PostgreSQL server")
+struct ServerDiagnosisTests {
+    private static let now = ManualTime().now
+
+    private static func facts(_ change: (inout ServerFacts) -> Void = { _ in }) -> ServerFacts {
+        var facts = ServerFacts(
+            version: "15.8",
+            schema: 1,
+            user: "worker",
+            bytes: 9_000_000,
+            clock: now,
+            journey: .milliseconds(2),
+            isEncrypted: true,
+            isPooled: false,
+            isStandby: false,
+            isReadOnly: false,
+            mayMakeSchema: true,
+            lackingRights: [],
+            hasAutovacuum: true,
+            isDurable: true,
+            maximumConnections: 100
+        )
+        change(&facts)
+        return facts
+    }
+
+    private static func judge(
+        _ facts: ServerFacts,
+        at url: String = "postgres://w:secret-of-test@db/grants?sslmode=verify-full"
+    ) throws -> [Diagnosis] {
+        Doctor.judge(facts, at: try DatabaseAddress(url: Secret(url)), hostClock: now)
+    }
+
+    @Test("all is ok with a durable primary over verified TLS")
+    func well() throws {
+        let diagnoses = try Self.judge(Self.facts())
+        #expect(diagnoses.allSatisfy { $0.grade == .ok }, "\(diagnoses)")
+        #expect(diagnoses.first?.words.contains("PostgreSQL 15.8 at postgres://w@db/grants") == true)
+        #expect(!"\(diagnoses)".contains("secret-of-test"))
+    }
+
+    /// What is changed, the grade, and a part of what is said.
+    private static let cases: [(@Sendable (inout ServerFacts) -> Void, Diagnosis.Grade, String)] = [
+        ({ $0.isStandby = true }, .fault, "name the primary"),
+        ({ $0.isReadOnly = true }, .fault, "default_transaction_read_only"),
+        ({ $0.isDurable = false }, .warning, "fsync = on"),
+        ({ $0.isEncrypted = false }, .fault, "not encrypted"),
+        ({ $0.schema = nil }, .warning, "makes them at its first start"),
+        (
+            {
+                $0.schema = nil
+                $0.mayMakeSchema = false
+            }, .fault, "CREATE SCHEMA refresh_worker AUTHORIZATION worker"
+        ),
+        ({ $0.lackingRights = ["INSERT on grants", "b", "c", "d"] }, .fault, "INSERT on grants, b, c and 1 more"),
+        ({ $0.hasAutovacuum = false }, .warning, "autovacuum = on"),
+        ({ $0.maximumConnections = 10 }, .warning, "raise max_connections"),
+    ]
+
+    @Test("one fault is told with what to do about it", arguments: 0..<9)
+    func faults(number: Int) throws {
+        let (change, grade, words) = Self.cases[number]
+        let odd = try Self.judge(Self.facts(change)).filter { $0.grade != .ok }
+        #expect(odd.map(\.grade) == [grade])
+        #expect(odd.first?.words.contains(words) == true, "\(odd)")
+    }
+
+    @Test(
+        "the way to the server counts only where it leaves the machine",
+        arguments: [
+            ("postgres://db/g", Diagnosis.Grade.warning), ("postgres://db/g?sslmode=require", .warning),
+            ("postgres:///g", .ok), ("postgres:///g?host=/run/pg", .ok), ("postgres://127.0.0.1/g", .ok),
+            ("postgres://localhost,db/g", .warning),
+        ]
+    )
+    func way(url: String, grade: Diagnosis.Grade) throws {
+        let way = try #require(try Self.judge(Self.facts(), at: url).first { $0.subject == "database connection" })
+        #expect(way.grade == grade, "\(way)")
+    }
+
+    @Test(
+        "a server's clock that differs is told, and is no fault",
+        arguments: [(-7200, "2 h behind"), (0, "agrees"), (90, "1 min 30 s ahead of")]
+    )
+    func clock(seconds: Int64, words: String) throws {
+        let diagnoses = try Self.judge(Self.facts { facts in facts.clock = Self.now + .seconds(seconds) })
+        let clock = try #require(diagnoses.first { $0.subject == "database clock" })
+        #expect(clock.grade == .ok)
+        #expect(clock.words.contains(words), "\(clock)")
+    }
+}
