@@ -13,7 +13,8 @@ SOURCES := $(shell find Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test check format lint stories openapi check-units check-docs release install uninstall clean help toolchain packages
+.PHONY: run build test check format lint stories openapi check-units check-docs release install uninstall clean bench bench-check help toolchain \
+	packages
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -38,10 +39,18 @@ openapi: build ## hold the running worker to docs/openapi.yaml (about two minute
 	@scripts/ensure-python-tools
 	@Tests/OpenAPI/run
 
+bench: toolchain ## measure everything and write Benchmarks/RESULTS.md (about an hour; needs a quiet machine)
+	@scripts/ensure-packages bench
+	@Benchmarks/run
+
+bench-check: toolchain ## see that the benchmarks run and do their work right (about two minutes)
+	@scripts/ensure-packages bench
+	@Benchmarks/run --short
+
 check: toolchain ## everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory lint test stories openapi release check-units check-docs
+	@$(MAKE) --no-print-directory lint test stories openapi release check-units check-docs bench-check
 
 format: toolchain ## lay the Swift code out
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests

@@ -85,7 +85,9 @@ let package = Package(
 
         .executableTarget(
             name: "BenchmarkSeed",
-            dependencies: ["Clocks", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store"],
+            dependencies: [
+                "Clocks", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+            ],
             path: "Benchmarks/Seed",
             swiftSettings: common
         ),

@@ -1,5 +1,6 @@
 import Clocks
 import Foundation
+import PostgresStore
 import SQLiteStore
 import Secrets
 import Store
@@ -17,7 +18,8 @@ enum Seed {
 
         fill writes N grants as a worker would have left them that did its work until OUTAGE seconds before START (in
         milliseconds since 1970; now). With --within only those are written that are due within so many seconds after START.
-        verify opens every stored access token and compares it with the last one that the endpoint's log says was issued.
+        verify opens every stored access token and compares it with what the endpoint's log says was issued.
+        FILE may be postgres://… for verify and exercise.
         exercise claims the N grants that are due first and commits a made-up refresh of each, and says what that took.
         heap pushes, moves and pops N deadlines, and says how long that took.
 
@@ -41,7 +43,7 @@ enum Seed {
 
     private static func fill(_ options: Options) async throws {
         let start = try options.number("start").map(Timestamp.init(milliseconds:)) ?? SystemTime().now
-        let store = try open(options)
+        let store = try await open(options)
         let fill = Fill(
             store: store,
             vault: try vault(options),
@@ -56,18 +58,18 @@ enum Seed {
     }
 
     private static func verify(_ options: Options) async throws {
-        let store = try open(options)
+        let store = try await open(options)
         let log = try IssueLog(path: try options.required("issued", options.text))
         let findings = try await Verify(store: store, vault: try vault(options), log: log).run()
         await store.close()
         print(findings.json)
         guard findings.wrong == 0 else {
-            throw SeedError(message: "The stored token is not the last one issued, as for \(findings.examples)")
+            throw SeedError(message: "Stored tokens were never issued for their grants, as for \(findings.examples)")
         }
     }
 
     private static func exercise(_ options: Options) async throws {
-        let store = try open(options)
+        let store = try await open(options)
         let count = Int(try options.required("grants", options.number))
         print(try await Exercise(store: store, vault: try vault(options), count: count).run())
         await store.close()
@@ -79,8 +81,10 @@ enum Seed {
         print(try HeapRace(count: count).run())
     }
 
-    private static func open(_ options: Options) throws -> any AccountStore {
-        try SQLiteStore(path: try options.required("database", options.text), timeSource: SystemTime())
+    private static func open(_ options: Options) async throws -> any AccountStore {
+        let place = try options.required("database", options.text)
+        if place.hasPrefix("postgres://") { return try await PostgresStore.open(url: Secret(place)) }
+        return try SQLiteStore(path: place, timeSource: SystemTime())
     }
 
     private static func vault(_ options: Options) throws -> TokenVault {

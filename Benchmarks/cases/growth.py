@@ -8,33 +8,31 @@ from harness import daemon, endpoint, grants, picture, report
 TITLE = "The cost as work grows, from ten thousand to ten million stored grants"
 # What lies between two refreshes of a grant whose access tokens live an hour; what really comes due is counted.
 PERIOD = 3000
-# Grants that are written in a second, at the least: so long before its first grant is due the largest store is begun.
-WRITTEN_A_SECOND = 22_000
+# The largest store is begun so much earlier than the speed of the one before asks for: indexes grow faster than stores.
+LEAD = 1.3
 
 
 def measure(scale, folder):
     sizes = scale.pick([10_000, 100_000, 1_000_000, 10_000_000], [500, 20_000])
     sample = scale.pick(60_000, 300)
-    rows, held = [], None
+    rows, held, speed = [], None, 10_000
     for size in sizes:
         place = folder / str(size)
         place.mkdir()
         with endpoint.Endpoint(place / "endpoint") as site:
             store = grants.Grants(place / "grants")
             if size == sizes[-1]:
-                start = time.time() + size / WRITTEN_A_SECOND + 3
+                start = time.time() + size / speed * LEAD + 3
                 fill(scale, store, size, start, outage=0)
                 site.start_log()
                 held = hold(store, site, place, start, seconds=scale.pick(600, 5))
                 scale.say(f"held: {held}")
                 time.sleep(scale.pick(PERIOD * sample / size, 10))
             else:
-                fill(scale, store, size, time.time(), outage=min(PERIOD * 1.2, PERIOD * sample / size))
+                speed = fill(scale, store, size, time.time(), outage=min(PERIOD * 1.2, PERIOD * sample / size))
                 site.start_log()
             row = catch_up(store, site, place)
-            found = store.verify(site.issued)
-            if found["most"] != 1:
-                raise SystemExit(f"a grant was refreshed more than once: {found}")
+            store.verify_once_each(site.issued)
             row["store"] = store.exercise(scale.pick(20_000, 100))
             scale.say(f"{size:,} grants: {row}")
             rows.append({"grants": size, **row})
@@ -43,9 +41,12 @@ def measure(scale, folder):
 
 
 def fill(scale, store, size, start, outage):
+    """Writes the grants, and answers how many in a second."""
     began = time.time()
     store.fill(size, start=start, outage=int(outage))
-    scale.say(f"{size:,} grants written in {time.time() - began:.0f} s")
+    seconds = time.time() - began
+    scale.say(f"{size:,} grants written in {seconds:.0f} s")
+    return size / seconds
 
 
 def hold(store, site, folder, start, seconds):

@@ -16,7 +16,8 @@ def measure(scale, folder):
     go = programs.build_go("x_oauth2")
     found = []
     with endpoint.Endpoint(folder / "endpoint") as site:
-        for version in ["h2", "h1"]:
+        # Valgrind on a busy machine may take longer for 64 handshakes at once than the worker gives a connection.
+        for version in scale.pick(["h2", "h1"], ["h2"]):
             fetch = lambda count: [go, site.url(version), site.ca_file, count, version]
             limit = lambda count: contenders.h2load(site, version, count)
             for name, command in [("refresh-worker", None), ("x/oauth2 (Go)", fetch), ("h2load", limit)]:
@@ -43,7 +44,7 @@ def instructions(site, folder, shim, command, version, count):
     cost = measuring.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *words], log, environment)
     site.settle()
     if not command:
-        store.verify(site.issued)
+        store.verify_once_each(site.issued, count)
         shutil.rmtree(folder / "grants")
     total = re.search(r"Collected : (\d+)", log.read_text())
     if cost.exit_code != 0 or not total or endpoint.span(site.issued)[0] != count:

@@ -43,10 +43,10 @@ def at_rate(site, folder, rate, seconds):
     time.sleep(start - time.time() - 1)
     with daemon.Daemon(store, site, folder) as worker:
         worker.wait_for(written, timeout=seconds + 60)
-    found = store.verify(site.issued)
+    store.verify_once_each(site.issued, written)
     lateness = worker.lateness()
-    if found["most"] != 1 or found["refreshed"] != written or len(lateness) != written:
-        raise SystemExit(f"{written} grants came due, {len(lateness)} are in the metrics log: {found}")
+    if len(lateness) != written:
+        raise SystemExit(f"{written} grants came due, and the metrics log tells of {len(lateness)}")
     return {"offered_per_second": written / seconds, "refreshes": written,
             "lateness_ms": {name: daemon.quantile(lateness, share) for name, share in QUANTILES}}
 

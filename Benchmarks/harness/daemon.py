@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 
-from . import measuring, paths
+from . import endpoint, measuring, paths
 
 LATENESS = re.compile(rb'"event":"refresh".*?"outcome":"([a-z_]+)".*?"lateness_ms":(\d+)')
 
@@ -21,6 +21,7 @@ class Daemon:
                         "--metrics-log", self.metrics, *more]
         self.read = 0
         self.answers = 0
+        self.was_killed = False
 
     def __enter__(self):
         self.started = time.time()
@@ -28,13 +29,34 @@ class Daemon:
         return self
 
     def __exit__(self, failure, *_):
+        if self.process.poll() is not None and self.was_killed:
+            return
+        if failure is not None:
+            self.process.kill()
+            self.process.wait()
+            return
         self.cpu_seconds = measuring.cpu_seconds(self.process.pid)
         self.peak_megabytes = measuring.status(self.process.pid, "VmHWM") / 1024
         self.process.terminate()
         code = self.process.wait(timeout=60)
         self.site.settle()
-        if code != 0 and failure is None:
+        if code != 0:
             raise SystemExit(f"the worker ended with {code}: {self.errors.read_text()}")
+
+    def kill(self):
+        """Ends it as a power cut would; answers what is to be undone, which is nothing."""
+        self.was_killed = True
+        self.process.kill()
+        self.process.wait()
+        return lambda: None
+
+    def wait_for_grants(self, grants, timeout):
+        """Waits until so many different grants were refreshed, which is more than answers where some came twice."""
+        deadline = time.monotonic() + timeout
+        while len({grant for _, grant, _ in endpoint.read_log(self.site.issued)}) < grants:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"after {timeout} s not all of {grants} grants were refreshed")
+            time.sleep(0.5)
 
     def resident_megabytes(self):
         return measuring.status(self.process.pid, "VmRSS") / 1024

@@ -40,9 +40,15 @@ class Grants:
                 "--token-endpoint", endpoint.url(version), "--ca-file", endpoint.ca_file, "--max-rate", "100000"]
 
     def verify(self, issued):
-        """Opens every stored token and compares it with what was issued; a difference ends the benchmark."""
+        """Opens every stored token and compares it with what was issued; one that was not ends the benchmark."""
         words = [paths.SEED, "verify", "--database", self.database, "--keys", self.keys, "--issued", issued]
         return json.loads(self._call(*words))
+
+    def verify_once_each(self, issued, refreshed=None):
+        """The same, where no grant may have been asked for twice, and so many, if given, must have been refreshed."""
+        found = self.verify(issued)
+        if found["most"] != 1 or found["older"] != 0 or found["refreshed"] != (refreshed or found["refreshed"]):
+            raise SystemExit(f"{refreshed or 'some'} grants were due, and this became of them: {found}")
 
     def exercise(self, count):
         """Claims and commits so many grants without an endpoint, and answers what each took."""

@@ -8,6 +8,7 @@ RESULTS = BENCHMARKS / "results"
 PICTURES = BENCHMARKS / "pictures"
 # Databases, logs and the peers' programs: many gigabytes in a full run, nothing that is worth keeping.
 SCRATCH = ROOT / ".build" / "bench"
-PROGRAMS = ROOT / ".build" / "release"
+# As `make release` builds them.
+PROGRAMS = ROOT / ".build" / "static" / "release"
 WORKER = PROGRAMS / "refresh-worker"
 SEED = PROGRAMS / "BenchmarkSeed"

@@ -14,9 +14,11 @@ def call(*words, **settings):
 
 
 def build_swift():
+    """Builds the worker as `make release` does, with its settings and in its folder, and what goes with it."""
     swift = os.environ.get("SWIFT", "swift")
     for product in ["refresh-worker", "google-sandbox", "BenchmarkSeed"]:
-        call(swift, "build", "--configuration", "release", "--product", product)
+        call(swift, "build", "--configuration", "release", "--static-swift-stdlib", "--product", product,
+             "--scratch-path", paths.PROGRAMS.parent, "--explicit-target-dependency-import-check", "error")
 
 
 def build_go(name):

@@ -26,20 +26,31 @@ package struct FormBody: ~Copyable {
     }
 
     private mutating func percentEncode(_ bytes: RawSpan) {
+        var plainStart = 0
         for offset in bytes.byteOffsets {
             let byte = unsafe bytes.unsafeLoad(fromByteOffset: offset, as: UInt8.self)
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
-                UInt8(ascii: "_"):
-                encoded.append(byte)
-            case UInt8(ascii: " "):
+            guard !Self.isPlain(byte) else { continue }
+            encoded.append(bytes.extracting(plainStart..<offset))
+            plainStart = offset + 1
+            if byte == UInt8(ascii: " ") {
                 encoded.append(UInt8(ascii: "+"))
-            default:
+            } else {
                 encoded.append(UInt8(ascii: "%"))
                 encoded.append(Self.hexadecimalDigit(byte >> 4))
                 encoded.append(Self.hexadecimalDigit(byte & 15))
             }
+        }
+        encoded.append(bytes.extracting(plainStart...))
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"):
+            true
+        default:
+            false
         }
     }
 

@@ -11,20 +11,17 @@ final class Inbox: Sendable {
         var orders: [Order] = []
         var isClosed = false
         var multi: MultiHandle?
-        var lastID: UInt64 = 0
     }
 
     private let state: Mutex<State>
+    private let lastID = Atomic<UInt64>(0)
 
     init(waking multi: MultiHandle) {
         state = Mutex(State(multi: multi))
     }
 
     func makeID() -> UInt64 {
-        state.withLock { state in
-            state.lastID += 1
-            return state.lastID
-        }
+        lastID.add(1, ordering: .relaxed).newValue
     }
 
     /// Hands a request over, unless the client is shut down.

@@ -237,11 +237,12 @@ extension Transfer {
             abort = .headersTooLarge
             return false
         }
-        if unsafe line.starts(with: "HTTP/".utf8) {
+        if unsafe line.first == UInt8(ascii: "H"), unsafe line.starts(with: "HTTP/".utf8) {
             head.removeAll()
             isHeadComplete = false
         }
-        if unsafe line.allSatisfy({ $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }) { isHeadComplete = true }
+        let isEmpty = unsafe line.count <= 2 && line.allSatisfy { $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }
+        if isEmpty { isHeadComplete = true }
         unsafe head.append(line)
         return true
     }
@@ -303,6 +304,9 @@ extension Transfer {
         try set(CURLOPT_SSL_VERIFYHOST, 2)
         if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
         try set(CURLOPT_NOSIGNAL, 1)
+        // The least that libcurl takes for sending over TLS, and more than most answers: by default they are 16 and 64 KB.
+        try set(CURLOPT_BUFFERSIZE, 4096)
+        try set(CURLOPT_UPLOAD_BUFFERSIZE, 16384)
         try set(CURLOPT_TCP_NODELAY, 1)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
         // A proxy of the environment's cannot reach this machine's own loopback; an empty name means none.

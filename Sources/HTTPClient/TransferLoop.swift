@@ -19,6 +19,7 @@ final class TransferLoop {
     private var tickets: [UInt64: Ticket] = [:]
     private var running: [UInt64: Transfer] = [:]
     private var idle: [Transfer] = []
+    private var ended: [(ticket: Ticket, result: Result<HTTPResponse, HTTPFailure>)] = []
     private var counters = HTTPClient.Counters()
 
     init(
@@ -43,8 +44,8 @@ final class TransferLoop {
             turnLibcurl()
         }
         endAll(.shutDown, "the HTTP client was shut down")
+        answerEnded()
         idle = []
-        publishCounters()
         inbox.letGo()
     }
 
@@ -118,13 +119,14 @@ final class TransferLoop {
             // a new refresh token, waiting in its socket.
             endExpired()
             counters.rounds += 1
-            publishCounters()
+            answerEnded()
             let pause = queue.pause(at: time.sinceBoot, limit: Self.longestPause)
             try multi.wait(milliseconds: Int32(pause.wholeMilliseconds))
         } catch {
             // The multi handle itself failed (no memory, no descriptors): no transfer in it can go on, and the rest
             // keeps the thread from spinning until the machine has recovered.
             for id in running.keys.sorted() { fail(id, .other, error.message) }
+            answerEnded()
             _ = poll(nil, 0, 100)
         }
     }
@@ -148,7 +150,7 @@ final class TransferLoop {
         end(ticket, .failure(failure))
     }
 
-    /// Takes a request out of every list, counts it and answers its caller.
+    /// Takes a request out of every list and counts it; its caller is answered at the end of the round.
     private func end(_ ticket: Ticket, _ result: Result<HTTPResponse, HTTPFailure>) {
         tickets[ticket.id] = nil
         queue.remove(ticket.id)
@@ -162,8 +164,16 @@ final class TransferLoop {
             idle.append(transfer)
         }
         count(result)
-        publishCounters()
-        ticket.caller.resume(returning: result)
+        ended.append((ticket, result))
+    }
+
+    /// Publishes the counters and then answers the callers, who may look at them.
+    private func answerEnded() {
+        counters.waiting = queue.waiting
+        counters.inFlight = queue.inFlight
+        publish(counters)
+        for (ticket, result) in ended { ticket.caller.resume(returning: result) }
+        ended.removeAll(keepingCapacity: true)
     }
 
     private func count(_ result: Result<HTTPResponse, HTTPFailure>) {
@@ -176,12 +186,6 @@ final class TransferLoop {
         case .failure:
             counters.failed += 1
         }
-    }
-
-    private func publishCounters() {
-        counters.waiting = queue.waiting
-        counters.inFlight = queue.inFlight
-        publish(counters)
     }
 }
 

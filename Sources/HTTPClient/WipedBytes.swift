@@ -10,7 +10,11 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
     private(set) var count = 0
 
     init(capacity: Int = 0) {
-        unsafe room = .allocate(byteCount: capacity, alignment: 1)
+        if capacity > 0 {
+            unsafe room = .allocate(byteCount: capacity, alignment: 1)
+        } else {
+            unsafe room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        }
     }
 
     deinit {
@@ -59,7 +63,7 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
         let needed = count + more
         guard unsafe needed > room.count else { return }
         let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
-            byteCount: max(needed, room.count * 2, 256),
+            byteCount: max(needed, room.count * 2, 1024),
             alignment: 1
         )
         unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: room[..<count]))
