@@ -50,7 +50,7 @@ final class Connection {
     /// Whether the connection seems to stand, without a journey: a server that went away has closed it by now.
     func seemsAlive() -> Bool {
         var readiness = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        // Its last words come before the end, and may take more than one reading.
+        // All that there is: a server's last words come before the end, and one reading may take in only those.
         while unsafe poll(&readiness, 1, 0) > 0 {
             guard unsafe PQconsumeInput(handle) == 1 else { return false }
         }
@@ -59,7 +59,7 @@ final class Connection {
 
     /// Takes what the server sent unasked; answers how many notifications were in it, `nil` when the connection is gone.
     func takeNotifications() -> Int? {
-        guard unsafe PQconsumeInput(handle) == 1, unsafe PQstatus(handle) == CONNECTION_OK else { return nil }
+        guard seemsAlive() else { return nil }
         var count = 0
         while let notification = unsafe PQnotifies(handle) {
             unsafe PQfreemem(notification)
@@ -136,7 +136,14 @@ final class Connection {
             }
             return if isPooled {
                 unsafe PQsendQueryParams(
-                    handle, query.text, count, parameters.kinds, values, lengths, formats, 1
+                    handle,
+                    query.text,
+                    count,
+                    parameters.kinds,
+                    values,
+                    lengths,
+                    formats,
+                    1
                 )
             } else {
                 unsafe PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)

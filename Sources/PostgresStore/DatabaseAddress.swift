@@ -46,7 +46,8 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         unsafe PQconninfoFree(parsed)
         let shown = { (keyword: String) in found[keyword].map { $0.reveal() } }
         let host = shown("host") ?? shown("hostaddr") ?? ""
-        description = "the database \(shown("dbname") ?? shown("user") ?? "of the default name")"
+        description =
+            "the database \(shown("dbname") ?? shown("user") ?? "of the default name")"
             + (host.isEmpty ? "" : " on \(host)") + (shown("port").map { " port \($0)" } ?? "")
             + (shown("user").map { " as \($0)" } ?? "")
         self.url = Self.url(of: found)

@@ -1,5 +1,5 @@
-private import Dispatch
 import Clocks
+private import Dispatch
 private import Glibc
 import Store
 private import Synchronization

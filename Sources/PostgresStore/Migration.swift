@@ -9,7 +9,9 @@ extension Migration {
     /// A step that was ever released is never changed: another is added.
     static let all: [Migration] = [firstSchema]
 
-    /// A grant lies in two tables. `grant_schedule` is narrow and has what moves with each claim and refresh; of its columns
+    /// A grant lies in two tables.
+    ///
+    /// `grant_schedule` is narrow and has what moves with each claim and refresh; of its columns
     /// only `due_at` is indexed, and a claim does not touch that. `grants` is wide and has no indexed column that a refresh
     /// changes but `used_on`, once a day. So most updates are heap-only: they leave the indexes alone and their remains
     /// are cleared away page by page (https://www.postgresql.org/docs/15/storage-hot.html). The fill factors leave room for

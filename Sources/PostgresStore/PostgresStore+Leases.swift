@@ -2,7 +2,9 @@ package import Clocks
 package import Store
 
 extension Query {
-    /// A lease stands in nobody's way once it is over, or when it is of another clock. `$7` is a test's clock.
+    /// A lease stands in nobody's way once it is over, or when it is of another clock.
+    ///
+    /// `$7` is a test's clock.
     private static let isFree =
         "(s.lease_owner IS NULL OR s.lease_epoch <> $2 OR s.lease_until <= \(now(unless: 7)))"
 

@@ -24,7 +24,10 @@ extension Query {
         WHERE grant_id = $1 ORDER BY seq DESC LIMIT $2
         """
     )
-    fileprivate static let allHealth = Query("health of clients", "SELECT client_id, health FROM refresh_worker.clients")
+    fileprivate static let allHealth = Query(
+        "health of clients",
+        "SELECT client_id, health FROM refresh_worker.clients"
+    )
 }
 
 extension PostgresStore {

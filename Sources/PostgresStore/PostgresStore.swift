@@ -122,7 +122,8 @@ package final class PostgresStore: AccountStore {
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        let outcome: Swift.Result<Result, any Error> = try await writer.run { [self] connection, deadline throws(Failure) in
+        let outcome: Swift.Result<Result, any Error> = try await writer.run {
+            [self] connection, deadline throws(Failure) in
             let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
             let outcome = Swift.Result { try body(transaction) }
             guard case .success = outcome else {

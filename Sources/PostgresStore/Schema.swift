@@ -115,7 +115,9 @@ struct Schema {
                 user: row.text()
             )
         }
-        guard let sight else { throw Failure(.fault, "The server answered nothing. This is a fault of refresh-worker.") }
+        guard let sight else {
+            throw Failure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
+        }
         return sight
     }
 

@@ -31,7 +31,12 @@ struct Table<Element> {
     /// Adds the rows that contradict no other, and that `condition` is true of (there the row is called `new`).
     ///
     /// One that is left out is told by the count: an error would end the whole transaction.
-    static func insert(_ name: String, into table: String, _ columns: [Column], where condition: String = "true") -> Query {
+    static func insert(
+        _ name: String,
+        into table: String,
+        _ columns: [Column],
+        where condition: String = "true"
+    ) -> Query {
         let names = columns.map(\.name).joined(separator: ", ")
         return Query(
             name,

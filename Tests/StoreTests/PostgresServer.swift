@@ -3,6 +3,8 @@ import Foundation
 import PostgresStore
 import Secrets
 import Store
+import Synchronization
+import Testing
 
 /// The PostgreSQL server that `scripts/test` starts: each test has a database of its own.
 enum PostgresServer {
@@ -46,24 +48,134 @@ extension Optional {
 
 /// A program that runs to its end beside the test.
 enum ChildProcess {
+    @discardableResult
     static func run(_ words: [String]) async throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = words
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        return try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
-                let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-                process.waitUntilExit()
-                if process.terminationStatus == 0 {
-                    continuation.resume(returning: text)
-                } else {
-                    continuation.resume(throwing: StoreError(.fault, "\(words.joined(separator: " ")): \(text)"))
-                }
+                continuation.resume(with: Result { try runNow(words) })
             }
         }
+    }
+
+    /// By `posix_spawn`, since Foundation's `Process` waits for whatever a program leaves behind too, as a server.
+    @discardableResult
+    static func runNow(_ words: [String]) throws -> String {
+        let output = FileManager.default.temporaryDirectory.appendingPathComponent("output-\(UUID().uuidString)")
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, output.path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        // The threads that run tests block signals, and a server that inherited that could not be stopped.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        let arguments = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var child: pid_t = 0
+        let code = posix_spawnp(&child, words[0], &actions, &attributes, arguments, environ)
+        guard code == 0 else { throw StoreError(.fault, "\(words[0]): \(String(cString: strerror(code)))") }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        let text = try String(contentsOf: output, encoding: .utf8)
+        try FileManager.default.removeItem(at: output)
+        guard status == 0 else { throw StoreError(.fault, "\(words.joined(separator: " ")): \(text)") }
+        return text
+    }
+}
+
+extension PostgresServer {
+    /// Why tests are skipped.
+    static let skipped: Comment = "there is no PostgreSQL server: run scripts/test, which starts one"
+
+    /// True for the first who asks.
+    final class Once: Sendable {
+        private let asked = Mutex(false)
+
+        func isFirst() -> Bool {
+            asked.withLock { asked in
+                defer { asked = true }
+                return !asked
+            }
+        }
+    }
+
+    private static func ending(of url: String) throws -> (statement: String, admin: String) {
+        let name = try (url.firstMatch(of: /test_\w+/)?.0).map(String.init).orThrow("\(url) names no test database")
+        let statement = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '\(name)'"
+        return (statement, try self.url.orThrow("\(variable) is not set"))
+    }
+
+    /// Ends all sessions of a database, as an administrator may, and waits until they are gone; new ones may have come.
+    static func endSessions(of url: Secret) async throws {
+        let (statement, admin) = try ending(of: url.reveal())
+        let list = statement.replacing(
+            "count(pg_terminate_backend(pid))",
+            with: "coalesce(string_agg(pid::text, ','), '0')"
+        )
+        let processes = try await run(list, on: admin).split(separator: "\n").joined()
+        let condition = "FROM pg_stat_activity WHERE pid IN (\(processes))"
+        try await run("SELECT count(pg_terminate_backend(pid)) \(condition)", on: admin)
+        while try await run("SELECT count(*) \(condition)", on: admin).first != "0" {}
+    }
+
+    /// The same for a body that cannot wait.
+    static func endSessionsNow(of url: String) throws {
+        let (statement, admin) = try ending(of: url)
+        try ChildProcess.runNow(["psql", "--no-psqlrc", "--quiet", "--command=\(statement)", admin])
+    }
+
+    /// Starts or stops a server of a test's own; `start` answers its URL.
+    static func control(_ action: String, _ folder: String) async throws -> String {
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../../scripts/postgres-for-tests").standardized.path
+        return try await ChildProcess.run([script, action, folder]).split(separator: "\n").joined()
+    }
+}
+
+/// A pooler in transaction mode before a server, on a socket in a folder.
+enum PgBouncer {
+    static func with(folder: String, server: String, _ body: () async throws -> Void) async throws {
+        let settings = """
+            [databases]
+            * = host=\(server)
+            [pgbouncer]
+            listen_addr =
+            unix_socket_dir = \(folder)
+            listen_port = 6432
+            auth_type = trust
+            auth_file = \(folder)/users
+            pool_mode = transaction
+            default_pool_size = 4
+            max_client_conn = 200
+            pidfile = \(folder)/pid
+            logfile = \(folder)/log
+            """
+        try Data(settings.utf8).write(to: URL(fileURLWithPath: folder + "/settings"))
+        try Data("\"postgres\" \"\"".utf8).write(to: URL(fileURLWithPath: folder + "/users"))
+        var words = ["pgbouncer", "-q", "-d", folder + "/settings"]
+        if getuid() == 0 {
+            // It refuses to run as root.
+            _ = try await ChildProcess.run(["chown", "-R", "postgres", folder])
+            words = ["runuser", "-u", "postgres", "--"] + words
+        }
+        _ = try await ChildProcess.run(words)
+        while !FileManager.default.fileExists(atPath: folder + "/.s.PGSQL.6432") { await Task.yield() }
+        let outcome: Result<Void, any Error>
+        do {
+            try await body()
+            outcome = .success(())
+        } catch {
+            outcome = .failure(error)
+        }
+        let pid = try String(contentsOfFile: folder + "/pid", encoding: .utf8).split(separator: "\n").joined()
+        _ = try await ChildProcess.run(["kill", "-TERM", pid])
+        while FileManager.default.fileExists(atPath: "/proc/\(pid)") { await Task.yield() }
+        try outcome.get()
     }
 }

@@ -1,0 +1,145 @@
+import Clocks
+import PostgresStore
+import Secrets
+import Store
+import Testing
+
+@Suite("PostgreSQL fails and comes back", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
+struct PostgresFaultTests {
+    private let id = GrantID(rawValue: 1)
+
+    private func withStore(_ body: (PostgresStore, Secret) async throws -> Void) async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url)
+            try await store.add([try Sample.grant(1)])
+            try await body(store, url)
+            await store.close()
+        }
+    }
+
+    private func postpone(_ store: any AccountStore) async throws {
+        try await store.change(id) { grant in
+            grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
+        }
+    }
+
+    @Test("Sessions that the server ended are made anew, and nobody notices")
+    func endedSessions() async throws {
+        try await withStore { store, url in
+            for attempts in 1...3 {
+                try await PostgresServer.endSessions(of: url)
+                try await postpone(store)
+                #expect(try await store.grant(id)?.attempts == attempts)
+                #expect(try await store.due(by: start + .seconds(9), after: nil, atMost: 9).count == 1)
+                let claimed = try await store.claim([id], dueBy: nil, owner: "a", for: .seconds(30))
+                try await store.release([id: try #require(claimed.first?.lease?.claim)])
+            }
+        }
+    }
+
+    @Test("A connection lost before the commit writes nothing or all, and says which may be")
+    func lostBeforeCommit() async throws {
+        try await withStore { store, url in
+            let address = url.reveal()
+            let ended = PostgresServer.Once()
+            let error = await #expect(throws: StoreError.self) {
+                try await store.transact { transaction in
+                    var grant = try #require(try transaction.grant(id))
+                    _ = grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
+                    try transaction.update(grant)
+                    if ended.isFirst() { try PostgresServer.endSessionsNow(of: address) }
+                }
+            }
+            #expect(error?.code == .unreachable && error?.mayPass == true)
+            #expect(try await store.grant(id)?.attempts == 0)
+            try await postpone(store)
+            #expect(try await store.grant(id)?.attempts == 1)
+        }
+    }
+
+    @Test("A body whose reading was cut off is run again")
+    func lostWhileReading() async throws {
+        try await withStore { store, url in
+            let address = url.reveal()
+            let ended = PostgresServer.Once()
+            try await store.transact { transaction in
+                _ = try transaction.user("nobody")
+                if ended.isFirst() { try PostgresServer.endSessionsNow(of: address) }
+                var grant = try #require(try transaction.grant(id))
+                _ = grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
+                try transaction.update(grant)
+            }
+            #expect(try await store.grant(id)?.attempts == 1)
+        }
+    }
+
+    @Test("A database that takes no writes refuses them, and takes them when it does again")
+    func readOnly() async throws {
+        try await withStore { store, url in
+            let name = try #require(url.reveal().firstMatch(of: /test_\w+/)?.0)
+            let admin = try #require(PostgresServer.url)
+            try await PostgresServer.run("ALTER DATABASE \(name) SET default_transaction_read_only = on", on: admin)
+            try await PostgresServer.endSessions(of: url)
+            let error = await #expect(throws: StoreError.self) { try await postpone(store) }
+            #expect(error?.code == .refused && error?.mayPass == true)
+            #expect(error?.message.contains("takes no writes") == true)
+            #expect(try await store.grant(id)?.attempts == 0)
+            try await PostgresServer.run("ALTER DATABASE \(name) SET default_transaction_read_only = off", on: admin)
+            try await postpone(store)
+            #expect(try await store.grant(id)?.attempts == 1)
+        }
+    }
+
+    @Test("A call waits for a server that restarts; one that does not come back is unreachable")
+    func restart() async throws {
+        try await TemporaryFolder.with { folder in
+            try await ChildProcess.run(["chmod", "755", folder.root])
+            let home = folder.path("server")
+            let url = try await PostgresServer.control("start", home)
+            let store = try await PostgresStore.open(url: Secret(url), patience: .seconds(60))
+            let impatient = try await PostgresStore.open(url: Secret(url), patience: .milliseconds(300))
+            try await store.add([try Sample.grant(1)])
+            _ = try await PostgresServer.control("stop", home)
+            let error = await #expect(throws: StoreError.self) { try await postpone(impatient) }
+            #expect(error?.code == .unreachable && error?.mayPass == true)
+            async let waiting: Void = postpone(store)
+            _ = try await PostgresServer.control("start", home)
+            try await waiting
+            #expect(try await store.grant(id)?.attempts == 1)
+            await store.close()
+            await impatient.close()
+            _ = try await PostgresServer.control("stop", home)
+        }
+    }
+
+    @Test("Behind a pooler that lends sessions for single transactions all is the same")
+    func pooler() async throws {
+        let direct = try #require(PostgresServer.url)
+        let server = try #require(direct.firstMatch(of: /host=(.*)$/)?.1)
+        try await TemporaryFolder.with { folder in
+            let socket = folder.root
+            try await PgBouncer.with(folder: socket, server: String(server)) {
+                try await PostgresServer.withDatabase { direct in
+                    let url = Secret(direct.reveal().replacing("host=\(server)", with: "host=\(socket)&port=6432"))
+                    let stores = [try await PostgresStore.open(url: url), try await PostgresStore.open(url: url)]
+                    try await stores[0].add(try Sample.grants(1...40))
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        for number in 2...40 as ClosedRange<Int64> {
+                            group.addTask {
+                                let store = stores[Int(number % 2)]
+                                try await postpone(store)
+                                let id = GrantID(rawValue: number)
+                                let claimed = try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30))
+                                #expect(claimed.map(\.id) == [id])
+                                #expect(try await store.grant(ofUser: "user \(number)")?.id == id)
+                            }
+                        }
+                        try await group.waitForAll()
+                    }
+                    #expect(try await stores[0].grant(id)?.attempts == 39)
+                    for store in stores { await store.close() }
+                }
+            }
+        }
+    }
+}
