@@ -26,6 +26,10 @@ CLIENT = "1234-demo.apps.googleusercontent.com"
 
 # Each grant with the name of the worker that has it now.
 GRANTS = "SELECT grants.*, leases.owner AS lease_owner FROM grants LEFT JOIN leases ON grant_id = id"
+GRANTS_ON_SERVER = """
+    SELECT g.*, due_at, lease_owner, lease_claim, lease_epoch, lease_until
+    FROM grants AS g JOIN grant_schedule ON grant_id = id
+"""
 
 
 class Failed(AssertionError):
@@ -100,13 +104,55 @@ class Sandbox:
         self.log.close()
 
 
-class Place:
-    """A folder of its own for one scenario: database, key ring, logs, and whatever runs there."""
+class Server:
+    """A PostgreSQL server of its own for one scenario, on a socket in its folder."""
 
-    def __init__(self, name):
+    def __init__(self, folder):
+        # The server runs as a user of its own, who must find the folder.
+        folder.chmod(0o755)
+        self.folder = folder / "postgres"
+        self.start()
+
+    def start(self):
+        result = subprocess.run(
+            [ROOT / "scripts/postgres-for-tests", "start", self.folder], capture_output=True, text=True, timeout=120
+        )
+        check(result.returncode == 0, f"PostgreSQL does not start: {result.stderr[-500:]}")
+        self.url = result.stdout.strip()
+        self.execute("ALTER ROLE postgres SET search_path = refresh_worker, public")
+
+    def stop(self):
+        subprocess.run([ROOT / "scripts/postgres-for-tests", "stop", self.folder], check=True, timeout=120)
+
+    def query(self, statement):
+        """The rows that a statement answers, each a dictionary."""
+        wrapped = f"SELECT coalesce(json_agg(row), '[]') FROM ({statement}) AS row"
+        return json.loads(self.execute(wrapped))
+
+    def execute(self, statement):
+        """Runs SQL as the administrator and answers what psql prints."""
+        result = subprocess.run(
+            ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
+             f"--command={statement}", self.url],
+            capture_output=True, text=True, timeout=60,
+        )
+        check(result.returncode == 0, f"psql: {statement}: {result.stderr[-500:]}")
+        return result.stdout
+
+
+class Place:
+    """A folder of its own for one scenario: database, key ring, logs, and whatever runs there.
+
+    `store` is what keeps the grants: `sqlite`, a file in the folder, or `postgres`, a server of the scenario's own.
+    """
+
+    def __init__(self, name, store="sqlite"):
         self.name = name
+        self.store = store
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"refresh-worker-{name}-"))
-        self.database = self.folder / "grants.sqlite"
+        self.server = Server(self.folder) if store == "postgres" else None
+        # A path, or a URL.
+        self.database = self.server.url if self.server else self.folder / "grants.sqlite"
         self.keys = self.folder / "keys"
         self.sandbox = Sandbox(self.folder)
         self.sandbox.settings(clients=[CLIENT])
@@ -115,8 +161,10 @@ class Place:
 
     def arguments(self, *extra):
         url = self.sandbox.url
+        # Without one, a variable of the environment says where it is.
+        database = ["--database", str(self.database)] if self.database else []
         return [
-            str(WORKER), "--database", str(self.database), "--key-file", str(self.keys), "--client-id", CLIENT,
+            str(WORKER), *database, "--key-file", str(self.keys), "--client-id", CLIENT,
             "--token-endpoint", url + "/token", "--userinfo-endpoint", url + "/v1/userinfo",
             "--tokeninfo-endpoint", url + "/tokeninfo", "--revocation-endpoint", url + "/revoke",
             *[str(argument) for argument in extra],
@@ -150,7 +198,14 @@ class Place:
         self.workers.append(worker)
         return worker
 
-    def rows(self, query=GRANTS, *values):
+    def rows(self, query=None, *values):
+        """Rows of the stored tables, asked for in SQL that the store understands; without a query the grants."""
+        if self.server:
+            for value in values:
+                literal = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+                query = query.replace("?", literal, 1)
+            return self.server.query(query or GRANTS_ON_SERVER)
+        query = query or GRANTS
         with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=30)) as database:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(query, values)]
@@ -166,12 +221,16 @@ class Place:
         return counts
 
     def integrity(self):
+        if self.server:
+            return ["ok"]
         return [row["integrity_check"] for row in self.rows("PRAGMA integrity_check")]
 
     def close(self, keep):
         for worker in self.workers:
             worker.kill()
         self.sandbox.stop()
+        if self.server:
+            self.server.stop()
         if not keep:
             shutil.rmtree(self.folder)
 

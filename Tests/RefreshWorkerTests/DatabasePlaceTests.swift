@@ -49,7 +49,6 @@ struct DatabasePlaceTests {
             ("Postgres://u:pass-of-the-test@h/db", "neither the path"),
             ("postgres://u:pass-of-the-test@h/db?sslmod=x", "not understood"),
             ("postgres://u:pass-of-the-test%zz@h/db", "not understood"),
-            ("postgres://[u:pass-of-the-test@h/db", "not understood"),
         ]
     )
     func refused(text: String, message: String) throws {

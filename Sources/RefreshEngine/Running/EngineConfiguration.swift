@@ -39,9 +39,9 @@ package struct EngineConfiguration: Sendable {
         self.scanAhead = scanAhead
     }
 
-    /// Enough requests on their way to keep a rate when each takes a fifth of a second, and never so many that their memory
+    /// Enough requests on their way to keep a rate when each takes a tenth of a second, and never so many that their memory
     /// counts.
-    package static func inFlight(at maxRate: Double) -> Int { Int((maxRate / 5).clamped(to: 64...1024)) }
+    package static func inFlight(at maxRate: Double) -> Int { Int((maxRate / 10).clamped(to: 64...512)) }
 
     /// What a lease must have left at the moment a request is sent: the request's deadline, and time to store its answer.
     package var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }

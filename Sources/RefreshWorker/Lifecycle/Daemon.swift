@@ -4,6 +4,7 @@ import GoogleOAuth
 import HTTPClient
 import Notices
 import Observability
+import PostgresStore
 import RefreshEngine
 import Store
 
@@ -184,6 +185,10 @@ private struct Crew: Sendable {
             }
             group.addTask { await watchHTTP() }
             group.addTask { await sweep() }
+            if let server = store as? PostgresStore {
+                // What another worker's app brought; the scan finds it too, only later.
+                group.addTask { for await _ in server.changes() { await engine.storeChanged() } }
+            }
             if let notices {
                 group.addTask { await deliver(notices) }
             }

@@ -125,10 +125,10 @@ extension Doctor {
     /// A difference harms nothing, since all workers go by the server's clock; it is worth knowing all the same.
     private static func judgeServerClock(_ facts: ServerFacts, hostClock: Timestamp) -> Diagnosis {
         // The question was on its way for a while, and the answer is as old as half of it.
-        let difference = facts.clock - (hostClock - facts.journey * 0.5)
-        let span = difference < .zero ? Duration.zero - difference : difference
+        let difference = facts.clock - hostClock + facts.journey * 0.5
+        let span = (difference < .zero ? Duration.zero - difference : difference) + .milliseconds(500)
         let words =
-            span < .seconds(1)
+            span < .seconds(2)
             ? "agrees with this machine's"
             : "\(span.forPeople) \(difference < .zero ? "behind" : "ahead of") this machine's"
         return .ok("database clock", "\(words); stored times go by it")
