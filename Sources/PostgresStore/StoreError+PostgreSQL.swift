@@ -16,12 +16,12 @@ extension StoreError {
             )
         case "53300":
             self.init(
-                .refused,
+                .busy,
                 "\(database) has no connection left \(cause). Raise max_connections, put a pooler in front, or run fewer workers."
             )
         case "25006":
             self.init(
-                .refused,
+                .readOnly,
                 "\(database) takes no writes, as a standby does and a server that failed over \(cause). Let the URL name the "
                     + "primary, or all servers."
             )

@@ -163,8 +163,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// Whether the same call may succeed later, when time or an administrator has mended what is in its way.
     package var mayPass: Bool {
         switch code {
-        case .busy, .input, .diskFull, .unreachable, .refused: true
-        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .conflict, .closed, .fault: false
+        case .busy, .input, .diskFull, .readOnly, .unreachable, .refused: true
+        case .cannotOpen, .corrupt, .newerSchema, .conflict, .closed, .fault: false
         }
     }
 }

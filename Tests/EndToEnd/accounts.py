@@ -7,7 +7,6 @@ import http.client
 import http.server
 import json
 import socket
-import sqlite3
 import threading
 import time
 import urllib.parse
@@ -224,12 +223,10 @@ class Accounts:
 
     def expire(self, *users):
         """Makes stored access tokens look long dead, and their grants due in an hour: nobody but a caller refreshes them."""
-        with sqlite3.connect(self.place.database, timeout=30) as database:
-            for user in users:
-                database.execute(
-                    "UPDATE grants SET access_expires_at = ?, due_at = ? WHERE user_id = ?",
-                    (int(time.time() * 1000) - 60_000, int(time.time() * 1000) + 3_600_000, user),
-                )
+        now = int(time.time() * 1000)
+        for user in users:
+            self.place.write("UPDATE grants SET access_expires_at = ? WHERE user_id = ?", now - 60_000, user)
+            self.place.set_due(now + 3_600_000, user)
 
     def close(self):
         if self.worker and self.worker.process.poll() is None:

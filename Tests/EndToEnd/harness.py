@@ -104,6 +104,14 @@ class Sandbox:
         self.log.close()
 
 
+def with_values(statement, values):
+    """A statement for psql, which takes no values beside it, in the place of SQLite's question marks."""
+    for value in values:
+        literal = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+        statement = statement.replace("?", literal, 1)
+    return statement
+
+
 class Server:
     """A PostgreSQL server of its own for one scenario, on a socket in its folder."""
 
@@ -201,14 +209,26 @@ class Place:
     def rows(self, query=None, *values):
         """Rows of the stored tables, asked for in SQL that the store understands; without a query the grants."""
         if self.server:
-            for value in values:
-                literal = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
-                query = query.replace("?", literal, 1)
-            return self.server.query(query or GRANTS_ON_SERVER)
+            return self.server.query(with_values(query or GRANTS_ON_SERVER, values))
         query = query or GRANTS
         with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=30)) as database:
             database.row_factory = sqlite3.Row
             return [dict(row) for row in database.execute(query, values)]
+
+    def write(self, statement, *values):
+        """Changes the stored tables behind the workers' backs."""
+        if self.server:
+            self.server.execute(with_values(statement, values))
+            return
+        with contextlib.closing(sqlite3.connect(self.database, timeout=30)) as database:
+            database.execute(statement, values)
+            database.commit()
+
+    def set_due(self, milliseconds, user=None):
+        """Sets the due time of a user's grant, or of all."""
+        table, key = ("grant_schedule", "grant_id") if self.server else ("grants", "id")
+        owned = "" if user is None else f" WHERE {key} = (SELECT id FROM grants WHERE user_id = ?)"
+        self.write(f"UPDATE {table} SET due_at = ?{owned}", milliseconds, *([] if user is None else [user]))
 
     def grants(self):
         """The grants by user."""

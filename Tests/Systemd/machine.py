@@ -13,7 +13,8 @@ import time
 
 # What the installed worker, the sandbox and the checks need.
 PACKAGES = [
-    "systemd", "systemd-sysv", "dbus", "libcurl4", "libsqlite3-0", "libssl3", "libmicrohttpd12", "logrotate", "curl",
+    "systemd", "systemd-sysv", "dbus", "libcurl4", "libsqlite3-0", "libpq5", "libssl3", "libmicrohttpd12", "logrotate",
+    "curl",
 ]
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "SYSTEMD_COLORS": "0",

@@ -15,6 +15,10 @@ extension CommandSpecification {
             (--listen-internal), and notices to the backend (--notice-url). docs/serving.md shows how to turn each on.
             """,
             """
+            It keeps what it knows in a SQLite file, or in a PostgreSQL database that many workers share (--database \
+            postgres://USER@HOST/NAME); docs/scaling.md says when and how to move.
+            """,
+            """
             First steps: make a key ring (refresh-worker keys generate), bring grants in (refresh-worker grants \
             import FILE), let the doctor look at it all (refresh-worker doctor), then start the worker.
             """,
@@ -123,8 +127,9 @@ extension CommandSpecification {
         summary: "copy the database while the worker runs",
         discussion: [
             """
-            Writes a complete, consistent copy of the database. Tokens in it stay sealed: keep the key ring apart \
-            from the copy, and keep both. An existing file is not overwritten.
+            Writes a complete, consistent copy of the SQLite file. Tokens in it stay sealed: keep the key ring apart \
+            from the copy, and keep both. An existing file is not overwritten. For a PostgreSQL database it tells the line \
+            of pg_dump that does the same.
             """
         ],
         operands: [.file("the file to create")],

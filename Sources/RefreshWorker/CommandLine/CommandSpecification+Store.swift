@@ -56,7 +56,9 @@ extension CommandSpecification {
             .success, .usage, .badData, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration,
         ],
         problems: { arguments in
-            ["from", "to"].filter { !arguments.has($0) }.map { "--\($0) is needed: a database to copy from, and one to copy to" }
+            ["from", "to"].filter { !arguments.has($0) }.map { name in
+                "--\(name) is needed: a database to copy from, and one to copy to"
+            }
         },
         make: { .copyStore(from: $0.options["from"] ?? "", to: $0.options["to"] ?? "") }
     )

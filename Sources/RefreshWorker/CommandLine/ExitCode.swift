@@ -25,7 +25,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .googleUnreachable: "Google could not be reached, or answered with a fault"
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"
-        case .inputOutput: "reading or writing failed, for example because the disk is full or the database is out of reach"
+        case .inputOutput: "reading or writing failed, for instance a full disk, or a database out of reach"
         case .leftForLater: "something is left for a later run, or the database is busy: try again"
         case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
         case .configuration: "the configuration is wrong: a setting, the key ring or the database"

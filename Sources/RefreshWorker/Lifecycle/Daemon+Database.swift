@@ -8,16 +8,19 @@ extension Daemon {
     /// Longer than a try and the pause after it.
     private static let startExtension: Duration = .seconds(60)
 
-    /// Opens the database; waits, for as long as it takes, for a server that is away.
+    /// Does what a start needs of the database; waits, for as long as it takes, for a server that is away.
     ///
     /// To end instead would use up the starts that systemd allows, and then nobody would try again. Until the server is
-    /// there the worker has no listener open, so that no proxy sends it anything; a signal ends it at once.
-    func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
+    /// there the worker serves nothing; a signal ends it at once.
+    func waitingForServer<Answer>(
+        _ notifier: SystemdNotifier,
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
         var standing = DatabaseStanding()
         var pause = Self.firstPause
         while true {
             do {
-                return try await workshop.openStore()
+                return try await body()
             } catch let error as StoreError where error.isServerAway && workshop.configuration.database.file == nil {
                 if standing.failed(with: error.code) {
                     workshop.diagnostics.error("waiting for the database", ["error": error.message])
@@ -36,6 +39,7 @@ extension Daemon {
 }
 
 extension StoreError {
-    /// Whether a server may come round by itself, or by its administrator's doing and without a change on our side.
-    var isServerAway: Bool { mayPass || code == .readOnly }
+    /// Whether a server may come round by itself; what it refuses, it refuses until somebody has mended something, and
+    /// whoever starts the worker is to hear of that at once.
+    fileprivate var isServerAway: Bool { mayPass && code != .refused }
 }

@@ -17,6 +17,9 @@ import urllib.request
 
 from harness import CLIENT, ROOT, Skipped, check, wait_for
 
+# It looks at the file that a rehearsal must not make.
+STORE = "sqlite"
+
 REGION = "eu-west-1"
 # Over two pages of a hundred.
 COUNT = 230

@@ -8,6 +8,9 @@ import subprocess
 
 from harness import WORKER, check, wait_for
 
+# It is about locked and damaged files.
+STORE = "sqlite"
+
 
 def scenario(place):
     sandbox = place.sandbox

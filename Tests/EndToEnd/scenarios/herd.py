@@ -1,7 +1,6 @@
 """A thousand callers ask for one expired grant at once: one call to Google, and every caller is answered."""
 
 import concurrent.futures
-import sqlite3
 import threading
 
 from accounts import SERVICE_KEY, Accounts, user_token
@@ -37,8 +36,7 @@ def scenario(place):
     wait_for(lambda: len(accounts.worker.events("vend")) == CALLERS, 20, "every vend is audited")
 
     # One that got a 401 from Google: a forced refresh, shared, at most one in ten seconds. The last one is made to be older.
-    with sqlite3.connect(place.database, timeout=30) as database:
-        database.execute("UPDATE grants SET last_attempt_at = last_attempt_at - 20000")
+    place.write("UPDATE grants SET last_attempt_at = last_attempt_at - 20000")
     named = {"access_token": answers[0]["access_token"]}
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         path = "/v1/grants/u-1/token/refresh"

@@ -1,6 +1,5 @@
 """Nobody asks: the worker's own refresh finds the grant dead, and the profile and the backend hear of it."""
 
-import sqlite3
 
 from accounts import Accounts, user_token
 from harness import check, wait_for
@@ -37,8 +36,7 @@ def scenario(place):
     # A cron job alone tells the backend, too.
     accounts.worker.stop()
     sandbox.call("/control/grants/set", {"email": "bob@gmail.com", "revoked": True})
-    with sqlite3.connect(place.database, timeout=30) as database:
-        database.execute("UPDATE grants SET due_at = 0")
+    place.set_due(0)
     place.run("--run-once", *accounts.extra)
     check(len(accounts.backend.of("u-7")) == 5, f"{accounts.backend.of('u-7')}")
     check(accounts.backend.of("u-7")[-1]["data"]["connected"] is False, "the cron job's notice")

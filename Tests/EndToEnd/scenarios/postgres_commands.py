@@ -1,12 +1,11 @@
 """Every command on a PostgreSQL server: from the first start to a copy into a file and back."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
 
-from harness import Failed, Place, check, wait_for
+from harness import check, wait_for
 
 STORE = "postgres"
 PASSWORD = "the-password-of-the-test"
@@ -155,16 +154,42 @@ def copies(place):
     check(digest in back, f"the checksum differs after the way back: {first} {back}")
 
     place.server.execute("CREATE DATABASE third")
-    third = place.database.replace("/postgres?", "/third?")
-    # Half a copy, as one that was killed leaves it.
-    place.run("grants", "list", expect=None)
-    unfinished(place, second, third, digest)
+    unfinished(place, second, place.database.replace("/postgres?", "/third?"), digest)
+    killed(place)
     # A row that is damaged is told by its grant, and nothing is said to be whole.
     with sqlite3.connect(file) as database:
         database.execute("UPDATE grants SET refresh_token = x'00' WHERE id = (SELECT max(id) FROM grants WHERE refresh_token NOT NULL)")
     place.server.execute("CREATE DATABASE fourth")
     damaged = place.run("store", "copy", "--from", file, "--to", place.database.replace("/postgres?", "/fourth?"), expect=78)
     check("damaged" in damaged.stderr, damaged.stderr)
+
+
+def killed(place):
+    """A copy that is killed in the middle goes on from there."""
+    url, place.database = place.database, place.folder / "many.sqlite"
+    users = "".join(json.dumps({"user_id": f"user {number}"}) + "\n" for number in range(30_000))
+    place.run("users", "import", "-", stdin=users)
+    place.database = url
+    place.server.execute("CREATE DATABASE fifth")
+    target = url.replace("/postgres?", "/fifth?")
+    words = ["store", "copy", "--from", place.folder / "many.sqlite", "--to", target]
+    copy = subprocess.Popen(place.arguments(*words), env=place.environment, stdout=subprocess.DEVNULL)
+    administrator = place.server.url
+    place.server.url = target
+
+    def received():
+        there = place.server.execute("SELECT to_regclass('refresh_worker.notices') IS NOT NULL").strip() == "t"
+        return there and int(place.server.execute("SELECT count(*) FROM users"))
+
+    wait_for(received, 60, "the copy has begun", pause=0)
+    copy.kill()
+    copy.wait(timeout=20)
+    before = received()
+    check(0 < before < 30_000, f"the copy was not killed in the middle: {before}")
+    place.server.url = administrator
+    again = place.run(*words).stdout
+    check(f"({before} of them before this was interrupted)" in again, again)
+    check("30000 users" in again, again)
 
 
 def unfinished(place, source, target, digest):

@@ -1,7 +1,6 @@
 """The app's own sessions: one refresh for one 401, rotation with a grace, reuse, and another app's log-out."""
 
 import concurrent.futures
-import sqlite3
 
 from accounts import Accounts
 from harness import check
@@ -37,8 +36,7 @@ def scenario(place):
 
     # After the grace a used token ends the whole family.
     third = refresh(second["refresh_token"]).expect(200).json
-    with sqlite3.connect(place.database, timeout=30) as database:
-        database.execute("UPDATE sessions SET rotated_at = rotated_at - 11000")
+    place.write("UPDATE sessions SET rotated_at = rotated_at - 11000")
     refresh(pair["refresh_token"]).expect(401)
     refresh(third["refresh_token"]).expect(401)
     public.get("/api/auth/me", third["access_token"]).expect(401)

@@ -8,6 +8,9 @@ import sqlite3
 from accounts import Accounts, user_token
 from harness import check, wait_for
 
+# It is about a file of an older version.
+STORE = "sqlite"
+
 OPEN_FILES = 256
 
 

@@ -23,7 +23,26 @@ extension Doctor {
                 let advice = "run: chmod go-w \(path)"
                 return .warning(subject, "\(path) may be changed by others (mode \(facts.mode)): \(advice)")
             }
+            guard facts.permissions & 0o007 == 0 || !holdsPassword(path) else {
+                let advice = "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
+                return .warning(
+                    subject,
+                    "\(path) can be read by others (mode \(facts.mode)) and holds the database's password: \(advice)"
+                )
+            }
             return .ok(subject, "\(path) is understood")
+        }
+    }
+
+    /// Whether the file itself holds the password of the database, as one of its lines.
+    private func holdsPassword(_ path: String) -> Bool {
+        do {
+            let lines = EnvironmentFile(parsing: try workshop.inputs.files.read(path)).entries
+            let places = lines.filter { $0.key == Setting.Name.database.environmentName }
+            return try places.contains { try DatabasePlace($0.value).holdsPassword }
+        } catch {
+            // A place that is not understood has ended the program before; a file that went away is told of elsewhere.
+            return false
         }
     }
 
@@ -95,7 +114,7 @@ extension Doctor {
             return nil
         }
         let exists = workshop.inputs.files.exists
-        let known = ["key-ring", "client-id", "jwt-secret", "services", "notice-secret"]
+        let known = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
         let names = known.filter { exists("\(folder)/\($0)") }
         guard exists(folder) else {
             return .fault(
