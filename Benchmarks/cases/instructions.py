@@ -36,7 +36,9 @@ def instructions(site, folder, shim, command, version, count):
     else:
         store = grants.Grants(folder / "grants")
         store.fill(count, outage=3600)
-        words = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log", *store.settings(site, version)]
+        # At this rate, which Valgrind does not reach, the worker has as many requests on their way as the peers.
+        words = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log", *store.settings(site, version),
+                 "--max-rate", 320]
     site.start_log()
     # Callgrind counts wrongly where Go interrupts its own threads by a signal; it need not.
     environment = {"LD_PRELOAD": str(shim), "GODEBUG": "asyncpreemptoff=1"}

@@ -5,7 +5,7 @@ import re
 import subprocess
 import time
 
-from . import endpoint, measuring, paths
+from . import measuring, paths
 
 LATENESS = re.compile(rb'"event":"refresh".*?"outcome":"([a-z_]+)".*?"lateness_ms":(\d+)')
 
@@ -49,14 +49,6 @@ class Daemon:
         self.process.kill()
         self.process.wait()
         return lambda: None
-
-    def wait_for_grants(self, grants, timeout):
-        """Waits until so many different grants were refreshed, which is more than answers where some came twice."""
-        deadline = time.monotonic() + timeout
-        while len({grant for _, grant, _ in endpoint.read_log(self.site.issued)}) < grants:
-            if time.monotonic() > deadline:
-                raise SystemExit(f"after {timeout} s not all of {grants} grants were refreshed")
-            time.sleep(0.5)
 
     def resident_megabytes(self):
         return measuring.status(self.process.pid, "VmRSS") / 1024

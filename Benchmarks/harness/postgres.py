@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import time
 
 from . import grants, paths
 
@@ -44,6 +45,11 @@ class Server:
     def url(self, database):
         return f"postgres://postgres@/{database}?host={self.folder}"
 
+    def ask(self, database, query):
+        """The one number that a query answers."""
+        words = ["psql", "--host", self.folder, "--username", "postgres", "--no-align", "--tuples-only", "--command", query]
+        return int(subprocess.run([*map(str, words), database], capture_output=True, text=True, check=True).stdout)
+
     def create(self, database):
         self._call("createdb", "--host", self.folder, "--username", "postgres", database)
 
@@ -74,3 +80,6 @@ class ServerGrants(grants.Grants):
         self._call(paths.WORKER, "store", "copy", "--from", self.database, "--to", url)
         self.database = url
         return written
+
+    def due(self):
+        return self.server.ask(self.name, f"SELECT count(*) FROM refresh_worker.grant_schedule WHERE due_at <= {time.time() * 1000:.0f}")

@@ -10,9 +10,9 @@ Made by `make bench` from the figures in `Benchmarks/results/`. What is measured
 """
 
 
-def table(head, rows):
-    """A table in Markdown; all columns but the first are set to the right."""
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+def table(head, rows, figures=True):
+    """A table in Markdown; where it holds figures, all columns but the first are set to the right."""
+    lines = [head, ["---"] + ["---:" if figures else "---"] * (len(head) - 1), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
@@ -36,12 +36,12 @@ def goals(benchmarks, records):
     for name, record in records.items():
         for goal, figure, reached in benchmarks[name].goals(record["figures"]):
             rows.append([goal, figure, "yes" if reached else "**no**", f"[{name}](#{name})"])
-    return table(["goal", "figure", "reached", "from"], rows)
+    return table(["goal", "figure", "reached", "from"], rows, figures=False)
 
 
 def surroundings(record):
     rows = [[name, what] for name, what in {**record["machine"], **record["versions"]}.items() if name != "load"]
-    return table(["what", "which"], rows)
+    return table(["what", "which"], rows, figures=False)
 
 
 def section(name, benchmark, record, newest):

@@ -17,7 +17,7 @@ package final class HTTPClient: Sendable {
         configuration: Configuration = Configuration(),
         time: any TimeSource = SystemTime()
     ) throws(HTTPFailure) {
-        let multi = try MultiHandle(maximumConnections: configuration.maximumConnections)
+        let multi = try MultiHandle(configuration)
         let inbox = Inbox(waking: multi)
         let board = Board()
         do throws(OwnerThread.SystemFailure) {

@@ -9,14 +9,14 @@ private import CCurl
 final class MultiHandle: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
 
-    init(maximumConnections: Int) throws(HTTPFailure) {
+    init(_ configuration: HTTPClient.Configuration) throws(HTTPFailure) {
         guard Self.globalResult == CURLE_OK, let multi = unsafe curl_multi_init() else {
             throw HTTPFailure(kind: .other, message: "libcurl cannot be started")
         }
         unsafe self.multi = unsafe multi
-        try set(CURLMOPT_MAX_HOST_CONNECTIONS, maximumConnections)
+        try allow(connections: configuration.connectionsOverHTTP2)
         // Idle connections kept over all hosts: the worker calls a few, each with connections of its own.
-        try set(CURLMOPT_MAXCONNECTS, maximumConnections * 4)
+        try set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections * 4)
         try set(CURLMOPT_MAX_CONCURRENT_STREAMS, 100)
     }
 
@@ -28,6 +28,11 @@ final class MultiHandle: @unchecked Sendable {
     func wakeUp() {
         let result = unsafe curl_multi_wakeup(multi)
         assert(result == CURLM_OK, "curl_multi_wakeup failed")
+    }
+
+    /// Sets how many connections one host and port may have from now on.
+    func allow(connections: Int) throws(HTTPFailure) {
+        try set(CURLMOPT_MAX_HOST_CONNECTIONS, connections)
     }
 
     func add(_ transfer: Transfer) throws(HTTPFailure) {

@@ -304,9 +304,8 @@ extension Transfer {
         try set(CURLOPT_SSL_VERIFYHOST, 2)
         if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
         try set(CURLOPT_NOSIGNAL, 1)
-        // The least that libcurl takes for sending over TLS, and more than most answers: by default they are 16 and 64 KB.
-        try set(CURLOPT_BUFFERSIZE, 4096)
-        try set(CURLOPT_UPLOAD_BUFFERSIZE, 16384)
+        // CURLOPT_BUFFERSIZE stays at 16 KB: libcurl 7.88 refuses another size once a handle has its buffer, and may keep the
+        // buffer over curl_easy_reset.
         try set(CURLOPT_TCP_NODELAY, 1)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
         // A proxy of the environment's cannot reach this machine's own loopback; an empty name means none.

@@ -21,6 +21,8 @@ final class TransferLoop {
     private var idle: [Transfer] = []
     private var ended: [(ticket: Ticket, result: Result<HTTPResponse, HTTPFailure>)] = []
     private var counters = HTTPClient.Counters()
+    /// Whether a server was met that speaks HTTP/1.1 alone, where each request needs a connection of its own.
+    private var hasMetHTTP1 = false
 
     init(
         inbox: Inbox,
@@ -101,6 +103,7 @@ final class TransferLoop {
             transfer = try Transfer(configuration: configuration, time: time)
         }
         do throws(HTTPFailure) {
+            if ticket.request.pattern.endpoint.scheme == .http { try allowForHTTP1() }
             try transfer.prepare(for: ticket, at: now)
             try multi.add(transfer)
         } catch {
@@ -114,7 +117,7 @@ final class TransferLoop {
     private func turnLibcurl() {
         do throws(HTTPFailure) {
             try multi.perform()
-            endFinished()
+            try endFinished()
             // After libcurl has read: a process that stood still beyond a deadline may have the answer, and the only copy of
             // a new refresh token, waiting in its socket.
             endExpired()
@@ -131,11 +134,19 @@ final class TransferLoop {
         }
     }
 
-    private func endFinished() {
+    private func endFinished() throws(HTTPFailure) {
         while let (transfer, code) = multi.nextEnded() {
             guard let ticket = transfer.ticket else { continue }
-            end(ticket, transfer.result(code: code))
+            let result = transfer.result(code: code)
+            end(ticket, result)
+            if case .success(let answer) = result, answer.httpVersion == .http1 { try allowForHTTP1() }
         }
+    }
+
+    private func allowForHTTP1() throws(HTTPFailure) {
+        guard !hasMetHTTP1 else { return }
+        try multi.allow(connections: configuration.maximumConnections)
+        hasMetHTTP1 = true
     }
 
     private func endAll(_ kind: HTTPFailure.Kind, _ message: String) {

@@ -2,7 +2,8 @@ extension [UInt8] {
     /// Appends a quoted JSON string (RFC 8259, section 7).
     package mutating func append(jsonString value: String) {
         append(UInt8(ascii: "\""))
-        if value.utf8.allSatisfy(\.isPlainInJSON) {
+        let bytes = value.utf8Span.span
+        if bytes.indices.allSatisfy({ bytes[$0].isPlainInJSON }) {
             append(contentsOf: value.utf8)
         } else {
             for scalar in value.unicodeScalars { append(jsonScalar: scalar) }

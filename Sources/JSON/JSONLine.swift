@@ -9,7 +9,10 @@ package struct JSONLine: Sendable {
     private var isFirst = true
 
     package init() {
-        output = [UInt8(ascii: "{")]
+        output = []
+        // Room for most lines, which would otherwise move as they grow.
+        output.reserveCapacity(512)
+        output.append(UInt8(ascii: "{"))
     }
 
     /// The object closed, without a line break at its end.

@@ -7,12 +7,17 @@ extension Timestamp {
     /// An instant outside the years 0 to 9999, which the format cannot spell, shows as the nearest end of that range.
     package var iso8601: String {
         let clamped = withinFourDigitYears
-        let fraction = clamped.milliseconds - clamped.wholeSeconds * 1000
-        return "\(clamped.secondsText).\(padded(fraction, to: 3))Z"
+        var text = clamped.secondsText
+        text.append(UInt8(ascii: "."))
+        text.append(clamped.milliseconds - clamped.wholeSeconds * 1000, digits: 3)
+        text.append(UInt8(ascii: "Z"))
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// The instant in UTC with whole seconds, as in `2026-11-21T03:17:39Z`.
-    package var iso8601Seconds: String { "\(withinFourDigitYears.secondsText)Z" }
+    package var iso8601Seconds: String {
+        String(decoding: withinFourDigitYears.secondsText + [UInt8(ascii: "Z")], as: UTF8.self)
+    }
 
     private var withinFourDigitYears: Timestamp {
         Timestamp(milliseconds: milliseconds.clamped(to: -62_167_219_200_000...253_402_300_799_999))
@@ -23,18 +28,35 @@ extension Timestamp {
         return remainder < 0 ? quotient - 1 : quotient
     }
 
-    private var secondsText: String {
+    private var secondsText: [UInt8] {
         var seconds = time_t(wholeSeconds)
         var parts = unsafe tm()
         unsafe gmtime_r(&seconds, &parts)
-        let (year, month, day) = unsafe (Int64(parts.tm_year) + 1900, Int64(parts.tm_mon) + 1, Int64(parts.tm_mday))
-        let (hour, minute, second) = unsafe (Int64(parts.tm_hour), Int64(parts.tm_min), Int64(parts.tm_sec))
-        let date = "\(padded(year, to: 4))-\(padded(month, to: 2))-\(padded(day, to: 2))"
-        return "\(date)T\(padded(hour, to: 2)):\(padded(minute, to: 2)):\(padded(second, to: 2))"
+        var text: [UInt8] = []
+        text.reserveCapacity(24)
+        unsafe text.append(Int64(parts.tm_year) + 1900, digits: 4)
+        unsafe text.append("-", Int64(parts.tm_mon) + 1)
+        unsafe text.append("-", Int64(parts.tm_mday))
+        unsafe text.append("T", Int64(parts.tm_hour))
+        unsafe text.append(":", Int64(parts.tm_min))
+        unsafe text.append(":", Int64(parts.tm_sec))
+        return text
+    }
+}
+
+extension [UInt8] {
+    /// Appends the last so many decimal digits of a number that is not negative.
+    fileprivate mutating func append(_ number: Int64, digits: Int) {
+        let start = count
+        var rest = number
+        for _ in 0..<digits {
+            insert(UInt8(ascii: "0") + UInt8(rest % 10), at: start)
+            rest /= 10
+        }
     }
 
-    private func padded(_ number: Int64, to width: Int) -> String {
-        let digits = number.description
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    fileprivate mutating func append(_ separator: Unicode.Scalar, _ number: Int64) {
+        append(UInt8(ascii: separator))
+        append(number, digits: 2)
     }
 }

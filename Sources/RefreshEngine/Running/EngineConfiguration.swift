@@ -9,7 +9,7 @@ package struct EngineConfiguration: Sendable {
     package var maxRate: Double
     /// A confidential client's secret; Google's public clients have none.
     package var clientSecret: Secret?
-    /// Requests on their way at once.
+    /// Requests on their way at once, at most: ``InFlightLimit`` asks for as many as are of use.
     package var mostInFlight: Int
     /// What one request may take in all; a lease must outlast it.
     package var requestDeadline: Duration

@@ -87,7 +87,7 @@ extension RefreshEngine {
         return summary
     }
 
-    private var mostPagesAloft: Int { max(4, 2 * configuration.mostInFlight / Self.passPage) }
+    private var mostPagesAloft: Int { max(4, 2 * mostInFlight / Self.passPage) }
 
     private func pass(
         _ page: ArraySlice<GrantID>,
@@ -118,7 +118,7 @@ extension RefreshEngine {
             case .probeDue: return await beginProbe(client) ? 1 : 0
             case .all, nil: break
             }
-            let room = min(count, configuration.mostInFlight - flights.count)
+            let room = min(count, mostInFlight - flights.count)
             let allowed = room < min(count, leastRoom) ? 0 : gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
             guard allowed == 0 else { return allowed }
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(5))

@@ -179,7 +179,7 @@ extension RefreshEngine {
                 return nil
             case .all:
                 let wanted = min(gate.queue.count, Self.batchSize)
-                let room = min(configuration.mostInFlight - flights.count, wanted)
+                let room = min(mostInFlight - flights.count, wanted)
                 // A landing flight wakes the engine, so a full sky needs no timer.
                 guard room >= min(wanted, leastRoom) else { return nil }
                 if let wait = gatheringWait(of: gate) { return wait }
@@ -193,7 +193,7 @@ extension RefreshEngine {
 
     /// How many places must be free before more grants are claimed than there are places for: claims of few cost as much as
     /// claims of many.
-    var leastRoom: Int { min(max(configuration.mostInFlight / 4, 1), Self.batchSize / 2) }
+    var leastRoom: Int { min(max(mostInFlight / 4, 1), Self.batchSize / 2) }
 
     /// How long a short queue is still to be left alone; `nil` when it may go.
     private func gatheringWait(of gate: ClientGate) -> Duration? {

@@ -36,6 +36,7 @@ package actor RefreshEngine {
     var clockWitness: ClockReading?
     /// The clock that all workers judge breakers and paces by: its epoch, and how far it is ahead of this machine's boot clock.
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
+    var inFlightLimit: InFlightLimit
     /// The part of the work that falls to this worker.
     var share = Share.whole
     /// Results that were not stored when the stop deadline passed.
@@ -63,6 +64,7 @@ package actor RefreshEngine {
         self.log = log
         self.configuration = configuration
         nextScan = time.sinceBoot
+        inFlightLimit = InFlightLimit(ceiling: configuration.mostInFlight)
         courier = Courier(
             endpoint: endpoint,
             vault: vault,
@@ -103,6 +105,9 @@ package actor RefreshEngine {
     private func sharePace() {
         for client in gates.keys { gates[client]?.pacer.changeMaxRate(rateOfShare) }
     }
+
+    /// How many flights there may be now.
+    var mostInFlight: Int { inFlightLimit.limit(at: rateOfShare) }
 
     private var rateOfShare: Double { configuration.maxRate / Double(share.count) }
 
@@ -166,6 +171,7 @@ package actor RefreshEngine {
 
     private func fly(_ flight: Flight) async {
         let report = await carry(flight)
+        if report.status != nil, let latency = report.latency { inFlightLimit.learn(latency, at: time.sinceBoot) }
         if case .refused(.notSent, _) = report.finding.answer {
             await giveBack(flight)
             return

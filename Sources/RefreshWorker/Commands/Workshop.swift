@@ -72,11 +72,11 @@ struct Workshop: Sendable {
     }
 
     func openHTTP() throws(HTTPFailure) -> HTTPClient {
-        var settings = HTTPClient.Configuration()
+        var settings = HTTPClient.Configuration(
+            maximumInFlight: EngineConfiguration.inFlight(at: configuration.maximumRate)
+        )
         settings.caFile = configuration.certificateAuthorityFile
         settings.userAgent = "refresh-worker/\(Version.current)"
-        settings.maximumInFlight = EngineConfiguration.inFlight(at: configuration.maximumRate)
-        settings.maximumConnections = settings.maximumInFlight
         return try HTTPClient(configuration: settings, time: time)
     }
 
