@@ -139,7 +139,8 @@ package actor RefreshEngine {
         return landings
     }
 
-    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?) async {
+    /// `seen` is a grant as whoever asked for this had read it: what another worker has made of it since counts as done.
+    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async {
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {
@@ -148,6 +149,10 @@ package actor RefreshEngine {
             if isStopping { return await giveBack(claimed, of: ids) }
             for grant in claimed {
                 guard let claim = grant.lease?.claim else { continue }
+                if let seen, seen.wasTried(before: grant) {
+                    await giveBack([grant], of: [grant.id], as: .elsewhere)
+                    continue
+                }
                 let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
                 flights[grant.id]?.flight = flight
                 flights[grant.id]?.task = Task { await self.fly(flight) }
@@ -220,7 +225,7 @@ package actor RefreshEngine {
     }
 
     /// Gives back what was claimed of `ids` before anything was sent.
-    private func giveBack(_ claimed: [Grant], of ids: [GrantID]) async {
+    private func giveBack(_ claimed: [Grant], of ids: [GrantID], as end: FlightEnd = .abandoned) async {
         do {
             let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
             try await store.release(Dictionary(claims) { first, _ in first })
@@ -228,7 +233,7 @@ package actor RefreshEngine {
             // The leases run out by themselves.
             log.storeTrouble(error, waiting: claimed.count)
         }
-        for id in ids { land(id, as: .abandoned) }
+        for id in ids { land(id, as: end) }
     }
 
     /// Ends a flight: wakes who waited for it and makes room for the next.
@@ -270,5 +275,12 @@ package actor RefreshEngine {
             paused: max(.zero, (gate.pacer.limits.pausedUntil ?? instant) - instant),
             reason: settled.finding.code
         )
+    }
+}
+
+extension Grant {
+    /// Whether it was tried, or got another token, between this reading and a later one.
+    fileprivate func wasTried(before later: Grant) -> Bool {
+        lastAttemptAt != later.lastAttemptAt || accessToken != later.accessToken
     }
 }
