@@ -185,8 +185,9 @@ extension Migration {
             """
     )
 
-    /// What a refresh writes is made small: a lease lies in a table of its own, so that claiming a grant does not write its
-    /// whole row, and the index by use goes by days, so that it moves once a day and not with each refresh. The due index is in
+    /// What a refresh writes is made small.
+    ///
+    /// A lease lies in a table of its own, so that claiming a grant does not write its whole row, and the index by use goes by days, so that it moves once a day and not with each refresh. The due index is in
     /// parts by client, so that one client's overdue grants do not lie in the way of another's.
     ///
     /// SQLite drops no column that a CHECK names, so `grants` is made anew.

@@ -34,7 +34,10 @@ extension Query {
         """
     )
     static let countByState = Query("count by state", "SELECT state, count(*) FROM grants GROUP BY state")
-    static let countDue = Query("count due", "SELECT count(*), min(due_at) FROM grants WHERE client_id = ?1 AND due_at <= ?2")
+    static let countDue = Query(
+        "count due",
+        "SELECT count(*), min(due_at) FROM grants WHERE client_id = ?1 AND due_at <= ?2"
+    )
     static let countEnding = Query(
         "count ending",
         """

@@ -147,7 +147,10 @@ package actor RefreshEngine {
             let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
             // The store may have kept this claim waiting until after the stop: an answer to it might find nobody to store it.
             if isStopping { return await giveBack(claimed, of: ids) }
-            for grant in claimed {
+            // A store that many share may lease a grant at the very instant at which its calls end.
+            let ended = claimed.filter { $0.state.endsCalls && $0.revocationAskedAt == nil }
+            if !ended.isEmpty { await giveBack(ended, of: ended.map(\.id)) }
+            for grant in claimed where !ended.contains(where: { $0.id == grant.id }) {
                 guard let claim = grant.lease?.claim else { continue }
                 if let seen, seen.wasTried(before: grant) {
                     await giveBack([grant], of: [grant.id], as: .elsewhere)
@@ -176,7 +179,8 @@ package actor RefreshEngine {
             await giveBack(flight)
             return
         }
-        guard let settled = await settler.settle(report.finding, isAwaited: flight.isForced, aloft: flights.count) else {
+        guard let settled = await settler.settle(report.finding, isAwaited: flight.isForced, aloft: flights.count)
+        else {
             abandoned += 1
             land(flight.grant.id, as: .abandoned)
             return
