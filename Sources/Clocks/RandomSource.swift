@@ -1,6 +1,6 @@
 private import Synchronization
 
-/// Where randomness comes from: jitter and back-off take it through `init`, so that a test can replay it.
+/// Where randomness comes from: ids, claims and back-off take it through `init`, so that a test can replay it.
 package protocol RandomSource: Sendable {
     /// A number spread evenly over 0 up to but not including 1.
     func nextUnit() -> Double

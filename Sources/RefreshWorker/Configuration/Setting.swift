@@ -165,7 +165,10 @@ extension Setting {
             .maxRate,
             "N",
             default: "200",
-            "Most requests a second to the token endpoint for one client id; more than 0, at most 100000."
+            """
+            Most requests a second to the token endpoint for one client id, by all workers on the database together: each \
+            takes an equal part. More than 0, at most 100000.
+            """
         ),
         Setting(
             .summaryInterval,

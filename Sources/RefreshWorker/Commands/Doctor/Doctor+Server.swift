@@ -5,7 +5,7 @@ import Store
 /// The checks of a PostgreSQL server and of this program's place on it.
 extension Doctor {
     private static let serverSubject = "database server"
-    /// What a worker opens at most, and what is left to others for one worker at least.
+    /// Below this there is hardly room for two workers, of six connections each, and an administrator.
     private static let fewConnections = 20
 
     func serverDiagnoses(_ address: DatabaseAddress) async -> [Diagnosis] {
