@@ -103,21 +103,6 @@ enum ArchiveRow {
     private static func event(_ row: inout Row) throws(Failure) -> ArchiveRecord {
         let sequence = row.integer()
         let id = GrantID(rawValue: row.integer())
-        let at = Timestamp(milliseconds: row.integer())
-        guard let kind = GrantEvent.Kind(rawValue: row.text()) else {
-            throw Failure(.corrupt, "An event of grant \(id) is damaged in the database. Restore a backup.")
-        }
-        var from: GrantState?
-        if let former = row.optionalText() { from = try GrantRow.state(former, of: id) }
-        let event = GrantEvent(
-            grant: id,
-            at: at,
-            kind: kind,
-            from: from,
-            to: try GrantRow.state(row.text(), of: id),
-            reason: GrantReason(rawValue: row.text()),
-            generation: row.integer()
-        )
-        return .event(sequence: sequence, event)
+        return .event(sequence: sequence, try GrantEvent(of: id, from: &row))
     }
 }

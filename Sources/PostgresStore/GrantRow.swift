@@ -217,10 +217,3 @@ enum GrantRow {
         Failure(.corrupt, "\(what) of grant \(id) is damaged in the database. Stop the workers and restore a backup.")
     }
 }
-
-extension TokenMarks {
-    fileprivate init?(prefix: [UInt8]?, digest: [UInt8]?) {
-        guard let prefix, let digest else { return nil }
-        self.init(prefix: TokenMark(kind: .prefix, bytes: prefix), digest: TokenMark(kind: .digest, bytes: digest))
-    }
-}

@@ -115,7 +115,8 @@ extension Lane {
 }
 
 extension GrantEvent {
-    fileprivate init(of id: GrantID, from row: inout Row) throws(Failure) {
+    /// Reads the columns from `at` to `generation`.
+    init(of id: GrantID, from row: inout Row) throws(Failure) {
         let at = row.timestamp()
         let kind = Kind(rawValue: row.text())
         let former = row.optionalText()

@@ -56,7 +56,7 @@ extension Query {
         """
         UPDATE refresh_worker.grant_schedule AS s SET due_at = $1 + (((g.id >> 31) * 60000) >> 32)
         FROM refresh_worker.grants AS g
-        WHERE g.id = s.grant_id AND s.due_at IS NOT NULL AND g.reason <> 'invalid_grant_unconfirmed'
+        WHERE g.id = s.grant_id AND s.due_at IS NOT NULL AND g.reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
             AND (g.access_obtained_at > $1 OR g.last_attempt_at > $1)
         """
     )

@@ -103,19 +103,3 @@ extension WorkerReport {
         return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey, isRefreshing: row.flag())
     }
 }
-
-extension ClockReading {
-    /// "wall boot epoch", in milliseconds.
-    fileprivate var stored: String {
-        "\(now.milliseconds) \(leaseTime.instant.milliseconds) \(leaseTime.epoch)"
-    }
-
-    fileprivate init?(stored text: String) {
-        let parts = text.split(separator: " ", maxSplits: 2)
-        guard parts.count == 3, let wall = Int64(parts[0]), let boot = Int64(parts[1]) else { return nil }
-        self.init(
-            now: Timestamp(milliseconds: wall),
-            leaseTime: LeaseTime(epoch: String(parts[2]), instant: BootInstant(milliseconds: boot))
-        )
-    }
-}

@@ -102,22 +102,7 @@ enum ArchiveRow {
     private static func event(_ row: inout Row) throws(StoreError) -> ArchiveRecord {
         let sequence = row.integer()
         let id = GrantID(rawValue: row.integer())
-        let at = Timestamp(milliseconds: row.integer())
-        guard let kind = GrantEvent.Kind(rawValue: row.text()) else {
-            throw StoreError(.corrupt, "An event of grant \(id) is damaged in the database. Restore a backup.")
-        }
-        var from: GrantState?
-        if let former = row.optionalText() { from = try GrantRow.state(former, of: id) }
-        let event = GrantEvent(
-            grant: id,
-            at: at,
-            kind: kind,
-            from: from,
-            to: try GrantRow.state(row.text(), of: id),
-            reason: GrantReason(rawValue: row.text()),
-            generation: row.integer()
-        )
-        return .event(sequence: sequence, event)
+        return .event(sequence: sequence, try GrantEvent(of: id, from: &row))
     }
 
     static func bind(_ record: ArchiveRecord, to statement: Statement) {

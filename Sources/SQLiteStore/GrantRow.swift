@@ -210,13 +210,6 @@ extension Grant {
     fileprivate var dayOfUse: Int64 { (lastSuccessAt ?? createdAt).milliseconds / 86_400_000 }
 }
 
-extension TokenMarks {
-    fileprivate init?(prefix: [UInt8]?, digest: [UInt8]?) {
-        guard let prefix, let digest else { return nil }
-        self.init(prefix: TokenMark(kind: .prefix, bytes: prefix), digest: TokenMark(kind: .digest, bytes: digest))
-    }
-}
-
 extension Row {
     mutating func timestamp() -> Timestamp? {
         optionalInteger().map { Timestamp(milliseconds: $0) }

@@ -76,7 +76,8 @@ extension SQLiteStore {
 }
 
 extension GrantEvent {
-    fileprivate init(of id: GrantID, from row: inout Row) throws(StoreError) {
+    /// Reads the columns from `at` to `generation`.
+    init(of id: GrantID, from row: inout Row) throws(StoreError) {
         let at = row.timestamp()
         let kind = Kind(rawValue: row.text())
         let former = row.optionalText()

@@ -62,7 +62,7 @@ extension Query {
         "reschedule",
         """
         UPDATE grants SET due_at = ?1 + (((id >> 31) * 60000) >> 32)
-        WHERE due_at IS NOT NULL AND reason <> 'invalid_grant_unconfirmed'
+        WHERE due_at IS NOT NULL AND reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
             AND (access_obtained_at > ?1 OR last_attempt_at > ?1)
         """
     )

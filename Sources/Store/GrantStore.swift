@@ -103,17 +103,6 @@ package struct WorkerReport: Hashable, Sendable {
     }
 }
 
-/// Both clocks, read at one instant.
-package struct ClockReading: Hashable, Sendable {
-    package var now: Timestamp
-    package var leaseTime: LeaseTime
-
-    package init(now: Timestamp, leaseTime: LeaseTime) {
-        self.now = now
-        self.leaseTime = leaseTime
-    }
-}
-
 extension BootID {
     /// The boot's name, or what to do where it cannot be read.
     package static func require() throws(StoreError) -> String {

@@ -18,7 +18,7 @@ package struct TokenMark: Hashable, Sendable {
     package let bytes: [UInt8]
 
     /// Restores a stored mark.
-    package init(kind: Kind, bytes: [UInt8]) {
+    fileprivate init(kind: Kind, bytes: [UInt8]) {
         self.kind = kind
         self.bytes = bytes
     }
@@ -70,14 +70,16 @@ package struct TokenMarks: Hashable, Sendable {
     package let prefix: TokenMark
     package let digest: TokenMark
 
-    /// Restores stored marks.
-    package init(prefix: TokenMark, digest: TokenMark) {
-        self.prefix = prefix
-        self.digest = digest
+    /// Restores stored marks; `nil` where one is missing.
+    package init?(prefix: [UInt8]?, digest: [UInt8]?) {
+        guard let prefix, let digest else { return nil }
+        self.prefix = TokenMark(kind: .prefix, bytes: prefix)
+        self.digest = TokenMark(kind: .digest, bytes: digest)
     }
 
     package init(of token: Secret) {
         let bytes = token.withBytes { span in span.withUnsafeBytes { [UInt8]($0) } }
-        self.init(prefix: TokenMark(prefixOf: bytes), digest: TokenMark(digestOf: bytes))
+        prefix = TokenMark(prefixOf: bytes)
+        digest = TokenMark(digestOf: bytes)
     }
 }

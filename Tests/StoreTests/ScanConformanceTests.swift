@@ -174,9 +174,9 @@ struct ScanConformanceTests {
     @Test("A clock reading is answered by the one before it", arguments: StoreKind.allCases)
     func clockReading(kind: StoreKind) async throws {
         try await kind.withStore { store, _ async throws in
-            let time = LeaseTime(epoch: "boot of two words", instant: BootInstant(milliseconds: 5))
-            let first = ClockReading(now: start, leaseTime: time)
-            let second = ClockReading(now: start - .seconds(4_000_000_000), leaseTime: time)
+            let boot = BootInstant(milliseconds: 5)
+            let first = ClockReading(now: start, sinceBoot: boot, bootID: "boot of four words")
+            let second = ClockReading(now: start - .seconds(4_000_000_000), sinceBoot: boot, bootID: "another boot")
             #expect(try await store.exchangeClockReading(first) == nil)
             #expect(try await store.exchangeClockReading(second) == first)
             #expect(try await store.exchangeClockReading(first) == second)

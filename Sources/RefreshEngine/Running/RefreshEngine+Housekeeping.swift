@@ -31,7 +31,7 @@ extension RefreshEngine {
     package func watchClock() async {
         do {
             let reading = clockReading
-            if clockWitness.map({ reading.leaseTime.instant - $0.leaseTime.instant < .seconds(1) }) ?? false { return }
+            if clockWitness.map({ reading.sinceBoot - $0.sinceBoot < .seconds(1) }) ?? false { return }
             let isFirst = clockWitness == nil
             let former = isFirst ? try await store.exchangeClockReading(reading) : clockWitness
             clockWitness = reading
@@ -57,7 +57,7 @@ extension RefreshEngine {
     }
 
     private var clockReading: ClockReading {
-        ClockReading(now: time.now, leaseTime: LeaseTime(epoch: store.bootID, instant: time.sinceBoot))
+        ClockReading(now: time.now, sinceBoot: time.sinceBoot, bootID: store.bootID)
     }
 
     /// How far the wall clock moved beyond the time that passed.
@@ -65,8 +65,8 @@ extension RefreshEngine {
     /// Across a restart of the machine nobody knows how much time passed: only a clock that went backwards shows.
     static func step(from former: ClockReading, to reading: ClockReading) -> Duration {
         let byWall = reading.now - former.now
-        guard former.leaseTime.epoch == reading.leaseTime.epoch else { return min(byWall, .zero) }
-        return byWall - (reading.leaseTime.instant - former.leaseTime.instant)
+        guard former.bootID == reading.bootID else { return min(byWall, .zero) }
+        return byWall - (reading.sinceBoot - former.sinceBoot)
     }
 
     /// Drops the window of the due index, which was ordered by the clock as it was.

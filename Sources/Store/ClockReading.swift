@@ -1,0 +1,30 @@
+package import Clocks
+
+/// Both clocks, read at one instant: the one that may be stepped, and the boot clock, which may not.
+package struct ClockReading: Hashable, Sendable {
+    package var now: Timestamp
+    package var sinceBoot: BootInstant
+    /// Names the boot that `sinceBoot` belongs to.
+    package var bootID: String
+
+    package init(now: Timestamp, sinceBoot: BootInstant, bootID: String) {
+        self.now = now
+        self.sinceBoot = sinceBoot
+        self.bootID = bootID
+    }
+}
+
+extension ClockReading {
+    /// As stores keep it: both clocks in milliseconds, and the boot's name.
+    package var stored: String { "\(now.milliseconds) \(sinceBoot.milliseconds) \(bootID)" }
+
+    package init?(stored text: String) {
+        let parts = text.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let wall = Int64(parts[0]), let boot = Int64(parts[1]) else { return nil }
+        self.init(
+            now: Timestamp(milliseconds: wall),
+            sinceBoot: BootInstant(milliseconds: boot),
+            bootID: String(parts[2])
+        )
+    }
+}
