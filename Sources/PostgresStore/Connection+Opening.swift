@@ -11,7 +11,8 @@ extension Connection {
 
     /// Connects, and finds out who answers.
     static func open(_ address: DatabaseAddress, until deadline: Deadline) throws(Failure) -> Connection {
-        let started = unsafe address.withOptions { keywords, values in unsafe PQconnectStartParams(keywords, values, 0)
+        let started = unsafe address.withOptions { keywords, values in
+            unsafe PQconnectStartParams(keywords, values, 0)
         }
         guard let handle = unsafe started else {
             throw Failure(.input, "There is no memory for a connection to \(address). Look at the machine's memory.")

@@ -13,9 +13,6 @@ final class Lane: Sendable {
         var failures = 0
     }
 
-    private static let firstPause: Duration = .milliseconds(50)
-    private static let longestPause: Duration = .seconds(5)
-
     private let queue: DispatchQueue
     private let address: DatabaseAddress
     private let patience: Duration
@@ -91,8 +88,8 @@ final class Lane: Sendable {
                 line.failures = 0
                 return connection
             } catch {
-                line.failures = min(line.failures + 1, 16)
-                let pause = self.pause(after: line.failures)
+                line.failures += 1
+                let pause = ReconnectPause.after(failures: line.failures, random: random)
                 // What a server refused, it would refuse again; and a pause beyond the patience is of no use.
                 guard error.error.code == .unreachable, pause < deadline.remaining else {
                     throw Failure(error.error)
@@ -100,11 +97,5 @@ final class Lane: Sendable {
                 usleep(useconds_t(clamping: pause.wholeMilliseconds * 1000))
             }
         }
-    }
-
-    /// Twice as long each time, and spread, so that many workers do not come back at one moment.
-    private func pause(after failures: Int) -> Duration {
-        let longest = min(Self.firstPause * (1 << min(failures, 8)), Self.longestPause)
-        return longest * (0.5 + random.nextUnit() / 2)
     }
 }

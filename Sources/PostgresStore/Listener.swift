@@ -21,7 +21,6 @@ final class Listener: Sendable {
 
     private static let listen = Query("listen", "LISTEN \(PendingWrites.channel)")
     private static let patience: Duration = .seconds(10)
-    private static let longestPause: Duration = .seconds(5)
 
     private let address: DatabaseAddress
     private let random: any RandomSource
@@ -63,9 +62,9 @@ final class Listener: Sendable {
                 post.source = try watch(connection.socket)
                 return nil
             } catch {
-                post.failures = min(post.failures + 1, 7)
-                let longest = min(.milliseconds(50) * (1 << post.failures), Self.longestPause)
-                return longest * (0.5 + random.nextUnit() / 2)
+                // Nothing is missed meanwhile that the scan does not find, and whoever asks the database tells that it is away.
+                post.failures += 1
+                return ReconnectPause.after(failures: post.failures, random: random)
             }
         }
         if let pause {
