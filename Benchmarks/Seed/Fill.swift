@@ -8,7 +8,6 @@ struct Fill {
 
     let store: any AccountStore
     let vault: TokenVault
-    let clientID: String
     /// How many grants the population has.
     let population: Int
     /// Until when a worker has done all that was due.
@@ -50,7 +49,7 @@ struct Fill {
             let sample = SampleGrant(number: next, id: ids[next], workedUntil: workedUntil)
             next += 1
             if let horizon, sample.dueAt > horizon { continue }
-            grants.append(try sample.stored(clientID: clientID, vault: vault))
+            grants.append(try sample.stored(vault: vault))
         }
         return grants
     }

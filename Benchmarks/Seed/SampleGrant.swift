@@ -7,6 +7,8 @@ import Store
 /// One grant of a benchmark: its number stands in its user's name and in its tokens, so that the endpoint's log and the
 /// store can be held against each other.
 struct SampleGrant {
+    /// As the harness names it to the worker.
+    private static let clientID = "bench"
     /// What Google's access tokens live.
     static let lifetime: Duration = .seconds(3600)
     /// How long before the instant in question the first refresh lies: long enough for any policy to settle.
@@ -38,12 +40,12 @@ struct SampleGrant {
     }
 
     /// The grant as the worker would have stored it after its last refresh.
-    func stored(clientID: String, vault: TokenVault) throws -> Grant {
+    func stored(vault: TokenVault) throws -> Grant {
         Grant(
             id: id,
             userID: Self.userID(number),
             createdAt: obtainedAt - Self.past,
-            clientID: clientID,
+            clientID: Self.clientID,
             owner: Grant.Owner(
                 googleUserID: "1" + Self.digits(number, 20),
                 email: Self.userID(number) + "@example.com"

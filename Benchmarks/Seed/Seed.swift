@@ -10,18 +10,18 @@ import Store
 @main
 enum Seed {
     static let help = """
-        usage: BenchmarkSeed fill     --database FILE --keys FILE --grants N [--client-id ID] [--start MS] [--outage S]
-                                      [--within S]
+        usage: BenchmarkSeed fill     --database FILE --keys FILE --grants N [--start MS] [--outage S] [--within S]
                BenchmarkSeed verify   --database FILE --keys FILE --issued LOG
                BenchmarkSeed exercise --database FILE --keys FILE --grants N
                BenchmarkSeed heap     --entries N
 
-        fill writes N grants as a worker would have left them that did its work until OUTAGE seconds before START (in
-        milliseconds since 1970; now). With --within only those are written that are due within so many seconds after START.
+        fill writes N grants as a worker would have left them that did its work until so many seconds (--outage) before
+        --start, in milliseconds since 1970; without it, before now. With --within only those are written that are due
+        within so many seconds after the start.
         verify opens every stored access token and compares it with what the endpoint's log says was issued.
-        FILE may be postgres://… for verify and exercise.
         exercise claims the N grants that are due first and commits a made-up refresh of each, and says what that took.
         heap pushes, moves and pops N deadlines, and says how long that took.
+        FILE may be postgres://… for verify and exercise.
 
         """
 
@@ -47,7 +47,6 @@ enum Seed {
         let fill = Fill(
             store: store,
             vault: try vault(options),
-            clientID: options.text("client-id") ?? "bench",
             population: Int(try options.required("grants", options.number)),
             workedUntil: start - .seconds(try options.number("outage") ?? 0),
             horizon: try options.number("within").map { start + .seconds($0) }

@@ -1,4 +1,4 @@
-"""2 What a refresh costs as the store grows, and the largest store held for ten minutes."""
+"""What a refresh costs as the store grows, and the largest store held for ten minutes."""
 
 import shutil
 import time

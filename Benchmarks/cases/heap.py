@@ -1,4 +1,4 @@
-"""4 The heap of deadlines against those of C++ and Go."""
+"""The heap of deadlines against those of C++ and Go."""
 
 import json
 import statistics

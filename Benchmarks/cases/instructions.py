@@ -1,4 +1,4 @@
-"""1 Instructions of one refresh: a measure that a busy machine does not disturb."""
+"""Instructions of one refresh: a measure that a busy machine does not disturb."""
 
 import re
 import shutil

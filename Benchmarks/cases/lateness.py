@@ -1,4 +1,4 @@
-"""3 How late a grant is refreshed, at a tenth, at half and at nine tenths of what the worker can do."""
+"""How late a grant is refreshed, at a tenth, at half and at nine tenths of what the worker can do."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""3 After an outage of ten minutes: a million grants overdue, drained in their order and at the pace that was set."""
+"""After an outage of ten minutes: a million grants overdue, drained in their order and at the pace that was set."""
 
 import collections
 import contextlib
@@ -11,7 +11,8 @@ TITLE = "After an outage of ten minutes with a million grants overdue"
 OUTAGE = 600
 # The pacer's bucket holds the requests of a fifth of a second (Sources/Scheduler/Pacer.swift), which come on top.
 BURST = 1.2
-# The log has the instants of the answers: these many requests may have been sent a second before.
+# The log has the instants of the answers: so many requests, which the worker always allows itself
+# (Sources/Scheduler/InFlightLimit.swift), may have been sent a second before.
 IN_FLIGHT = 64
 
 

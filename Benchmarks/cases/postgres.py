@@ -1,4 +1,4 @@
-"""6 Several workers on one PostgreSQL: throughput, the number of calls, and faults."""
+"""Several workers on one PostgreSQL: throughput, the number of calls, and faults."""
 
 import contextlib
 import signal
@@ -7,7 +7,7 @@ import time
 from harness import daemon, endpoint, picture, postgres, report
 
 TITLE = "Several workers on one PostgreSQL server"
-# How long the endpoint takes to answer, in seconds. At --max-rate 100000 a worker has 1024 requests on their way
+# How long the endpoint takes to answer, in seconds. At --max-rate 100000 a worker has 512 requests on their way
 # (EngineConfiguration.inFlight): with 50 ms the processors are its limit still, with a second the endpoint is.
 LATENCIES = [0, 0.05, 1]
 # A fault can only lose answers that were given shortly before it, in seconds: what was not yet stored.

@@ -1,4 +1,4 @@
-"""1 Refreshes a second, and the processor time of the client alone."""
+"""Refreshes a second, and the processor time of the client alone."""
 
 import shutil
 import statistics

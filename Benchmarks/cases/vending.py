@@ -1,4 +1,4 @@
-"""5 Vending: how fast valid tokens are handed out."""
+"""Vending: how fast valid tokens are handed out."""
 
 import os
 import re

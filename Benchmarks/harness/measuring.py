@@ -5,7 +5,6 @@ import os
 import pathlib
 import subprocess
 import threading
-import time
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -13,7 +12,6 @@ TICKS = os.sysconf("SC_CLK_TCK")
 @dataclasses.dataclass
 class Cost:
     """What a process took from its start to its end."""
-    wall_seconds: float
     cpu_seconds: float
     peak_kilobytes: int
     exit_code: int
@@ -23,7 +21,6 @@ class Cost:
 def run(command, log=None, environment=None, timeout=900):
     """Runs a program to its end and measures it alone; what it prints is returned, its errors go to `log`."""
     errors = open(log, "wb") if log else subprocess.DEVNULL
-    started = time.monotonic()
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors,
                                env={**os.environ, **(environment or {})})
     watch = threading.Timer(timeout, process.kill)
@@ -32,10 +29,9 @@ def run(command, log=None, environment=None, timeout=900):
     output = process.stdout.read().decode()
     # The program is still there, dead or about to be: wait4 alone takes it away and tells what it used.
     _, status, usage = os.wait4(process.pid, 0)
-    wall = time.monotonic() - started
     watch.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
-    return Cost(wall, usage.ru_utime + usage.ru_stime, peak.stop(), process.returncode, output)
+    return Cost(usage.ru_utime + usage.ru_stime, peak.stop(), process.returncode, output)
 
 
 class Peak:
