@@ -53,7 +53,7 @@ check: toolchain ## everything that a change must pass
 	@$(MAKE) --no-print-directory lint test stories openapi release check-units check-docs bench-check
 
 format: toolchain ## lay the Swift code out
-	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests
+	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
 
 lint: toolchain ## check the layout of the code and the scripts
 	@scripts/lint

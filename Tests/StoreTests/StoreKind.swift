@@ -10,7 +10,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     case sqlite
     case postgres
 
-    /// PostgreSQL only where `scripts/test` started a server; it says so when there is none.
+    /// PostgreSQL only where `scripts/test` started a server; without one, its own suites say that they are skipped.
     static var allCases: [StoreKind] {
         PostgresServer.url == nil ? [.inMemory, .sqlite] : [.inMemory, .sqlite, .postgres]
     }
