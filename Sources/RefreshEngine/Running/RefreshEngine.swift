@@ -103,13 +103,14 @@ package actor RefreshEngine {
     }
 
     private func sharePace() {
-        for client in gates.keys { gates[client]?.pacer.changeMaxRate(rateOfShare) }
+        for client in gates.keys {
+            gates[client]?.pacer.changeMaxRate(configuration.maxRate)
+            gates[client]?.pacer.sharers = share.count
+        }
     }
 
     /// How many flights there may be now.
-    var mostInFlight: Int { inFlightLimit.limit(at: rateOfShare) }
-
-    private var rateOfShare: Double { configuration.maxRate / Double(share.count) }
+    var mostInFlight: Int { inFlightLimit.limit(at: configuration.maxRate / Double(share.count)) }
 
     /// This instant by the clock that all workers share.
     var sharedNow: BootInstant { time.sinceBoot + sharedClock.ahead }
@@ -262,7 +263,8 @@ package actor RefreshEngine {
         var gate =
             gates[client]
             ?? ClientGate(
-                maxRate: rateOfShare,
+                maxRate: configuration.maxRate,
+                sharers: share.count,
                 health: ClientHealth(epoch: sharedClock.epoch)
             )
         change(&gate)
