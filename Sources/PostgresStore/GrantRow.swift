@@ -46,8 +46,7 @@ enum GrantRow {
         Column("access_expires_at", .integer { $0.accessToken?.expiresAt.milliseconds }),
         Column("access_token", .bytes { $0.accessToken?.sealed.bytes }),
     ]
-    /// The day of the last use, for an index that moves once a day and not with each refresh.
-    private static let use = Column("used_on", .integer { day(of: $0.lastSuccessAt ?? $0.createdAt) })
+    private static let use = Column("used_on", .integer { $0.dayOfUse })
     static let schedule = [
         Column("grant_id", .integer { $0.id.rawValue }),
         Column("client_id", .text { $0.clientID }),
@@ -101,11 +100,6 @@ enum GrantRow {
         if !refreshed.isEmpty { batch.add(updateRefreshed) { Table.bind(refreshed, self.refreshed, to: &$0) } }
         let all = whole + refreshed
         if !all.isEmpty { batch.add(updateSchedule) { Table.bind(all, schedule, to: &$0) } }
-    }
-
-    static func day(of time: Timestamp) -> Int64 {
-        // Rounded down, before 1970 too.
-        time.milliseconds >= 0 ? time.milliseconds / 86_400_000 : (time.milliseconds - 86_399_999) / 86_400_000
     }
 
     /// Whether an update from `former` to `grant` leaves all columns of `lasting` as they are.

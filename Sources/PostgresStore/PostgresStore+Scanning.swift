@@ -109,7 +109,7 @@ extension PostgresStore {
                 $0.bind(now)
                 $0.bind(end)
                 $0.bind(idleSince)
-                $0.bind(GrantRow.day(of: idleSince))
+                $0.bind(idleSince.day)
             }
             let answers = try connection.run(batch, until: deadline)
             var census = Census(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)

@@ -205,11 +205,6 @@ enum GrantRow {
     }
 }
 
-extension Grant {
-    /// The day, counted since 1970, of the last refresh, or of the first connection where there was none.
-    fileprivate var dayOfUse: Int64 { (lastSuccessAt ?? createdAt).milliseconds / 86_400_000 }
-}
-
 extension Row {
     mutating func timestamp() -> Timestamp? {
         optionalInteger().map { Timestamp(milliseconds: $0) }
