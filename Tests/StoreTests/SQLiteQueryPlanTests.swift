@@ -16,7 +16,7 @@ struct SQLiteQueryPlanTests {
                 "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at>? AND due_at<?)"
             ),
             (Query.countDue, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at<?)"),
-            (Query.countByState, "SCAN grants USING COVERING INDEX grants_by_state"),
+            (Query.countByState, "SCAN grant_counts"),
             (Query.countEnding, "SEARCH grants USING INDEX grants_by_ending (refresh_expires_at<?)"),
             (Query.countIdle, "SEARCH grants USING INDEX grants_by_use (used_on<?)"),
             (Query.countKeys, "SCAN grants USING COVERING INDEX grants_by_key"),
