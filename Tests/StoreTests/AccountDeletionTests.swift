@@ -133,9 +133,11 @@ struct AccountDeletionTests {
             #expect(try await store.events(of: id, atMost: 10).isEmpty)
             #expect(try await store.user("user 2") != nil)
             #expect(try await store.dueNotices(at: end, atMost: 10).map(\.userID) == ["user 1"])
+            #expect(try await store.census(at: end).byState == [.active: 1])
             // The id is free again.
             try await addUser(1, to: store)
             #expect(try await store.grant(ofUser: "user 1")?.state == .active)
+            #expect(try await store.census(at: end).byState == [.active: 2])
         }
     }
 

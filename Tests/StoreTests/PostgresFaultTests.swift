@@ -97,7 +97,7 @@ struct PostgresFaultTests {
             let home = folder.path("server")
             let url = try await PostgresServer.control("start", home)
             let store = try await PostgresStore.open(url: Secret(url), patience: .seconds(60))
-            let impatient = try await PostgresStore.open(url: Secret(url), patience: .milliseconds(300))
+            let impatient = try await PostgresStore.open(url: Secret(url), patience: .seconds(4))
             try await store.add([try Sample.grant(1)])
             _ = try await PostgresServer.control("stop", home)
             let error = await #expect(throws: StoreError.self) { try await postpone(impatient) }
