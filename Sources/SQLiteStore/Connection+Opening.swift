@@ -24,7 +24,10 @@ extension Connection {
         """
     )
     /// A page that many commits write, as those of the due index, goes into the file once in each 16 MB of log.
-    private static let writerSettings = Query("settings", "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000")
+    private static let writerSettings = Query(
+        "settings",
+        "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"
+    )
     private static let readerSettings = Query("settings", "PRAGMA cache_size = -16384; PRAGMA query_only = ON")
 
     /// The one connection that writes: it makes the file where there is none and brings its schema up to date.

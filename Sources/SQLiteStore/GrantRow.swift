@@ -8,8 +8,8 @@ enum GrantRow {
     /// Columns that no index but `grants_due` looks at: every update writes them.
     private static let plain = [
         "name", "email_is_verified", "scope", "reason", "since", "generation", "due_at", "attempts", "failing_since",
-        "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "access_obtained_at", "access_expires_at",
-        "access_type", "refresh_token", "access_token",
+        "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "access_obtained_at",
+        "access_expires_at", "access_type", "refresh_token", "access_token",
     ]
     /// Columns of the other indexes: written only when one of them changes, since naming them costs a turn in each index.
     private static let indexed = [

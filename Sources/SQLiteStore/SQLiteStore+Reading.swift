@@ -2,7 +2,10 @@ package import Store
 
 extension Query {
     static let grantByID = Query("grant by id", "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE id = ?")
-    static let grantOfUser = Query("grant of user", "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE user_id = ?")
+    static let grantOfUser = Query(
+        "grant of user",
+        "SELECT \(GrantRow.columns) FROM \(GrantRow.source) WHERE user_id = ?"
+    )
 
     static let pageOfGrants = Query(
         "page of grants",

@@ -33,8 +33,11 @@ extension Query {
         ORDER BY due_at, id LIMIT ?3
         """
     )
-    static let countByState = Query("count by state", "SELECT state, count(*) FROM grants GROUP BY state")
-    static let countDue = Query("count due", "SELECT count(*), min(due_at) FROM grants WHERE client_id = ?1 AND due_at <= ?2")
+    static let countByState = Query("count by state", "SELECT state, grants FROM grant_counts WHERE grants > 0")
+    static let countDue = Query(
+        "count due",
+        "SELECT count(*), min(due_at) FROM grants WHERE client_id = ?1 AND due_at <= ?2"
+    )
     static let countEnding = Query(
         "count ending",
         """

@@ -12,6 +12,9 @@ package struct Pacer: Sendable {
     /// The most requests a second, whatever the endpoint bears.
     package private(set) var maxRate: Double
 
+    /// Among how many workers the rate is divided: each has an equal part of the ceiling.
+    package var sharers = 1
+
     /// What the endpoint said: see ``Limits``.
     package var limits: Limits
 
@@ -28,6 +31,9 @@ package struct Pacer: Sendable {
         tokens = Self.capacity(rate: maxRate)
     }
 
+    /// What of the ceiling is this worker's.
+    private func rate(at now: BootInstant) -> Double { ceiling(at: now) / Double(sharers) }
+
     /// Takes up to that many requests out of the bucket, and says how many there were.
     package mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
         guard wanted > 0, !isPaused(at: now) else { return 0 }
@@ -43,7 +49,7 @@ package struct Pacer: Sendable {
         let resume = max(now, limits.pausedUntil ?? now)
         let available = tokens(at: resume)
         guard available < 1 else { return resume - now }
-        let seconds = (1 - available) / ceiling(at: resume)
+        let seconds = (1 - available) / rate(at: resume)
         // Up to the whole millisecond, the grain of the clock: a caller that waits so long finds its request.
         return (resume - now) + .milliseconds((seconds * 1000).rounded(.up))
     }
@@ -62,7 +68,7 @@ package struct Pacer: Sendable {
 
     /// What is in the bucket: it fills at the ceiling's rate, but not during a pause.
     private func tokens(at now: BootInstant) -> Double {
-        let rate = ceiling(at: now)
+        let rate = rate(at: now)
         let capacity = Self.capacity(rate: rate)
         guard let refilledAt else { return min(tokens, capacity) }
         let filledFrom = max(refilledAt, limits.pausedUntil ?? refilledAt)

@@ -85,7 +85,10 @@ extension Grant {
         let former = state
         var events = rotate(to: tokens.rotated, at: now)
         accessToken = AccessToken.later(of: accessToken, tokens.accessToken, at: now)
-        if let scope = tokens.scope, Set(scope.split(separator: " ")) != Set(self.scope.split(separator: " ")) {
+        // Most answers repeat the text that is stored, which is seen without taking it apart.
+        if let scope = tokens.scope, scope != self.scope,
+            Set(scope.split(separator: " ")) != Set(self.scope.split(separator: " "))
+        {
             self.scope = scope
             events.append(GrantEvent(of: self, kind: .scopeChanged, from: state, at: now))
         }

@@ -5,9 +5,12 @@ import Testing
 struct InFlightLimitTests {
     private let start = BootInstant(milliseconds: 1_000_000)
 
-    @Test("The limit is what the rate asks for at the quickest latency, twice over", arguments: [
-        (200.0, 100, 64), (3_400.0, 1, 64), (3_400.0, 50, 340), (3_400.0, 100, 512), (100_000.0, 1, 200),
-    ])
+    @Test(
+        "The limit is what the rate asks for at the quickest latency, twice over",
+        arguments: [
+            (200.0, 100, 64), (3_400.0, 1, 64), (3_400.0, 50, 340), (3_400.0, 100, 512), (100_000.0, 1, 200),
+        ]
+    )
     func limit(rate: Double, milliseconds: Int, expected: Int) {
         var limit = InFlightLimit(ceiling: 512)
         #expect(limit.limit(at: rate) == 64, "nothing is known yet")

@@ -210,4 +210,32 @@ struct PacerTests {
     func refusesNothing() async {
         await #expect(processExitsWith: .failure) { _ = Pacer(maxRate: 0) }
     }
+
+    @Test(
+        "Workers that share a rate get equal parts of it, and of the ceiling when the endpoint has throttled",
+        arguments: 1...5
+    )
+    func sharing(sharers: Int) {
+        let start = BootInstant(milliseconds: 1_000_000)
+        var limits = Pacer.Limits()
+        for isThrottled in [false, true] {
+            if isThrottled {
+                var told = Pacer(maxRate: 300)
+                _ = told.throttled(retryAfter: nil, at: start)
+                limits = told.limits
+            }
+            var sent = 0
+            for _ in 0..<sharers {
+                var pacer = Pacer(maxRate: 300)
+                pacer.sharers = sharers
+                pacer.limits = limits
+                // The bucket is emptied first, so that only what the rate lets through is counted.
+                _ = pacer.take(upTo: 1_000, at: start)
+                for tick in 1...100 { sent += pacer.take(upTo: 1_000, at: start + .milliseconds(tick * 20)) }
+            }
+            // Two seconds; a ceiling that was halved has regained a hundredth of the rate by their end.
+            let expected = isThrottled ? 302.0 : 600
+            #expect(abs(Double(sent) - expected) <= Double(sharers) + 3, "\(sent)")
+        }
+    }
 }

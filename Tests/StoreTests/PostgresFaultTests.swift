@@ -30,7 +30,7 @@ struct PostgresFaultTests {
                 try await PostgresServer.endSessions(of: url)
                 try await postpone(store)
                 #expect(try await store.grant(id)?.attempts == attempts)
-                #expect(try await store.due(ofClient: "client 1", by: start + .seconds(9), after: nil, atMost: 9).count == 1)
+                #expect(try await store.allDue(by: start + .seconds(9)).count == 1)
                 let claimed = try await store.claim([id], dueBy: nil, owner: "a", for: .seconds(30))
                 try await store.release([id: try #require(claimed.first?.lease?.claim)])
             }

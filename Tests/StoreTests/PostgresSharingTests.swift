@@ -72,7 +72,7 @@ struct PostgresSharingTests {
 
     @Test("A worker that is stopped in the middle of a transaction holds nobody up for long, and writes nothing")
     func stopped() async throws {
-        try await withStores(patience: .milliseconds(500)) { stopped, other, _ in
+        try await withStores(patience: .seconds(2)) { stopped, other, _ in
             try await other.add([try Sample.grant(1)])
             let hasBegun = AsyncStream.makeStream(of: Void.self)
             let mayGoOn = DispatchSemaphore(value: 0)

@@ -11,9 +11,12 @@ struct SQLiteQueryPlanTests {
         arguments: [
             (Query.due, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at<?)"),
             (Query.dueAtCursor, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at=? AND id>?)"),
-            (Query.dueAfterCursor, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at>? AND due_at<?)"),
+            (
+                Query.dueAfterCursor,
+                "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at>? AND due_at<?)"
+            ),
             (Query.countDue, "SEARCH grants USING COVERING INDEX grants_due (client_id=? AND due_at<?)"),
-            (Query.countByState, "SCAN grants USING COVERING INDEX grants_by_state"),
+            (Query.countByState, "SCAN grant_counts"),
             (Query.countEnding, "SEARCH grants USING INDEX grants_by_ending (refresh_expires_at<?)"),
             (Query.countIdle, "SEARCH grants USING INDEX grants_by_use (used_on<?)"),
             (Query.countKeys, "SCAN grants USING COVERING INDEX grants_by_key"),

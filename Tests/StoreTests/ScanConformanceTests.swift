@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Every store scans, counts and reports", .timeLimit(.minutes(3)))
 struct ScanConformanceTests {
-    @Test("Due grants come client by client and page by page, by due time and then by id", arguments: StoreKind.allCases)
+    @Test("Due grants come by client, in pages, by due time and then by id", arguments: StoreKind.allCases)
     func duePages(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             #expect(try await store.clientsWithDueTimes().isEmpty)

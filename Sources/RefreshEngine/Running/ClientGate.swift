@@ -15,8 +15,9 @@ struct ClientGate {
     /// Whether this process is asking the store for the probe.
     var isAskingForProbe = false
 
-    init(maxRate: Double, health: ClientHealth) {
+    init(maxRate: Double, sharers: Int, health: ClientHealth) {
         pacer = Pacer(maxRate: maxRate)
+        pacer.sharers = sharers
         pacer.limits = health.limits
         self.health = health
     }

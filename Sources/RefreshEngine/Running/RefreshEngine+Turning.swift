@@ -197,7 +197,9 @@ extension RefreshEngine {
 
     /// How long a short queue is still to be left alone; `nil` when it may go.
     private func gatheringWait(of gate: ClientGate) -> Duration? {
-        guard gate.queue.count < leastRoom, flights.count >= leastRoom, let since = gate.waitingSince else { return nil }
+        guard let since = gate.waitingSince, gate.queue.count < leastRoom, flights.count >= leastRoom else {
+            return nil
+        }
         let wait = since + Self.gatheringTime - time.sinceBoot
         return wait > .zero ? wait : nil
     }

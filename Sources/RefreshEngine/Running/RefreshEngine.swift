@@ -103,13 +103,14 @@ package actor RefreshEngine {
     }
 
     private func sharePace() {
-        for client in gates.keys { gates[client]?.pacer.changeMaxRate(rateOfShare) }
+        for client in gates.keys {
+            gates[client]?.pacer.changeMaxRate(configuration.maxRate)
+            gates[client]?.pacer.sharers = share.count
+        }
     }
 
     /// How many flights there may be now.
-    var mostInFlight: Int { inFlightLimit.limit(at: rateOfShare) }
-
-    private var rateOfShare: Double { configuration.maxRate / Double(share.count) }
+    var mostInFlight: Int { inFlightLimit.limit(at: configuration.maxRate / Double(share.count)) }
 
     /// This instant by the clock that all workers share.
     var sharedNow: BootInstant { time.sinceBoot + sharedClock.ahead }
@@ -139,15 +140,23 @@ package actor RefreshEngine {
         return landings
     }
 
-    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?) async {
+    /// `seen` is a grant as whoever asked for this had read it: what another worker has made of it since counts as done.
+    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async {
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {
             let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
             // The store may have kept this claim waiting until after the stop: an answer to it might find nobody to store it.
             if isStopping { return await giveBack(claimed, of: ids) }
-            for grant in claimed {
+            // A store that many share may lease a grant at the very instant at which its calls end.
+            let ended = claimed.filter { $0.state.endsCalls && $0.revocationAskedAt == nil }
+            if !ended.isEmpty { await giveBack(ended, of: ended.map(\.id)) }
+            for grant in claimed where !ended.contains(where: { $0.id == grant.id }) {
                 guard let claim = grant.lease?.claim else { continue }
+                if let seen, seen.wasTried(before: grant) {
+                    await giveBack([grant], of: [grant.id], as: .elsewhere)
+                    continue
+                }
                 let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
                 flights[grant.id]?.flight = flight
                 flights[grant.id]?.task = Task { await self.fly(flight) }
@@ -171,7 +180,8 @@ package actor RefreshEngine {
             await giveBack(flight)
             return
         }
-        guard let settled = await settler.settle(report.finding, isAwaited: flight.isForced, aloft: flights.count) else {
+        guard let settled = await settler.settle(report.finding, isAwaited: flight.isForced, aloft: flights.count)
+        else {
             abandoned += 1
             land(flight.grant.id, as: .abandoned)
             return
@@ -220,7 +230,7 @@ package actor RefreshEngine {
     }
 
     /// Gives back what was claimed of `ids` before anything was sent.
-    private func giveBack(_ claimed: [Grant], of ids: [GrantID]) async {
+    private func giveBack(_ claimed: [Grant], of ids: [GrantID], as end: FlightEnd = .abandoned) async {
         do {
             let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
             try await store.release(Dictionary(claims) { first, _ in first })
@@ -228,7 +238,7 @@ package actor RefreshEngine {
             // The leases run out by themselves.
             log.storeTrouble(error, waiting: claimed.count)
         }
-        for id in ids { land(id, as: .abandoned) }
+        for id in ids { land(id, as: end) }
     }
 
     /// Ends a flight: wakes who waited for it and makes room for the next.
@@ -253,7 +263,8 @@ package actor RefreshEngine {
         var gate =
             gates[client]
             ?? ClientGate(
-                maxRate: rateOfShare,
+                maxRate: configuration.maxRate,
+                sharers: share.count,
                 health: ClientHealth(epoch: sharedClock.epoch)
             )
         change(&gate)
@@ -270,5 +281,12 @@ package actor RefreshEngine {
             paused: max(.zero, (gate.pacer.limits.pausedUntil ?? instant) - instant),
             reason: settled.finding.code
         )
+    }
+}
+
+extension Grant {
+    /// Whether it was tried, or got another token, between this reading and a later one.
+    fileprivate func wasTried(before later: Grant) -> Bool {
+        lastAttemptAt != later.lastAttemptAt || accessToken != later.accessToken
     }
 }

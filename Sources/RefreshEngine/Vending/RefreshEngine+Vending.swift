@@ -119,7 +119,7 @@ extension RefreshEngine {
                 if let reason = try await objection(toRefreshing: grant, until: end) {
                     land(grant.id, as: .objected(reason))
                 } else {
-                    await claimAndSend([grant.id], dueBy: nil)
+                    await claimAndSend([grant.id], dueBy: nil, seen: grant)
                 }
             } catch {
                 log.storeTrouble(error, waiting: 1)

@@ -114,7 +114,7 @@ struct FenceTests {
         #expect(grant.accessToken == stored)
     }
 
-    @Test("A result that is stored already, because the answer to its commit was lost, is a success and changes nothing")
+    @Test("A result that is stored already, its commit's answer being lost, is a success and changes nothing")
     func storedAlready() throws {
         var bench = Bench()
         var grant = try Sample.grant()
