@@ -179,7 +179,8 @@ class Accounts:
             "--security-events-endpoint", self.sandbox.url + "/.well-known/risc-configuration",
             "--google-calls-per-minute", "100000", *extra,
         ]
-        place.generate_keys()
+        if not place.keys.exists():
+            place.generate_keys()
         self.worker = self.start() if start else None
 
     def write(self, name, text):

@@ -129,8 +129,13 @@ class Server:
         self.url = result.stdout.strip()
         self.execute("ALTER ROLE postgres SET search_path = refresh_worker, public")
 
-    def stop(self):
-        subprocess.run([ROOT / "scripts/postgres-for-tests", "stop", self.folder], check=True, timeout=120)
+    def stop(self, mode="immediate"):
+        subprocess.run([ROOT / "scripts/postgres-for-tests", "stop", self.folder, mode], check=True, timeout=120)
+
+    def wait_for_session(self, name, condition, message):
+        """Waits until a session of this application_name is as the condition says."""
+        sessions = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{name}' AND {condition}"
+        wait_for(lambda: self.query(sessions), 20, f"a session of {name} {message}", pause=0.05)
 
     def query(self, statement):
         """The rows that a statement answers, each a dictionary."""

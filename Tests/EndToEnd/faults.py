@@ -1,0 +1,131 @@
+"""What the fault runs on PostgreSQL share: grants that are due when the scenario says so, and the judge.
+
+The judge is the sandbox: it counts the calls of each grant and knows which refresh token it issued last. Every grant is due
+as often as the scenario makes it so, and no other time, because its tokens live long; so one call more than that is one too
+many, unless the fault kept the answer of another from being stored.
+"""
+
+import json
+import subprocess
+
+from harness import check, wait_for
+
+LEASE = 30  # seconds, of EngineConfiguration.swift
+PATIENCE = 10  # seconds that one call of the store may take, of PostgresStore.swift
+WRITING_LOCK = 0x5266576B0002  # of Schema.swift
+# The database's time in milliseconds, in SQL.
+DATABASE_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+
+
+class Rounds:
+    """Grants that are all due at once, again and again."""
+
+    def __init__(self, place, count):
+        self.place = place
+        self.sandbox = place.sandbox
+        # Careful rotation: a token whose successor was lost on the way still works.
+        self.sandbox.settings(lifetime=3600, rotation=True)
+        created = self.sandbox.create(count)
+        self.emails = [grant["email"] for grant in created]
+        if not place.keys.exists():
+            place.generate_keys()
+        place.bring_in(created)
+        self.rounds = 0
+        # Those that may have been called once more than they were due.
+        self.explained = {}
+
+    def begin(self, hold=False):
+        """Makes every grant due; with `hold`, the sandbox keeps each answer back until `release`."""
+        for email in self.emails if hold else []:
+            self.sandbox.change({"email": email}, hold=True)
+        self.rounds += 1
+        self.place.write(f"UPDATE grant_schedule SET due_at = ({DATABASE_NOW})")
+
+    def wait_held(self):
+        self.sandbox.call(f"/control/wait?holding={len(self.emails)}")
+
+    def release(self, emails):
+        """Lets the answers of these go, and waits until they are gone."""
+        before = self.sandbox.stats()["by_answer"].get("ok", 0)
+        for email in emails:
+            self.sandbox.call("/control/release", {"email": email})
+        wait_for(
+            lambda: self.sandbox.stats()["by_answer"].get("ok", 0) >= before + len(emails), 10, "the answers are given"
+        )
+
+    def explain(self, emails):
+        """The fault kept an answer of these from being stored: one more call of each is right."""
+        for email in emails:
+            self.explained[email] = self.explained.get(email, 0) + 1
+
+    def claimed_by(self, *names):
+        """The users whose grants the workers of these names have now."""
+        return {row["user_id"] for row in self.place.rows() if row["lease_owner"] in names}
+
+    def wait_stored(self, seconds, message):
+        """Waits until nothing is due or claimed any more: all answers are stored."""
+        undone = f"SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL OR due_at <= ({DATABASE_NOW})"
+        wait_for(lambda: self.place.rows(undone)[0]["n"] == 0, seconds, message)
+
+    def judge(self):
+        """Nothing was lost, nothing doubled, and nobody disconnected."""
+        place, stats = self.place, self.sandbox.stats(grants=True)
+        check(place.states() == {"active": len(self.emails)}, f"states: {place.states()}")
+        ended = place.rows("SELECT count(*) AS n FROM grant_events WHERE to_state NOT IN ('active', 'retrying')")[0]["n"]
+        check(ended == 0, f"{ended} times a grant was given up")
+        check(stats["concurrent_same_grant"] == 0, f"{stats['concurrent_same_grant']} times two asked for one grant at once")
+        check(stats["by_answer"].get("invalid_grant", 0) == 0, "a token was sent that was dead already")
+        for grant in stats["grants"]:
+            most = self.rounds + self.explained.get(grant["email"], 0)
+            check(
+                self.rounds <= grant["requests"] <= most,
+                f"{grant['email']} was due {self.rounds} times and called {grant['requests']} times, {most} at most are explained",
+            )
+        lines = place.run("grants", "export", "--plaintext").stdout.splitlines()
+        stored = {line["user_id"]: line["refresh_token"] for line in map(json.loads, lines)}
+        issued = {grant["email"]: grant["current_refresh_token"] for grant in stats["grants"]}
+        stale = [email for email, token in issued.items() if stored[email] != token]
+        check(not stale, f"{len(stale)} stored tokens are not the newest that were issued, such as {stale[:3]}")
+        doubled = sum(grant["requests"] - self.rounds for grant in stats["grants"])
+        return f"{len(self.emails)} grants, {self.rounds} times due, {doubled} calls more, each explained"
+
+
+def named(url, name):
+    """The address with a name for the worker's sessions, by which the server tells them apart."""
+    return f"{url}&application_name={name}"
+
+
+def worker_name(worker):
+    """The name that a worker signs its leases with."""
+    return worker.wait_started().events("started")[0]["worker"]
+
+
+def wait_acquainted(place, count):
+    """Waits until each of so many workers has reported since all of them are there: then they share the work."""
+    began = int(place.server.execute(DATABASE_NOW))
+    reports = f"SELECT count(*) AS n FROM workers WHERE heartbeat > {began}"
+    wait_for(lambda: place.rows(reports)[0]["n"] == count, 20, f"{count} workers know of each other")
+
+
+class HeldLock:
+    """The turn that all transactions take, held by an administrator until `release`."""
+
+    def __init__(self, server):
+        self.server = server
+        self.session = subprocess.Popen(
+            ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", server.url],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        self.session.stdin.write(f"BEGIN; SELECT pg_advisory_xact_lock({WRITING_LOCK}); SELECT 'held';\n")
+        self.session.stdin.flush()
+        while "held" not in (line := self.session.stdout.readline()):
+            check(line, "psql ended before it had the lock")
+
+    def wait_for_waiter(self, name):
+        """Waits until a session of this name waits for the lock."""
+        self.server.wait_for_session(name, "wait_event_type = 'Lock'", "waits for the turn")
+
+    def release(self):
+        self.session.stdin.close()
+        self.session.wait(timeout=20)
+

@@ -1,0 +1,110 @@
+"""The network between a worker and its database, and ways for it to fail."""
+
+import selectors
+import socket
+import struct
+import threading
+
+from harness import check
+
+
+class Proxy(threading.Thread):
+    """Passes what comes on a TCP port on to a unix socket and back, as long as `passes` allows.
+
+    What it does not pass it does not read either: the one who sent it hears nothing, as behind a cable that was pulled.
+    """
+
+    PIECE = 65_536
+
+    def __init__(self, target):
+        super().__init__(daemon=True)
+        self.target = str(target)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.listener, selectors.EVENT_READ)
+        self.others = {}  # each end of a connection and the end it is passed on to
+        self.clients = set()
+        self.passes = {"requests", "answers"}
+        self.lock = threading.Lock()
+        self.ended = False
+        self.trouble = None
+        self.start()
+
+    def pass_only(self, *what):
+        """From now on `requests`, `answers`, both, or nothing gets through."""
+        with self.lock:
+            self.passes = set(what)
+
+    def reset(self):
+        """Ends every connection with a reset on both sides."""
+        with self.lock:
+            for client in list(self.clients):
+                self.end(client)
+
+    def close(self):
+        self.ended = True
+        self.join(10)
+        check(not self.trouble, f"the proxy failed: {self.trouble!r}")
+
+    def run(self):
+        try:
+            while not self.ended:
+                ready = self.selector.select(0.02)
+                with self.lock:
+                    blocked = False
+                    for key, _ in ready:
+                        blocked = self.serve(key.fileobj) or blocked
+                if blocked:
+                    # What is ready and must wait would be ready again at once.
+                    threading.Event().wait(0.02)
+            self.reset()
+            self.listener.close()
+        except Exception as error:  # told by close()
+            self.trouble = error
+
+    def serve(self, source):
+        """Does what there is to do for a socket; answers whether that has to wait."""
+        if source is self.listener:
+            if not self.passes:
+                return True
+            self.accept()
+        elif source in self.others:
+            if ("requests" if source in self.clients else "answers") not in self.passes:
+                return True
+            self.forward(source)
+        return False
+
+    def accept(self):
+        client, _ = self.listener.accept()
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(self.target)
+        except OSError:
+            server.close()
+            client.close()
+            return
+        self.others[client], self.others[server] = server, client
+        self.clients.add(client)
+        for end in (client, server):
+            self.selector.register(end, selectors.EVENT_READ)
+
+    def forward(self, source):
+        try:
+            piece = source.recv(self.PIECE)
+            if piece:
+                self.others[source].sendall(piece)
+                return
+        except OSError:
+            pass  # An end that was reset is an end like any other.
+        self.end(source)
+
+    def end(self, one):
+        for end in (one, self.others[one]):
+            self.selector.unregister(end)
+            del self.others[end]
+            self.clients.discard(end)
+            if end.family == socket.AF_INET:
+                # Closed with no time to linger, a TCP socket sends a reset.
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            end.close()

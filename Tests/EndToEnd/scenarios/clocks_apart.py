@@ -1,0 +1,92 @@
+"""Two workers on one database, their clocks an hour before and an hour behind it: no grant is refreshed early, late or twice."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+from faults import DATABASE_NOW, wait_acquainted
+from harness import check, wait_for
+
+STORE = "postgres"
+
+GRANTS = 120
+LIFETIME = 30
+# The worker replaces a token this long before its end (DuePolicy.swift): by then it must have been done.
+MARGIN = LIFETIME / 5
+WATCHED = 40
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=LIFETIME, rotation=True)
+    place.generate_keys()
+    grants = sandbox.create(GRANTS)
+    place.bring_in(grants)
+    library = compiled(place)
+    workers = [
+        place.start(environment={"LD_PRELOAD": library, "CLOCK_WRONG_BY": str(seconds)}).wait_started()
+        for seconds in (-3600, 3600)
+    ]
+    wait_acquainted(place, 2)
+    early, late, seen = [], [], 0
+    wait_for(lambda: all(row["last_success_at"] for row in look(place).values()), 30, "every grant was refreshed once")
+    known = look(place)
+    deadline = time.monotonic() + WATCHED
+    while time.monotonic() < deadline:
+        present = look(place)
+        for user, row in present.items():
+            former = known[user]
+            if row["last_success_at"] == former["last_success_at"]:
+                continue
+            seen += 1
+            # The due time that this refresh answered to is the one that stood before it.
+            after = row["last_success_at"] - former["due_at"]
+            if after < 0:
+                early.append((user, after))
+            if after > MARGIN * 1000:
+                late.append((user, after))
+            lives = row["access_expires_at"] - row["last_success_at"]
+            check(abs(lives - LIFETIME * 1000) < 5_000, f"{user}: a token of {LIFETIME} s was stored to live {lives} ms")
+            check(
+                row["last_success_at"] < row["due_at"] < row["access_expires_at"],
+                f"{user}: refreshed, due and expiring at {row}",
+            )
+        known = present
+        now = int(place.server.execute(DATABASE_NOW))
+        dead = [user for user, row in present.items() if row["access_expires_at"] <= now]
+        check(not dead, f"{len(dead)} grants have no valid token")
+        time.sleep(0.2)
+    for worker in workers:
+        check(worker.events("refresh", outcome="refreshed"), "each worker has its part")
+        worker.stop()
+    check(not early, f"{len(early)} refreshes came early, such as {early[:3]} ms")
+    check(not late, f"{len(late)} refreshes came late, such as {late[:3]} ms")
+    return judge(place, workers, seen)
+
+
+def compiled(place):
+    """The library that makes a clock wrong, built by the compiler that Swift brings along."""
+    swift = shutil.which(os.environ.get("SWIFT", "swift")) or "/opt/swift/usr/bin/swift"
+    compiler = shutil.which("clang") or pathlib.Path(os.path.realpath(swift)).with_name("clang")
+    source = pathlib.Path(__file__).resolve().parents[1] / "wrong_clock.c"
+    library = place.folder / "wrong_clock.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O", "-o", library, source], check=True, timeout=60)
+    return str(library)
+
+
+def look(place):
+    columns = "user_id, last_success_at, access_expires_at, due_at"
+    rows = place.rows(f"SELECT {columns} FROM grants JOIN grant_schedule ON grant_id = id")
+    return {row["user_id"]: row for row in rows}
+
+
+def judge(place, workers, seen):
+    stats = place.sandbox.stats()
+    done = sum(len(worker.events("refresh", outcome="refreshed")) for worker in workers)
+    check(stats["by_answer"] == {"ok": done}, f"the workers tell of {done} refreshes, and the sandbox of {stats['by_answer']}")
+    check(stats["concurrent_same_grant"] == 0, "two asked for one grant at once")
+    check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
+    check(not any(worker.events("clock_step") for worker in workers), "a clock that is wrong all the while is no step")
+    return f"{done} refreshes, {seen} of them watched"

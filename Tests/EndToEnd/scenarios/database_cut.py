@@ -1,0 +1,69 @@
+"""The network between worker and database fails: it swallows answers, then everything, and then resets what there was."""
+
+from accounts import Accounts
+from faults import PATIENCE, Rounds, named
+from harness import check, wait_for
+from proxy import Proxy
+
+STORE = "postgres"
+
+GRANTS = 40
+LOST = "the database cannot be used"
+BACK = "the database can be used again"
+
+
+def scenario(place):
+    proxy = Proxy(place.server.folder / ".s.PGSQL.5432")
+    rounds = Rounds(place, GRANTS)
+    direct = place.database
+    place.database = named(f"postgres://postgres@127.0.0.1:{proxy.port}/postgres?sslmode=disable", "behind-the-proxy")
+    accounts = Accounts(place)
+    place.database = direct
+
+    # What the worker sends arrives, and nothing comes back: it cannot know whether its commits were done.
+    rounds.begin(hold=True)
+    rounds.wait_held()
+    proxy.pass_only("requests")
+    rounds.release(rounds.emails)
+    wait_for(lambda: said(accounts, LOST) == 1, 2 * PATIENCE + 10, "it notices that nothing comes back")
+    check(not is_ready(accounts), "it is not ready")
+    proxy.pass_only("requests", "answers")
+    rounds.wait_stored(40, "all answers are stored")
+    wait_for(lambda: said(accounts, BACK) == 1, 20, "it says that the database is back")
+
+    # Nothing gets through at all; when it is mended, the connections of old are gone.
+    rounds.begin(hold=True)
+    rounds.wait_held()
+    proxy.pass_only()
+    rounds.release(rounds.emails)
+    wait_for(lambda: said(accounts, LOST) == 2, 2 * PATIENCE + 10, "it notices that nothing gets through")
+    opened = connections(place)
+    check(opened <= 10, f"{opened} connections were left at the server")
+    proxy.reset()
+    proxy.pass_only("requests", "answers")
+    rounds.wait_stored(40, "all answers are stored")
+    wait_for(lambda: said(accounts, BACK) == 2, 20, "it says that the database is back")
+
+    # Resets in mid-work are mended before anybody has to hear of them.
+    rounds.begin(hold=True)
+    rounds.wait_held()
+    proxy.reset()
+    rounds.release(rounds.emails)
+    rounds.wait_stored(20, "all answers are stored")
+    wait_for(lambda: is_ready(accounts), 10, "it is ready")
+    accounts.close()
+    proxy.close()
+    return f"{rounds.judge()}"
+
+
+def is_ready(accounts):
+    return accounts.internal.get("/readyz").status == 200
+
+
+def said(accounts, words):
+    return accounts.worker.errors.read_text().count(words)
+
+
+def connections(place):
+    sessions = "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'behind-the-proxy'"
+    return place.server.query(sessions)[0]["n"]

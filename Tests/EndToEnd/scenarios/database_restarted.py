@@ -1,0 +1,50 @@
+"""The database restarts, gently and at once, and stays away for twenty seconds: answers wait in memory and are stored then."""
+
+import json
+import time
+
+from accounts import Accounts
+from faults import Rounds
+from harness import check, wait_for
+
+STORE = "postgres"
+
+GRANTS = 40
+AWAY = 20
+LOST = "the database cannot be used"
+BACK = "the database can be used again"
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    rounds = Rounds(place, GRANTS)
+    restarts = (("fast", 0), ("immediate", 0), ("immediate", AWAY))
+    for count, (mode, seconds) in enumerate(restarts, 1):
+        rounds.begin(hold=True)
+        rounds.wait_held()
+        place.server.stop(mode)
+        stopped = time.monotonic()
+        # Every answer finds the database away.
+        rounds.release(rounds.emails)
+        wait_for(lambda: readiness(accounts)[0] == 503, 30, "it says that it is not ready")
+        check(readiness(accounts)[1]["checks"]["database"] == "unreachable", f"{readiness(accounts)}")
+        wait_for(lambda: said(accounts, LOST) == count, 30, "it says that the database is lost")
+        wait_for(lambda: time.monotonic() >= stopped + seconds, AWAY + 5, "the database is away for a while")
+        place.server.start()
+        rounds.wait_stored(30, "the answers that waited in memory are stored")
+        wait_for(lambda: said(accounts, BACK) == count, 30, "it says that the database is back")
+        wait_for(accounts.is_ready, 10, "it is ready again")
+    check(said(accounts, LOST) == said(accounts, BACK) == len(restarts), "each loss and each return is told once")
+    alarms = accounts.worker.events("alarm", kind="store_failing")
+    check(len(alarms) == 1, f"{len(alarms)} alarms, not one in the hour")
+    accounts.close()
+    return f"{len(restarts)} restarts; {rounds.judge()}"
+
+
+def readiness(accounts):
+    answer = accounts.internal.get("/readyz")
+    return answer.status, json.loads(answer.body)
+
+
+def said(accounts, words):
+    return accounts.worker.errors.read_text().count(words)

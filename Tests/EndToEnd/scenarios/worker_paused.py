@@ -1,0 +1,71 @@
+"""One of two workers is stopped in the middle of a transaction, with answers in its memory, for longer than its leases.
+
+The other is not held up by the open transaction, takes the grants over, and is not overwritten when the first wakes.
+"""
+
+import signal
+
+from faults import LEASE, PATIENCE, HeldLock, Rounds, named, wait_acquainted, worker_name
+from harness import check, wait_for
+
+STORE = "postgres"
+
+GRANTS = 40
+SCAN = 15
+
+
+def scenario(place):
+    rounds = Rounds(place, GRANTS)
+    url = place.database
+    workers = []
+    for name in ("sleeper", "other"):
+        place.database = named(url, name)
+        workers.append(place.start().wait_started())
+    place.database = url
+    sleeper, other = workers
+    wait_acquainted(place, 2)
+
+    rounds.begin(hold=True)
+    rounds.wait_held()
+    asleep = rounds.claimed_by(worker_name(sleeper))
+    awake = rounds.claimed_by(worker_name(other))
+    check(asleep and awake, "the work was not spread")
+
+    # The sleeper is stopped where its transaction has begun: it has the turn that all transactions take.
+    lock = HeldLock(place.server)
+    rounds.release(asleep)
+    lock.wait_for_waiter("sleeper")
+    sleeper.signal(signal.SIGSTOP)
+    lock.release()
+    place.server.wait_for_session("sleeper", "state = 'idle in transaction'", "stands in the middle of a transaction")
+    rounds.release(awake)
+    wait_for(
+        lambda: not rounds.claimed_by(worker_name(other)), 2 * PATIENCE + SCAN, "the other's answers are stored",
+    )
+    check(rounds.claimed_by(worker_name(sleeper)) == asleep, "leases were broken before their end")
+    rounds.explain(asleep)
+    rounds.wait_stored(LEASE + SCAN, "the other took over what the sleeper had")
+    before = stored(place)
+
+    sleeper.signal(signal.SIGCONT)
+    wait_for(
+        lambda: len(late(sleeper)) == len(asleep), 30, "the sleeper has found each of its answers to be late",
+    )
+    check(stored(place) == before, "the sleeper has overwritten something")
+    # It works on as before.
+    rounds.begin()
+    rounds.wait_stored(20, "the next time goes as ever")
+    for worker in workers:
+        check(worker.events("refresh", outcome="refreshed"), "both have work")
+        worker.stop()
+    return f"{len(asleep)} late answers; {rounds.judge()}"
+
+
+def late(worker):
+    return worker.events("refresh", outcome="void")
+
+
+def stored(place):
+    """What nobody may overwrite."""
+    kept = ("refresh_token", "access_token", "access_expires_at", "generation", "state", "reason", "due_at")
+    return {row["user_id"]: [row[column] for column in kept] for row in place.rows()}

@@ -1,0 +1,62 @@
+"""Three workers on one database, killed one after the other in mid-work: each one's grants are taken over when its leases end."""
+
+import random
+import signal
+
+from faults import DATABASE_NOW, LEASE, Rounds, wait_acquainted, worker_name
+from harness import check, wait_for
+
+STORE = "postgres"
+
+GRANTS = 60
+# How long after the end of a lease a scan may find the grant, on a machine that has much else to do.
+SCAN = 15
+
+
+def scenario(place):
+    chance = random.Random(4)
+    rounds = Rounds(place, GRANTS)
+    workers = [place.start().wait_started() for _ in range(3)]
+    names = [worker_name(worker) for worker in workers]
+    wait_acquainted(place, 3)
+
+    rounds.begin(hold=True)
+    rounds.wait_held()
+    held = [rounds.claimed_by(name) for name in names]
+    check(all(held), f"the work was not spread: {[len(grants) for grants in held]}")
+    # The first dies with all its answers read by nobody: Google has rotated these tokens, and nobody knows the new ones.
+    workers[0].signal(signal.SIGSTOP)
+    rounds.release(held[0])
+    leases = dies(place, rounds, workers[0], names[0])
+    # The second dies while it waits for its answers.
+    leases |= dies(place, rounds, workers[1], names[1])
+    # The third dies while it stores: some of its answers are stored, the others only in its memory or its sockets.
+    some = chance.sample(sorted(held[2]), len(held[2]) // 2)
+    rounds.release(some)
+    wait_for(lambda: rounds.claimed_by(names[2]) != held[2], 10, "the third has begun to store", pause=0)
+    leases |= dies(place, rounds, workers[2], names[2])
+    # What was on hold goes the way of its caller.
+    rounds.sandbox.call("/control/release", {})
+
+    heir = place.start().wait_started()
+    rounds.wait_stored(LEASE + SCAN, "all claims are taken over")
+    for row in place.rows():
+        if row["user_id"] in leases:
+            late = (row["last_success_at"] - leases[row["user_id"]]) / 1000
+            check(late >= 0, f"a living lease was broken {-late:.1f} s before its end")
+            check(late <= SCAN, f"a grant was taken over {late:.1f} s after its lease")
+    rounds.begin()
+    rounds.wait_stored(20, "the next time goes as ever")
+    heir.stop()
+    return f"{len(leases)} grants taken over; {rounds.judge()}"
+
+
+def dies(place, rounds, worker, name):
+    """Kills a worker; answers until when each grant stays claimed by it."""
+    worker.kill()
+    rows = [row for row in place.rows() if row["lease_owner"] == name]
+    now = int(place.server.execute(DATABASE_NOW))
+    leases = {row["user_id"]: row["lease_until"] for row in rows}
+    check(all(until <= now + LEASE * 1000 for until in leases.values()), "a lease is longer than it should be")
+    rounds.explain(leases)
+    return leases

@@ -1,0 +1,36 @@
+// A wall clock that is wrong by CLOCK_WRONG_BY seconds, for a program that this library is loaded into (LD_PRELOAD).
+//
+// libfaketime cannot do it: it moves the timers of the monotonic clock too (timerfd_settime), which no wrong clock does.
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static long wrong_by(void) {
+    const char *seconds = getenv("CLOCK_WRONG_BY");
+    return seconds ? atol(seconds) : 0;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *point) {
+    long result = syscall(SYS_clock_gettime, clock, point);
+    if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) point->tv_sec += wrong_by();
+    return (int)result;
+}
+
+int gettimeofday(struct timeval *restrict point, void *restrict zone) {
+    (void)zone;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    point->tv_sec = now.tv_sec;
+    point->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t *place) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (place) *place = now.tv_sec;
+    return now.tv_sec;
+}
