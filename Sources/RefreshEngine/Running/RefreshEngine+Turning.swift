@@ -113,13 +113,15 @@ extension RefreshEngine {
     /// The cursor moves only to what there was room for: the grants that are due first are refreshed first.
     private func readPage(of client: String, after cursor: DueEntry?) async throws {
         let horizon = time.now + configuration.scanAhead
-        let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: Self.pageSize)
+        let size = min(Self.pageSize, Self.longestQueue - (gates[client]?.queue.count ?? 0))
+        guard size > 0 else { return }
+        let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: size)
         for entry in page { expect(entry, of: client) }
         queueWhatIsDue()
         gate(of: client) { gate in
             // A page of the beginning does not take back what was read beyond it.
             guard cursor == gate.cursor else { return }
-            gate.cursor = page.count < Self.pageSize ? nil : page.last
+            gate.cursor = page.count < size ? nil : page.last
         }
     }
 

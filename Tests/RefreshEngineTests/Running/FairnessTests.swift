@@ -36,4 +36,30 @@ struct FairnessTests {
         for _ in 0..<4 { await bench.turn() }
         #expect(sent.withLock { $0 }.contains("b"), "the other client was never served: \(sent.withLock { $0 })")
     }
+
+    @Test("of many more overdue than wait in memory, those that are due first are refreshed first")
+    func earliestFirst() async throws {
+        let bench = try EngineBench { _ in .good }
+        // Ids and due times run against each other.
+        for number in 1...10 {
+            let numbers = Int64(number) * 1_000...Int64(number) * 1_000 + 899
+            try await bench.add(numbers, of: "client", overdueSince: .seconds(number * 60))
+        }
+        for _ in 0..<150 {
+            await bench.turn()
+            bench.time.advance(by: .milliseconds(200))
+        }
+        var refreshed: [Int] = []
+        for number in 1...10 {
+            var count = 0
+            for id in Int64(number) * 1_000...Int64(number) * 1_000 + 899 {
+                if try await bench.grant(id)?.lastSuccessAt != nil { count += 1 }
+            }
+            refreshed.append(count)
+        }
+        let whole = refreshed.filter { $0 == 900 }.count
+        #expect((1...9).contains(whole), "\(refreshed)")
+        #expect(refreshed.suffix(whole).allSatisfy { $0 == 900 }, "\(refreshed)")
+        #expect(refreshed.prefix(9 - whole).allSatisfy { $0 == 0 }, "\(refreshed)")
+    }
 }
