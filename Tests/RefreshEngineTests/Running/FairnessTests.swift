@@ -36,4 +36,21 @@ struct FairnessTests {
         for _ in 0..<4 { await bench.turn() }
         #expect(sent.withLock { $0 }.contains("b"), "the other client was never served: \(sent.withLock { $0 })")
     }
+
+    @Test("a long backlog goes out in the order in which it fell due")
+    func expiredFirst() async throws {
+        let bench = try EngineBench(mostInFlight: 512) { _ in .good }
+        // The lower its number, the earlier each was due.
+        for hundred in Int64(0)..<120 {
+            let numbers = hundred * 100 + 1...hundred * 100 + 100
+            try await bench.add(numbers, of: "client", overdueSince: .seconds(6000 - hundred))
+        }
+        while try await bench.grant(6000)?.lastSuccessAt == nil {
+            await bench.turn()
+            bench.time.advance(by: .milliseconds(500))
+        }
+        let early = try await bench.store.grants(after: GrantID(rawValue: 8000), in: nil, atMost: .max)
+            .filter { $0.lastSuccessAt != nil }
+        #expect(early.isEmpty, "\(early.count) went before those that were due earlier")
+    }
 }
