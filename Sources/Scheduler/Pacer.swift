@@ -44,6 +44,11 @@ package struct Pacer: Sendable {
         return taken
     }
 
+    /// Puts back what was taken for requests that were not sent.
+    package mutating func putBack(_ count: Int, at now: BootInstant) {
+        tokens = min(tokens + Double(count), Self.capacity(rate: rate(at: now)))
+    }
+
     /// How long until a request may be sent: zero when one may be sent now.
     package func nextAvailable(at now: BootInstant) -> Duration {
         let resume = max(now, limits.pausedUntil ?? now)

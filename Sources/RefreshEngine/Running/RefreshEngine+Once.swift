@@ -100,7 +100,9 @@ extension RefreshEngine {
         while !left.isEmpty {
             let allowed = await allowance(of: client, wanting: left.count, until: end)
             guard allowed > 0 else { return ends + left.map { _ in .abandoned } }
-            ends += await launchAndJoin(Array(left.prefix(allowed)), dueBy: dueBy)
+            let (landings, lost) = await launch(Array(left.prefix(allowed)), dueBy: dueBy)
+            gate(of: client) { $0.pacer.putBack(lost, at: sharedNow) }
+            for landing in landings { ends.append(await landing.end) }
             left = left.dropFirst(allowed)
         }
         return ends
@@ -130,12 +132,5 @@ extension RefreshEngine {
             }
         }
         return 0
-    }
-
-    /// Launches grants and waits until each has landed.
-    private func launchAndJoin(_ ids: [GrantID], dueBy: Timestamp?) async -> [FlightEnd] {
-        var ends: [FlightEnd] = []
-        for landing in await launch(ids, dueBy: dueBy) { ends.append(await landing.end) }
-        return ends
     }
 }

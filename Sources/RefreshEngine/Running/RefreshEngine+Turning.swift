@@ -113,17 +113,44 @@ extension RefreshEngine {
     /// The cursor moves only to what there was room for: the grants that are due first are refreshed first.
     private func readPage(of client: String, after cursor: DueEntry?) async throws {
         let horizon = time.now + configuration.scanAhead
-        let size = min(Self.pageSize, Self.longestQueue - (gates[client]?.queue.count ?? 0))
-        guard size > 0 else { return }
-        let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: size)
-        for entry in page { expect(entry, of: client) }
+        let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: Self.pageSize)
+        queueWhatIsDue()
+        let taken = take(page, of: client)
         queueWhatIsDue()
         gate(of: client) { gate in
             // A page of the beginning does not take back what was read beyond it.
             guard cursor == gate.cursor else { return }
-            gate.cursor = page.count < size ? nil : page.last
+            let isLast = taken.count == page.count && page.count < Self.pageSize
+            gate.cursor = isLast ? nil : taken.last ?? cursor
         }
     }
+
+    /// Takes a page into the window, as far as the queue has room for what is due; answers what was looked at.
+    ///
+    /// What another worker leaves lying is taken only by one that is not behind with its own: workers that are all behind
+    /// would queue up for the same grants otherwise.
+    private func take(_ page: [DueEntry], of client: String) -> ArraySlice<DueEntry> {
+        let now = time.now
+        let leftLying = now + (.zero - Self.courtesy)
+        var room = Self.longestQueue - (gates[client]?.queue.count ?? 0)
+        let isBehind =
+            room < Self.longestQueue / 2
+            || page.contains { $0.dueAt <= leftLying && share.owns($0.id) && isOpen($0.id) }
+        for (place, entry) in page.enumerated() {
+            let isOurs = share.owns(entry.id) || !isBehind && entry.dueAt <= leftLying
+            guard isOurs, isOpen(entry.id) else { continue }
+            if entry.dueAt <= now {
+                guard room > 0 else { return page[..<place] }
+                room -= 1
+            }
+            clients[entry.id] = client
+            heap.set(entry.id.rawValue, deadline: entry.dueAt)
+        }
+        return page[...]
+    }
+
+    /// Whether a grant neither waits in the queue nor is on its way.
+    private func isOpen(_ id: GrantID) -> Bool { flights[id] == nil && !queued.contains(id) }
 
     private func minding(_ body: () async throws -> Void) async {
         do {
@@ -131,13 +158,6 @@ extension RefreshEngine {
         } catch {
             log.storeTrouble(error, waiting: flights.count)
         }
-    }
-
-    private func expect(_ entry: DueEntry, of client: String) {
-        guard share.owns(entry.id) || entry.dueAt + Self.courtesy <= time.now else { return }
-        guard flights[entry.id] == nil, !queued.contains(entry.id) else { return }
-        clients[entry.id] = client
-        heap.set(entry.id.rawValue, deadline: entry.dueAt)
     }
 
     private func queueWhatIsDue() {
@@ -187,7 +207,8 @@ extension RefreshEngine {
                 if let wait = gatheringWait(of: gate) { return wait }
                 let allowed = gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
                 guard allowed > 0 else { return gates[client]?.pacer.nextAvailable(at: instant) }
-                await launch(takeFromQueue(of: client, atMost: allowed), dueBy: time.now)
+                let lost = await launch(takeFromQueue(of: client, atMost: allowed), dueBy: time.now).lost
+                self.gate(of: client) { $0.pacer.putBack(lost, at: instant) }
             }
         }
         return nil

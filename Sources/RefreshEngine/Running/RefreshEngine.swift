@@ -128,26 +128,33 @@ package actor RefreshEngine {
 
     // MARK: Flights
 
-    /// Claims grants, sends those that were won, and answers where the end of each can be awaited.
+    /// Claims grants, sends those that were won, and answers where the end of each can be awaited, and how many were lost
+    /// to other workers.
     ///
     /// A grant that is aloft already is joined: there is never a second flight of it.
     @discardableResult
-    func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> [Landing] {
+    func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> (landings: [Landing], lost: Int) {
         let free = ids.filter { flights[$0] == nil }
         for id in free { flights[id] = FlightSlot() }
         let landings = ids.compactMap { flights[$0]?.landing }
-        await claimAndSend(free, dueBy: dueBy)
-        return landings
+        let lost = await claimAndSend(free, dueBy: dueBy)
+        return (landings, lost)
     }
 
+    /// Claims grants and sends those that were won; answers how many another worker has.
+    ///
     /// `seen` is a grant as whoever asked for this had read it: what another worker has made of it since counts as done.
-    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async {
+    @discardableResult
+    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async -> Int {
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {
             let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
             // The store may have kept this claim waiting until after the stop: an answer to it might find nobody to store it.
-            if isStopping { return await giveBack(claimed, of: ids) }
+            if isStopping {
+                await giveBack(claimed, of: ids)
+                return 0
+            }
             // A store that many share may lease a grant at the very instant at which its calls end.
             let ended = claimed.filter { $0.state.endsCalls && $0.revocationAskedAt == nil }
             if !ended.isEmpty { await giveBack(ended, of: ended.map(\.id)) }
@@ -161,15 +168,19 @@ package actor RefreshEngine {
                 flights[grant.id]?.flight = flight
                 flights[grant.id]?.task = Task { await self.fly(flight) }
             }
-            for id in Set(ids).subtracting(claimed.map(\.id)) { land(id, as: .elsewhere) }
+            let lost = Set(ids).subtracting(claimed.map(\.id))
+            for id in lost { land(id, as: .elsewhere) }
+            return lost.count
         } catch {
             // One row that the store cannot read must not keep the others of its batch from being refreshed.
             if ids.count > 1, !((error as? StoreError)?.mayPass ?? true) {
-                for id in ids { await claimAndSend([id], dueBy: dueBy) }
-                return
+                var lost = 0
+                for id in ids { lost += await claimAndSend([id], dueBy: dueBy) }
+                return lost
             }
             log.storeTrouble(error, waiting: ids.count)
             for id in ids { land(id, as: .abandoned) }
+            return 0
         }
     }
 

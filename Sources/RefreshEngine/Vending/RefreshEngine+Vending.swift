@@ -168,7 +168,7 @@ extension RefreshEngine {
     /// Tells Google of a disconnection that was asked for; answers whether that is done, or was done before.
     package func finishRevocation(of userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
-        _ = await launch([grant.id], dueBy: nil).first?.end
+        _ = await launch([grant.id], dueBy: nil).landings.first?.end
         return try await store.grant(grant.id)?.revocationAskedAt == nil
     }
 }

@@ -56,4 +56,17 @@ struct SharingTests {
         #expect(world.google.accounts.values.allSatisfy { $0.mostAloft == 1 && $0.longestGap == .zero })
         #expect(try await world.states() == [.active: 300])
     }
+
+    @Test("After an outage what lies due goes out at the whole rate, however many share it", arguments: [1, 2, 4])
+    func drainsAtTheWholeRate(count: Int) async throws {
+        let world = try World(seed: 61)
+        try await world.add(0..<3000)
+        // Longer than any worker leaves to another what is the other's.
+        world.time.advance(by: .seconds(60))
+        let names = (0..<count).map { "worker \($0)" }
+        let engines = names.map { world.engine($0, scanInterval: .seconds(2), maxRate: 100) }
+        for engine in engines { await engine.takeShare(among: try reports(names)) }
+        await world.run(engines, for: .seconds(10))
+        #expect((950...1050).contains(world.google.calls), "\(world.google.calls) in 10 s at 100 a second")
+    }
 }
