@@ -5,30 +5,62 @@ import Testing
 struct InFlightLimitTests {
     private let start = BootInstant(milliseconds: 1_000_000)
 
-    @Test(
-        "The limit is what the rate asks for at the quickest latency, twice over",
-        arguments: [
-            (200.0, 100, 64), (3_400.0, 1, 64), (3_400.0, 50, 340), (3_400.0, 100, 512), (100_000.0, 1, 200),
-        ]
-    )
-    func limit(rate: Double, milliseconds: Int, expected: Int) {
-        var limit = InFlightLimit(ceiling: 512)
-        #expect(limit.limit(at: rate) == 64, "nothing is known yet")
-        limit.learn(.milliseconds(milliseconds), at: start)
-        limit.learn(.milliseconds(milliseconds * 30), at: start)
-        #expect(limit.limit(at: rate) == expected)
+    /// A latency is known to an eighth, and rounded up.
+    private func isTwice(_ latency: Duration, at rate: Double, _ limit: Int) -> Bool {
+        let wanted = rate * latency.inSeconds * 2
+        return (wanted.rounded(.up)...(wanted * 1.126).rounded(.up)).contains(Double(limit))
     }
 
-    @Test("A ceiling below the floor holds")
-    func ceiling() {
+    @Test("Nothing is known at first, and then the floor holds, and the ceiling always")
+    func bounds() {
+        var limit = InFlightLimit(ceiling: 512)
+        #expect(limit.limit(at: 100_000) == 64)
+        limit.learn(.milliseconds(1), at: start)
+        #expect(limit.limit(at: 3_400) == 64)
+        limit.learn(.milliseconds(100), at: start + .seconds(60))
+        limit.learn(.milliseconds(100), at: start + .seconds(60))
+        #expect(limit.limit(at: 200) == 64)
+        limit.learn(.seconds(500), at: start + .seconds(120))
+        #expect(limit.limit(at: 3_400) == 512)
         #expect(InFlightLimit(ceiling: 1).limit(at: 100) == 1)
+    }
+
+    @Test(
+        "The limit is what the rate asks for at the endpoint's latency, twice over",
+        arguments: [Duration.milliseconds(1), .milliseconds(8), .milliseconds(50), .milliseconds(2_047), .seconds(60)]
+    )
+    func latencies(latency: Duration) {
+        let rate = 1_000 / latency.inSeconds
+        var limit = InFlightLimit(ceiling: 10_000)
+        limit.learn(latency, at: start)
+        #expect(isTwice(latency, at: rate, limit.limit(at: rate)), "\(limit.limit(at: rate))")
+    }
+
+    @Test("A few that come at once, one in sixty or in five, do not say how long the others take", arguments: [60, 5])
+    func quickOnes(every interval: Int) {
+        var limit = InFlightLimit(ceiling: 4_096)
+        for number in 1...600 {
+            limit.learn(number.isMultiple(of: interval) ? .milliseconds(1) : .milliseconds(500), at: start)
+        }
+        #expect(isTwice(.milliseconds(500), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
+    }
+
+    @Test("Those that waited in a queue, two in three, do not either")
+    func slowOnes() {
+        var limit = InFlightLimit(ceiling: 4_096)
+        for number in 1...600 {
+            limit.learn(number.isMultiple(of: 3) ? .milliseconds(100) : .milliseconds(1_500), at: start)
+        }
+        #expect(isTwice(.milliseconds(100), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
     }
 
     @Test("An endpoint that became slower is noticed after a while")
     func forgets() {
         var limit = InFlightLimit(ceiling: 512)
-        limit.learn(.milliseconds(1), at: start)
-        for second in 1...30 { limit.learn(.milliseconds(100), at: start + .seconds(second)) }
-        #expect(limit.limit(at: 2_000) == 400)
+        for _ in 1...1000 { limit.learn(.milliseconds(1), at: start) }
+        for second in 1...9 { limit.learn(.milliseconds(100), at: start + .seconds(second)) }
+        #expect(limit.limit(at: 2_000) == 64)
+        for second in 10...20 { limit.learn(.milliseconds(100), at: start + .seconds(second)) }
+        #expect(isTwice(.milliseconds(100), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
     }
 }

@@ -186,7 +186,9 @@ package actor RefreshEngine {
 
     private func fly(_ flight: Flight) async {
         let report = await carry(flight)
-        if report.status != nil, let latency = report.latency { inFlightLimit.learn(latency, at: time.sinceBoot) }
+        if case .granted = report.finding.answer, let latency = report.latency {
+            inFlightLimit.learn(latency, at: time.sinceBoot)
+        }
         if case .refused(.notSent, _) = report.finding.answer {
             await giveBack(flight)
             return

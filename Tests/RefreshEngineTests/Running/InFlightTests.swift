@@ -1,0 +1,32 @@
+import Clocks
+import GoogleOAuth
+import Store
+import Synchronization
+import Testing
+
+@testable import RefreshEngine
+
+@Suite("How many requests are on their way at once", .timeLimit(.minutes(1)))
+struct InFlightTests {
+    @Test("is told by refreshes that were granted, and not by errors that came at once")
+    func errors() async throws {
+        let clock = Mutex<ManualTime?>(nil)
+        let bench = try EngineBench(mostInFlight: 4_096) { client in
+            guard client.id == "slow" else { return RefreshAnswer(verdict: .throttled(code: "http_429"), status: 429) }
+            clock.withLock { $0?.advance(by: .seconds(2)) }
+            return .good
+        }
+        clock.withLock { $0 = bench.time }
+        try await bench.add(1...1, of: "slow", overdueSince: .seconds(600))
+        await bench.turn()
+        let most = await bench.engine.mostInFlight
+        #expect(most >= 800, "two hundred a second, two seconds each, twice over")
+        for number in Int64(2)...21 {
+            try await bench.add(number...number, of: "throttled \(number)", overdueSince: .seconds(600))
+        }
+        await bench.engine.storeChanged()
+        await bench.turn()
+        #expect(try await bench.grant(21)?.attempts == 1)
+        #expect(await bench.engine.mostInFlight == most)
+    }
+}
