@@ -31,7 +31,12 @@ extension Connection {
     private static let readerSettings = Query("settings", "PRAGMA cache_size = -16384; PRAGMA query_only = ON")
 
     /// The one connection that writes: it makes the file where there is none and brings its schema up to date.
-    static func writer(path: String, patience: Duration, schema: Schema) throws(StoreError) -> Connection {
+    static func writer(
+        path: String,
+        patience: Duration,
+        at time: LeaseTime
+    ) throws(StoreError) -> Connection {
+        let schema = Schema()
         try DatabaseFile.prepare(path)
         let connection = try Connection(path: path, patience: patience)
         guard !connection.isReadOnly else {
@@ -53,7 +58,7 @@ extension Connection {
         }
         try connection.execute(settings)
         try connection.execute(writerSettings)
-        try schema.migrate(connection)
+        try schema.migrate(connection, at: time)
         // A process that was killed may have left wiped tokens in the log.
         connection.owesWipe = true
         return connection

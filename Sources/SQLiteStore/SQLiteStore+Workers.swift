@@ -101,7 +101,8 @@ extension Connection {
 }
 
 extension Statement {
-    fileprivate func bindLifeTest(at time: LeaseTime) {
+    /// Binds the boot that a live worker's report is of, and the instant that it is not older than.
+    func bindLifeTest(at time: LeaseTime) {
         bind(time.epoch)
         bind(time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds)
     }

@@ -25,6 +25,7 @@ package final class SQLiteStore: AccountStore {
     /// It blocks, for up to `patience` while another process holds the file. `bootID` names the boot that leases
     /// belong to; `nil` asks the kernel. `patience` is how long a write waits for another process's before it fails
     /// with ``StoreError/Code/busy``. `keepsNotices` says whether events that the backend is to hear of go to the outbox.
+    /// An older database is brought up to date; while a worker uses it, this fails with ``StoreError/Code/inUse``.
     package init(
         path: String,
         timeSource: any TimeSource,
@@ -33,15 +34,20 @@ package final class SQLiteStore: AccountStore {
         patience: Duration = .seconds(10),
         keepsNotices: Bool = false
     ) throws(StoreError) {
+        let bootID = if let bootID { bootID } else { try BootID.require() }
         self.path = path
         self.timeSource = timeSource
         self.random = random
-        self.bootID = if let bootID { bootID } else { try BootID.require() }
+        self.bootID = bootID
         self.patience = patience
         self.keepsNotices = keepsNotices
         // The writer first: it makes the file and its schema.
         writer = ConnectionQueue(
-            try Connection.writer(path: path, patience: patience, schema: Schema()),
+            try Connection.writer(
+                path: path,
+                patience: patience,
+                at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot)
+            ),
             label: "sqlite.writer"
         )
         reader = ConnectionQueue(try Connection.reader(path: path, patience: patience), label: "sqlite.reader")

@@ -10,6 +10,16 @@ struct Schema {
     private static let countObjects = Query("schema objects", "SELECT count(*) FROM sqlite_schema")
     private static let writeApplicationID = Query("mark the database", "PRAGMA application_id = \(applicationID)")
 
+    private static let countWorkerTables = Query(
+        "tables of workers",
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'workers'"
+    )
+    /// What every version has told of a worker.
+    private static let liveWorkerIDs = Query(
+        "live workers of any version",
+        "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
+    )
+
     private static let ignoreForeignKeys = Query("ignore foreign keys", "PRAGMA foreign_keys = OFF")
     private static let heedForeignKeys = Query("heed foreign keys", "PRAGMA foreign_keys = ON")
     private static let checkForeignKeys = Query("check foreign keys", "PRAGMA foreign_key_check")
@@ -51,7 +61,10 @@ struct Schema {
     /// Runs the steps that the file lacks, each in a transaction together with its number.
     ///
     /// Processes that open a new file at once take turns: each looks again when its turn has come.
-    func migrate(_ connection: Connection) throws(StoreError) {
+    ///
+    /// It refuses while a worker lives: one of an older version would go on with statements that name what is no longer there, and
+    /// could not store what it has in memory, rotated refresh tokens among it.
+    func migrate(_ connection: Connection, at time: LeaseTime) throws(StoreError) {
         while true {
             let next = try version(of: connection)
             guard next < migrations.count else { return }
@@ -60,6 +73,7 @@ struct Schema {
             try connection.write { () throws(StoreError) in
                 guard try version(of: connection) == next else { return }
                 let step = next + 1
+                try refuseWorkers(of: connection, at: time, before: step)
                 try connection.execute(Query("migration \(step)", migrations[next].statements))
                 if migrations[next].remakesTables, try !connection.rows(Self.checkForeignKeys, read: { _ in }).isEmpty {
                     throw StoreError(
@@ -71,6 +85,22 @@ struct Schema {
                 try connection.execute(Query("migration \(step)", "PRAGMA user_version = \(step)"))
             }
             if migrations[next].remakesTables { try connection.execute(Self.heedForeignKeys) }
+        }
+    }
+
+    private func refuseWorkers(of connection: Connection, at time: LeaseTime, before step: Int) throws(StoreError) {
+        guard try connection.integer(Self.countWorkerTables) > 0 else { return }
+        let workers = try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLifeTest(at: time) }) {
+            (row: inout Row) throws(StoreError) in
+            row.text()
+        }
+        guard workers.isEmpty else {
+            throw StoreError(
+                .inUse,
+                "The database \(connection.path) must be brought to schema version \(step), and workers that know only the one "
+                    + "before use it (\(workers.joined(separator: ", "))). Stop every worker and cron job first, then start again. "
+                    + "One that was killed counts as living for half a minute."
+            )
         }
     }
 }

@@ -118,6 +118,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
         /// Another process holds the database, or it is busy beyond patience: try again.
         case busy
+        /// Workers of an older version use the database, so that its schema cannot be changed: try again when they are stopped.
+        case inUse = "in_use"
         /// No room, or a file-system error: try again when it is mended.
         case input
         case diskFull = "disk_full"
@@ -152,7 +154,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// Whether the same call may succeed later, when time or an administrator has mended what is in its way.
     package var mayPass: Bool {
         switch code {
-        case .busy, .input, .diskFull, .readOnly, .unreachable, .refused: true
+        case .busy, .inUse, .input, .diskFull, .readOnly, .unreachable, .refused: true
         case .cannotOpen, .corrupt, .newerSchema, .conflict, .closed, .fault: false
         }
     }

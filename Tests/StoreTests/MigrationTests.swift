@@ -12,6 +12,8 @@ struct MigrationTests {
     private let second = Migration(statements: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1;")
     private let failing = Migration(statements: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO missing VALUES (1);")
 
+    private let now = LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: 1_000_000))
+
     private func withConnection(_ body: (Connection) throws -> Void) async throws {
         try await TemporaryFolder.with { folder in
             try DatabaseFile.create(folder.path("test.db"), unlessThere: false)
@@ -25,7 +27,8 @@ struct MigrationTests {
             let path = folder.path("grants.db")
             try DatabaseFile.create(path, unlessThere: false)
             try Schema(migrations: Array(Migration.all.prefix(older))).migrate(
-                try Connection(path: path, patience: .zero)
+                try Connection(path: path, patience: .zero),
+                at: now
             )
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
             try await store.add([try Sample.grant(1)])
@@ -44,7 +47,7 @@ struct MigrationTests {
             try DatabaseFile.create(path, unlessThere: false)
             do {
                 let connection = try Connection(path: path, patience: .zero)
-                try Schema(migrations: Array(Migration.all.prefix(1))).migrate(connection)
+                try Schema(migrations: Array(Migration.all.prefix(1))).migrate(connection, at: now)
                 try connection.run(Query("user", "INSERT INTO users VALUES (?, ?)")) {
                     $0.bind(grant.userID)
                     $0.bind(grant.createdAt)
@@ -85,7 +88,7 @@ struct MigrationTests {
             do {
                 let connection = try Connection(path: path, patience: .zero)
                 try connection.execute(Query("as in use", "PRAGMA foreign_keys = ON"))
-                try Schema(migrations: Array(Migration.all.prefix(2))).migrate(connection)
+                try Schema(migrations: Array(Migration.all.prefix(2))).migrate(connection, at: now)
                 let token = try Sample.sealed("refresh")
                 try connection.execute(Query("user", "INSERT INTO users (user_id, created_at) VALUES ('u', 5)"))
                 try connection.run(
@@ -129,13 +132,47 @@ struct MigrationTests {
         }
     }
 
+    @Test(
+        "A version is not changed under a worker that lives",
+        arguments: 1..<Migration.all.count,
+        [("boot", 970_000, true), ("boot", 1_000_000, true), ("boot", 969_999, false), ("before", 1_000_000, false)]
+    )
+    func liveWorker(older: Int, report: (epoch: String, heartbeat: Int64, isAlive: Bool)) async throws {
+        try await withConnection { connection in
+            try Schema(migrations: Array(Migration.all.prefix(older))).migrate(connection, at: now)
+            let insert = """
+                INSERT INTO workers (worker_id, epoch, heartbeat, sealing_key, keys) VALUES (?, ?, ?, 'k', 'k')
+                """
+            try connection.run(Query("worker", insert)) {
+                $0.bind("4711-cafe")
+                $0.bind(report.epoch)
+                $0.bind(report.heartbeat)
+            }
+            let migrate = { try Schema().migrate(connection, at: now) }
+            guard report.isAlive else {
+                try migrate()
+                #expect(try connection.integer(version) == Int64(Migration.all.count))
+                return
+            }
+            let error = #expect(throws: StoreError.self) { try migrate() }
+            #expect(error?.code == .inUse)
+            let advice = "(4711-cafe). Stop every worker and cron job first, then start again."
+            #expect(error?.message.contains(advice) == true)
+            #expect(try connection.integer(version) == Int64(older))
+            #expect(!connection.isInTransaction)
+            try connection.execute(Query("stopped", "DELETE FROM workers"))
+            try Schema().migrate(connection, at: now)
+            #expect(try connection.integer(version) == Int64(Migration.all.count))
+        }
+    }
+
     @Test("A step finds the data of the step before, and runs once")
     func steps() async throws {
         try await withConnection { connection in
-            try Schema(migrations: [first]).migrate(connection)
+            try Schema(migrations: [first]).migrate(connection, at: now)
             #expect(try connection.integer(version) == 1)
             for _ in 0..<2 {
-                try Schema(migrations: [first, second]).migrate(connection)
+                try Schema(migrations: [first, second]).migrate(connection, at: now)
             }
             #expect(try connection.integer(version) == 2)
             #expect(try connection.integer(Query("y", "SELECT sum(y) FROM a")) == 42)
@@ -145,7 +182,7 @@ struct MigrationTests {
     @Test("A step that fails leaves the version before it whole")
     func failure() async throws {
         try await withConnection { connection throws in
-            #expect(throws: StoreError.self) { try Schema(migrations: [first, failing]).migrate(connection) }
+            #expect(throws: StoreError.self) { try Schema(migrations: [first, failing]).migrate(connection, at: now) }
             #expect(try connection.integer(version) == 1)
             #expect(try connection.integer(Query("tables", "SELECT count(*) FROM sqlite_schema")) == 1)
             #expect(!connection.isInTransaction)

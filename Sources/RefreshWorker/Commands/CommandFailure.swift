@@ -56,7 +56,7 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
 
     private static func code(of error: StoreError) -> ExitCode {
         switch error.code {
-        case .busy: .leftForLater
+        case .busy, .inUse: .leftForLater
         case .input, .diskFull, .unreachable: .inputOutput
         case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused: .configuration
         case .conflict: .badData

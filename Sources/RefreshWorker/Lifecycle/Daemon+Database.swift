@@ -8,32 +8,46 @@ extension Daemon {
     /// Longer than a try and the pause after it.
     private static let startExtension: Duration = .seconds(60)
 
-    /// Does what a start needs of the database; waits, for as long as it takes, for a server that is away.
+    /// Does what a start needs of the database; waits, for as long as it takes, for a server that is away, and for workers of
+    /// an older version until one that was killed counts as dead.
     ///
-    /// To end instead would use up the starts that systemd allows, and then nobody would try again. Until the server is
+    /// To end instead would use up the starts that systemd allows, and then nobody would try again. Until the database is
     /// there the worker serves nothing; a signal ends it at once.
-    func waitingForServer<Answer>(
+    func waitingForDatabase<Answer>(
         _ notifier: SystemdNotifier,
         _ body: () async throws -> Answer
     ) async throws -> Answer {
         var standing = DatabaseStanding()
         var pause = Self.firstPause
+        let began = workshop.time.sinceBoot
         while true {
             do {
                 return try await body()
-            } catch let error as StoreError where error.isServerAway && workshop.configuration.database.file == nil {
+            } catch let error as StoreError where isWorthWaiting(error, since: began) {
                 if standing.failed(with: error.code) {
                     workshop.diagnostics.error("waiting for the database", ["error": error.message])
                 }
-                do {
-                    try notifier.send(.extendStart(by: Self.startExtension), .status("waiting: \(error.message)"))
-                } catch {
-                    workshop.diagnostics.debug("systemd", ["error": "\(error)"])
-                }
+                extendStart(notifier, while: "waiting: \(error.message)")
             }
             // Spread, so that many workers do not come back at one moment.
             try await Task.sleep(for: pause * (0.5 + workshop.random.nextUnit() / 2))
             pause = min(pause * 2, Self.longestPause)
+        }
+    }
+
+    private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
+        switch workshop.configuration.database {
+        case .file:
+            error.code == .inUse && workshop.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
+        case .server: error.isServerAway
+        }
+    }
+
+    private func extendStart(_ notifier: SystemdNotifier, while status: String) {
+        do {
+            try notifier.send(.extendStart(by: Self.startExtension), .status(status))
+        } catch {
+            workshop.diagnostics.debug("systemd", ["error": "\(error)"])
         }
     }
 }

@@ -17,7 +17,7 @@ struct Daemon: Sendable {
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
         let notifier = try SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
         let vault = try workshop.openVault()
-        let store = try await waitingForServer(notifier) { try await workshop.openStore() }
+        let store = try await waitingForDatabase(notifier) { try await workshop.openStore() }
         let http = try workshop.openHTTP()
         let metrics = try workshop.openMetrics()
         let log = EngineLog(
@@ -69,7 +69,7 @@ struct Daemon: Sendable {
             )
         )
         // Before signals are listened to, so that the first one still ends a worker that waits.
-        try await waitingForServer(notifier) { try await presence.report() }
+        try await waitingForDatabase(notifier) { try await presence.report() }
         let signals = await SignalStream.start()
         metrics.log.record(StartedEvent(version: Version.current, mode: "daemon"))
         workshop.diagnostics.notice(
