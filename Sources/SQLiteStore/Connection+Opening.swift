@@ -34,7 +34,8 @@ extension Connection {
     static func writer(
         path: String,
         patience: Duration,
-        at time: LeaseTime
+        at time: LeaseTime,
+        telling tell: @Sendable (SchemaUpgrade) -> Void
     ) throws(StoreError) -> Connection {
         let schema = Schema()
         try DatabaseFile.prepare(path)
@@ -58,7 +59,7 @@ extension Connection {
         }
         try connection.execute(settings)
         try connection.execute(writerSettings)
-        try schema.migrate(connection, at: time)
+        try schema.migrate(connection, at: time, telling: tell)
         // A process that was killed may have left wiped tokens in the log.
         connection.owesWipe = true
         return connection

@@ -25,14 +25,16 @@ package final class SQLiteStore: AccountStore {
     /// It blocks, for up to `patience` while another process holds the file. `bootID` names the boot that leases
     /// belong to; `nil` asks the kernel. `patience` is how long a write waits for another process's before it fails
     /// with ``StoreError/Code/busy``. `keepsNotices` says whether events that the backend is to hear of go to the outbox.
-    /// An older database is brought up to date; while a worker uses it, this fails with ``StoreError/Code/inUse``.
+    /// `onUpgrade` is called before each step that brings an older database up to date, which may take minutes; while a
+    /// worker uses that one, this fails with ``StoreError/Code/inUse``.
     package init(
         path: String,
         timeSource: any TimeSource,
         random: any RandomSource = SystemRandom(),
         bootID: String? = nil,
         patience: Duration = .seconds(10),
-        keepsNotices: Bool = false
+        keepsNotices: Bool = false,
+        onUpgrade: @Sendable (SchemaUpgrade) -> Void = { _ in }
     ) throws(StoreError) {
         let bootID = if let bootID { bootID } else { try BootID.require() }
         self.path = path
@@ -46,7 +48,8 @@ package final class SQLiteStore: AccountStore {
             try Connection.writer(
                 path: path,
                 patience: patience,
-                at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot)
+                at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot),
+                telling: onUpgrade
             ),
             label: "sqlite.writer"
         )

@@ -1,5 +1,11 @@
 import Store
 
+/// A step from one version of the schema to the next that a database with content is about to take.
+package struct SchemaUpgrade: Hashable, Sendable {
+    package var from: Int
+    package var to: Int
+}
+
 /// Tells whose database a file is, and brings it to this program's version of the schema.
 struct Schema {
     /// "RfWk": says in the file's header whose database it is (https://sqlite.org/pragma.html#pragma_application_id).
@@ -63,8 +69,13 @@ struct Schema {
     /// Processes that open a new file at once take turns: each looks again when its turn has come.
     ///
     /// It refuses while a worker lives: one of an older version would go on with statements that name what is no longer there, and
-    /// could not store what it has in memory, rotated refresh tokens among it.
-    func migrate(_ connection: Connection, at time: LeaseTime) throws(StoreError) {
+    /// could not store what it has in memory, rotated refresh tokens among it. `tell` is called before a file with content is changed.
+    func migrate(
+        _ connection: Connection,
+        at time: LeaseTime,
+        telling tell: (SchemaUpgrade) -> Void = { _ in }
+    ) throws(StoreError) {
+        let found = try version(of: connection)
         while true {
             let next = try version(of: connection)
             guard next < migrations.count else { return }
@@ -74,6 +85,7 @@ struct Schema {
                 guard try version(of: connection) == next else { return }
                 let step = next + 1
                 try refuseWorkers(of: connection, at: time, before: step)
+                if found > 0 { tell(SchemaUpgrade(from: next, to: step)) }
                 try connection.execute(Query("migration \(step)", migrations[next].statements))
                 if migrations[next].remakesTables, try !connection.rows(Self.checkForeignKeys, read: { _ in }).isEmpty {
                     throw StoreError(

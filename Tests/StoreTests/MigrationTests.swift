@@ -148,10 +148,11 @@ struct MigrationTests {
                 $0.bind(report.epoch)
                 $0.bind(report.heartbeat)
             }
-            let migrate = { try Schema().migrate(connection, at: now) }
+            var told: [SchemaUpgrade] = []
+            let migrate = { try Schema().migrate(connection, at: now) { told.append($0) } }
             guard report.isAlive else {
                 try migrate()
-                #expect(try connection.integer(version) == Int64(Migration.all.count))
+                #expect(told == (older..<Migration.all.count).map { SchemaUpgrade(from: $0, to: $0 + 1) })
                 return
             }
             let error = #expect(throws: StoreError.self) { try migrate() }
@@ -159,10 +160,25 @@ struct MigrationTests {
             let advice = "(4711-cafe). Stop every worker and cron job first, then start again."
             #expect(error?.message.contains(advice) == true)
             #expect(try connection.integer(version) == Int64(older))
-            #expect(!connection.isInTransaction)
+            #expect(told.isEmpty && !connection.isInTransaction)
             try connection.execute(Query("stopped", "DELETE FROM workers"))
             try Schema().migrate(connection, at: now)
             #expect(try connection.integer(version) == Int64(Migration.all.count))
+        }
+    }
+
+    @Test("A new file is no upgrade, and one that is up to date is opened while workers live")
+    func noUpgrade() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            for _ in 0..<2 {
+                let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot") { upgrade in
+                    Issue.record("\(upgrade)")
+                }
+                let key = try #require(KeyID(Sample.key))
+                _ = try await store.report(WorkerReport(id: "w1", keyIDs: [key], sealingKeyID: key))
+                await store.close()
+            }
         }
     }
 

@@ -1,11 +1,15 @@
 import Clocks
+import Observability
 import SQLiteStore
 import Store
 
 extension Workshop {
     /// Opens the database, making its tables where there are none.
-    func openStore() async throws -> any AccountStore {
-        guard let store = try await open(configuration.database, time: time, makesTables: true) else {
+    ///
+    /// `onUpgrade` is called before an older database is brought up to date, which may take minutes.
+    func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any AccountStore {
+        let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
+        guard let store else {
             preconditionFailure("a place that may be made is never missing")
         }
         return try await whole(store)
@@ -45,20 +49,35 @@ extension Workshop {
     }
 
     /// Opens a database, whether or not it is whole; answers `nil` where there is none and none may be made.
-    func open(_ place: DatabasePlace, time: any TimeSource, makesTables: Bool) async throws -> (any StoreArchive)? {
+    func open(
+        _ place: DatabasePlace,
+        time: any TimeSource,
+        makesTables: Bool,
+        onUpgrade: @escaping @Sendable () -> Void = {}
+    ) async throws -> (any StoreArchive)? {
         switch place {
         case .file(let path):
             guard makesTables || inputs.files.exists(path) else { return nil }
-            return try await openFile(path, time: time)
+            return try await openFile(path, time: time, onUpgrade: onUpgrade)
         case .server(let address):
             return try await openServer(address, time: time, makesTables: makesTables)
         }
     }
 
-    func openFile(_ path: String, time: any TimeSource) async throws -> SQLiteStore {
+    func openFile(
+        _ path: String,
+        time: any TimeSource,
+        onUpgrade: @escaping @Sendable () -> Void = {}
+    ) async throws -> SQLiteStore {
         let isTelling = configuration.noticeURL != nil
         return try await BlockingQueue.files.run {
-            try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: isTelling)
+            try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: isTelling) { upgrade in
+                diagnostics.notice(
+                    "bringing the database up to date; with millions of grants this takes minutes",
+                    ["database": path, "from": "\(upgrade.from)", "to": "\(upgrade.to)"]
+                )
+                onUpgrade()
+            }
         }
     }
 

@@ -1,12 +1,31 @@
 import Clocks
 import Observability
 import Store
+import Synchronization
 
 extension Daemon {
     private static let firstPause: Duration = .milliseconds(500)
     private static let longestPause: Duration = .seconds(5)
     /// Longer than a try and the pause after it.
     private static let startExtension: Duration = .seconds(60)
+    private static let upgrading = "bringing the database up to date"
+
+    /// Opens the database; while an older one is brought up to date, systemd is asked for more time again and again.
+    func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
+        let extending = Mutex<Task<Void, Never>?>(nil)
+        defer { extending.withLock { $0?.cancel() } }
+        return try await workshop.openStore {
+            extendStart(notifier, while: Self.upgrading)
+            extending.withLock { extending in
+                guard extending == nil else { return }
+                extending = Task {
+                    await Metronome.beat(every: Self.startExtension / 3, immediately: false) {
+                        extendStart(notifier, while: Self.upgrading)
+                    }
+                }
+            }
+        }
+    }
 
     /// Does what a start needs of the database; waits, for as long as it takes, for a server that is away, and for workers of
     /// an older version until one that was killed counts as dead.

@@ -17,7 +17,7 @@ struct Daemon: Sendable {
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
         let notifier = try SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
         let vault = try workshop.openVault()
-        let store = try await waitingForDatabase(notifier) { try await workshop.openStore() }
+        let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
         let http = try workshop.openHTTP()
         let metrics = try workshop.openMetrics()
         let log = EngineLog(
