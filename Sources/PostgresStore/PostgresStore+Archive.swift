@@ -5,6 +5,8 @@ extension PostgresStore: StoreArchive {
     private static let patienceForCounting: Duration = .seconds(900)
     /// The note in `meta` that a copy is on its way into this store.
     private static let receivingKey = "receiving_copy"
+    /// The note in `meta` of where everything was copied to.
+    private static let movedKey = "moved_to"
 
     private static let noteReceiving = Query(
         "note a copy on its way",
@@ -13,7 +15,7 @@ extension PostgresStore: StoreArchive {
         ON CONFLICT DO NOTHING
         """
     )
-    private static let endReceiving = Query("note a whole copy", "DELETE FROM refresh_worker.meta WHERE key = $1")
+    private static let deleteMeta = Query("delete meta", "DELETE FROM refresh_worker.meta WHERE key = $1")
     /// What is added next comes after what was copied.
     private static let moveSequences = Query(
         "move sequences",
@@ -55,11 +57,26 @@ extension PostgresStore: StoreArchive {
 
     package var isReceiving: Bool {
         get async throws {
-            let note = try await reader.first(.readMeta, bind: { $0.bind(Self.receivingKey) }) {
-                (row: inout Row) throws(Failure) in
-                row.text()
+            try await note(Self.receivingKey) != nil
+        }
+    }
+
+    package var movedTo: String? {
+        get async throws { try await note(Self.movedKey) }
+    }
+
+    private func note(_ key: String) async throws -> String? {
+        try await reader.first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(Failure) in row.text() }
+    }
+
+    package func noteMove(to place: String?) async throws {
+        try await writer.run { [self] connection, deadline throws(Failure) in
+            var batch = Batch(limitedTo: patience)
+            batch.add(place == nil ? Self.deleteMeta : .writeMeta) {
+                $0.bind(Self.movedKey)
+                if let place { $0.bind(place) }
             }
-            return note != nil
+            _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
     }
 
@@ -88,7 +105,7 @@ extension PostgresStore: StoreArchive {
         try await writer.run { [self] connection, deadline throws(Failure) in
             var batch = Batch(limitedTo: patience)
             batch.add(Self.moveSequences)
-            batch.add(Self.endReceiving) { $0.bind(Self.receivingKey) }
+            for key in [Self.receivingKey, Self.movedKey] { batch.add(Self.deleteMeta) { $0.bind(key) } }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
     }

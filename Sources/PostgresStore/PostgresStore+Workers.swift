@@ -42,7 +42,7 @@ extension Query {
 
 extension PostgresStore {
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
-        try await leasing.run { [self] connection, deadline throws(Failure) in
+        let reports = try await leasing.run { [self] connection, deadline throws(Failure) in
             var batch = Batch(limitedTo: patience)
             batch.add(.upsertWorker) {
                 $0.bind(worker.id)
@@ -57,6 +57,12 @@ extension PostgresStore {
             return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
                 .rows(WorkerReport.read)
         }
+        // Only after the report is there: of a report and a move at one moment, at least one sees the other.
+        if let place = try await movedTo {
+            try await forgetWorker(worker.id)
+            throw StoreError(moved: address.url, to: place)
+        }
+        return reports
     }
 
     package func liveWorkers() async throws -> [WorkerReport] {

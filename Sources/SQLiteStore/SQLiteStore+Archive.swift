@@ -3,6 +3,8 @@ package import Store
 extension SQLiteStore: StoreArchive {
     /// The note in `meta` that a copy is on its way into this store.
     private static let receivingKey = "receiving_copy"
+    /// The note in `meta` of where everything was copied to.
+    static let movedKey = "moved_to"
 
     package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
         try await scanner.run { connection throws(StoreError) in Int(try connection.integer(ArchiveRow.count(kind))) }
@@ -35,14 +37,14 @@ extension SQLiteStore: StoreArchive {
 
     package var isReceiving: Bool {
         get async throws {
-            try await reader.run { connection throws(StoreError) in try connection.isReceiving(key: Self.receivingKey) }
+            try await reader.run { connection throws(StoreError) in try connection.note(Self.receivingKey) != nil }
         }
     }
 
     package func beginReceiving() async throws {
         try await writer.run { [path] connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                guard try !connection.isReceiving(key: Self.receivingKey) else { return }
+                guard try connection.note(Self.receivingKey) == nil else { return }
                 for kind in ArchiveRecord.Kind.allCases where try connection.integer(ArchiveRow.count(kind)) > 0 {
                     throw StoreError(
                         .conflict,
@@ -70,15 +72,34 @@ extension SQLiteStore: StoreArchive {
     package func endReceiving() async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                try connection.run(.deleteMeta) { $0.bind(Self.receivingKey) }
+                for key in [Self.receivingKey, Self.movedKey] { try connection.run(.deleteMeta) { $0.bind(key) } }
+            }
+        }
+    }
+
+    package var movedTo: String? {
+        get async throws {
+            try await reader.run { connection throws(StoreError) in try connection.note(Self.movedKey) }
+        }
+    }
+
+    package func noteMove(to place: String?) async throws {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                guard let place else { return try connection.run(.deleteMeta) { $0.bind(Self.movedKey) } }
+                try connection.run(.writeMeta) {
+                    $0.bind(Self.movedKey)
+                    $0.bind(place)
+                }
             }
         }
     }
 }
 
 extension Connection {
-    fileprivate func isReceiving(key: String) throws(StoreError) -> Bool {
-        try first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in row.text() } != nil
+    /// What `meta` holds under a key.
+    func note(_ key: String) throws(StoreError) -> String? {
+        try first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in row.text() }
     }
 }
 

@@ -36,6 +36,9 @@ extension SQLiteStore {
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
         try await writer.run { [self] connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
+                if let place = try connection.note(Self.movedKey) {
+                    throw StoreError(moved: path, to: place)
+                }
                 let time = leaseTimeNow
                 try connection.run(.upsertWorker) { statement in
                     statement.bind(worker.id)
@@ -69,10 +72,7 @@ extension SQLiteStore {
         let key = "clock_reading"
         return try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                let former = try connection.first(.readMeta, bind: { $0.bind(key) }) {
-                    (row: inout Row) throws(StoreError) in
-                    row.text()
-                }
+                let former = try connection.note(key)
                 try connection.run(.writeMeta) { statement in
                     statement.bind(key)
                     statement.bind(reading.stored)

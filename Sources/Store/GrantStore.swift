@@ -135,6 +135,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         case unreachable
         /// The database server answers, and will not do what is asked until an administrator has mended something.
         case refused
+        /// Everything was copied to another database, and this one is not to be used any more.
+        case moved
         case closed
         /// A fault of this program.
         case fault
@@ -155,7 +157,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var mayPass: Bool {
         switch code {
         case .busy, .inUse, .input, .diskFull, .readOnly, .unreachable, .refused: true
-        case .cannotOpen, .corrupt, .newerSchema, .conflict, .closed, .fault: false
+        case .cannotOpen, .corrupt, .newerSchema, .conflict, .moved, .closed, .fault: false
         }
     }
 }

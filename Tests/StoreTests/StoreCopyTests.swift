@@ -1,10 +1,11 @@
 import Clocks
 import PostgresStore
-import SQLiteStore
 import Secrets
 import Store
 import Synchronization
 import Testing
+
+@testable import SQLiteStore
 
 @Suite("A store is copied whole", .timeLimit(.minutes(3)))
 struct StoreCopyTests {
@@ -14,14 +15,14 @@ struct StoreCopyTests {
             let source = try await stores.open("source")
             try await source.fill(users: 25)
             let target = try await stores.open("target")
-            let there = try await StoreCopy(from: source, to: target, pageSize: 7).run()
+            let there = try await StoreCopy(from: source, to: target, at: "elsewhere", pageSize: 7).run()
             for kind in ArchiveRecord.Kind.allCases { #expect(there.counts[kind, default: 0] > 0, "\(kind)") }
             #expect(there.counts[.grant] == 25)
             #expect(there.copiedNow == there.counts.values.reduce(0, +))
             #expect(try await target.isReceiving == false)
 
             let third = try await stores.open("third")
-            let back = try await StoreCopy(from: target, to: third).run()
+            let back = try await StoreCopy(from: target, to: third, at: "elsewhere").run()
             #expect(back.digest == there.digest)
             #expect(try await third.grant(ofUser: "user 3") == source.grant(ofUser: "user 3"))
             for store in [source, target, third] { await store.close() }
@@ -43,7 +44,7 @@ struct StoreCopyTests {
             )
             #expect(claimed.count == 1)
             #expect(try await source.claimNotices(owner: "worker", for: .seconds(60)))
-            _ = try await StoreCopy(from: source, to: target).run()
+            _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
             #expect(try await target.grant(GrantID(rawValue: 1)) == unleased)
             #expect(try await target.claimNotices(owner: "another", for: .seconds(60)))
             for store in [source, target] { await store.close() }
@@ -56,7 +57,7 @@ struct StoreCopyTests {
             let source = try await stores.open("source")
             let target = try await stores.open("target")
             try await source.fill(users: 3)
-            _ = try await StoreCopy(from: source, to: target).run()
+            _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
             let events = try await target.count(of: .event)
             let last = try await target.lastKey(of: .notice)
             try await target.change(GrantID(rawValue: 3)) { grant in grant.disconnect(reason: .userRequest, at: start) }
@@ -79,7 +80,7 @@ struct StoreCopyTests {
             try await source.fill(users: 5)
             let received = Atomic(0)
             let first = Task {
-                try await StoreCopy(from: source, to: target, pageSize: 2) { progress in
+                try await StoreCopy(from: source, to: target, at: "elsewhere", pageSize: 2) { progress in
                     guard case .copied = progress, received.add(1, ordering: .relaxed).newValue == pages else { return }
                     withUnsafeCurrentTask { $0?.cancel() }
                 }.run()
@@ -92,7 +93,7 @@ struct StoreCopyTests {
             let all = try await source.allRecords()
             let there = try await again.allRecords()
             #expect(!there.isEmpty && there.count < all.count)
-            let summary = try await StoreCopy(from: source, to: again, pageSize: 2).run()
+            let summary = try await StoreCopy(from: source, to: again, at: "elsewhere", pageSize: 2).run()
             #expect(summary.copiedNow == all.count - there.count)
             #expect(try await again.allRecords() == all)
             #expect(try await again.isReceiving == false)
@@ -112,7 +113,7 @@ struct StoreCopyTests {
             }
             let before = try await target.allRecords()
             await #expect(throws: StoreCopy.Failure.occupied) {
-                _ = try await StoreCopy(from: source, to: target).run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
             }
             await #expect(throws: StoreError.self) { try await target.beginReceiving() }
             #expect(try await target.allRecords() == before)
@@ -130,7 +131,7 @@ struct StoreCopyTests {
             try await target.beginReceiving()
             try await target.receive([.user(User(id: "someone else", createdAt: start))])
             await #expect {
-                _ = try await StoreCopy(from: source, to: target).run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
             } throws: { error in
                 guard case .differs(.user, _, _) = error as? StoreCopy.Failure else { return false }
                 return true
@@ -155,9 +156,73 @@ struct StoreCopyTests {
             let report = WorkerReport(id: "w1", keyIDs: [key], sealingKeyID: key)
             _ = try await (side == .source ? source : target).report(report)
             await #expect(throws: StoreCopy.Failure.workers(side, ["w1"])) {
-                _ = try await StoreCopy(from: source, to: target).run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
             }
             #expect(try await target.count(of: .user) == 0)
+            for store in [source, target] { await store.close() }
+        }
+    }
+
+    @Test("What was copied knows where to, keeps workers off, and can be copied again", arguments: StorePair.allCases)
+    func moved(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
+            try await source.fill(users: 2)
+            #expect(try await source.movedTo == nil)
+            let first = try await StoreCopy(from: source, to: target, at: "the new place").run()
+            #expect(try await source.movedTo == "the new place")
+            #expect(try await target.movedTo == nil)
+
+            let key = try #require(KeyID(Sample.key))
+            let report = WorkerReport(id: "w1", keyIDs: [key], sealingKeyID: key)
+            let refusal = await #expect(throws: StoreError.self) { _ = try await source.report(report) }
+            #expect(refusal?.code == .moved && refusal?.message.contains("was moved to the new place") == true)
+            #expect(try await source.liveWorkers().isEmpty)
+            #expect(try await target.report(report) == [report])
+
+            let third = try await stores.open("third")
+            #expect(try await StoreCopy(from: source, to: third, at: "a third place").run().digest == first.digest)
+            #expect(try await source.movedTo == "a third place")
+            for store in [source, target, third] { await store.close() }
+        }
+    }
+
+    @Test("A worker that starts while both are compared is found, and the source stays in use")
+    func notMoved() async throws {
+        try await StorePair.with(.fileToFile) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
+            try await source.fill(users: 2)
+            let keys = "'\(Sample.key)', '\(Sample.key)'"
+            let beat = Query("beat", "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
+            let copy = StoreCopy(from: source, to: target, at: "the new place") { progress in
+                guard case .compared = progress else { return }
+                do throws(StoreError) {
+                    try Connection(path: stores.folder.path("target"), patience: .seconds(10)).run(beat) {
+                        $0.bind("boot of target")
+                        $0.bind(ManualTime().sinceBoot.milliseconds)
+                    }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            await #expect(throws: StoreCopy.Failure.workers(.target, ["late"])) { _ = try await copy.run() }
+            #expect(try await source.movedTo == nil)
+            #expect(try await target.isReceiving)
+            for store in [source, target] { await store.close() }
+        }
+    }
+
+    @Test("An empty store that was moved takes a copy, and is at home again", arguments: StorePair.allCases)
+    func movedBack(pair: StorePair) async throws {
+        try await StorePair.with(pair) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
+            _ = try await StoreCopy(from: source, to: target, at: "the new place").run()
+            _ = try await StoreCopy(from: target, to: source, at: "the old place").run()
+            #expect(try await source.movedTo == nil)
+            #expect(try await target.movedTo == "the old place")
             for store in [source, target] { await store.close() }
         }
     }
@@ -177,7 +242,7 @@ struct StoreCopyTests {
             grants[2] = .grant(grant)
             try await target.receive(grants)
             await #expect {
-                _ = try await StoreCopy(from: source, to: target).run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
             } throws: { error in
                 guard case .differs(.grant, _, _) = error as? StoreCopy.Failure else { return false }
                 return true

@@ -21,7 +21,13 @@ extension CommandSpecification {
             """
             Copies users, grants with their histories, sessions, the health of each client, security events and notices, as \
             they are: tokens stay sealed, so the new place needs the same key ring. Then it reads both databases and compares \
-            them by number and checksum. Leases stay behind. The database that is copied is not changed.
+            them by number and checksum. Leases stay behind.
+            """,
+            """
+            When both are found to be the same, the database that was copied is marked as moved: workers and commands that \
+            change anything refuse it and say where it went, so that a forgotten cron job does not spend refresh tokens there. \
+            status, keys list, grants list, show and export still read it, and so do backup and store copy. To go back, copy the \
+            new place into an empty database; what the old one held when it was moved can be copied again too.
             """,
             """
             Stop every worker and every cron job of both databases first; it refuses while one lives. One that was killed \

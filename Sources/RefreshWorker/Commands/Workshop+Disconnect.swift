@@ -6,7 +6,7 @@ import Store
 /// `grants disconnect USER`: ends a grant here at once, and at Google where that ends nobody else's.
 extension Workshop {
     func disconnect(_ user: String) async throws -> ExitCode {
-        let store = try await openExistingStore()
+        let store = try await openExistingStore(for: .changing)
         let now = time.now
         let outcome = try await store.transact { transaction -> GrantEnding.Outcome? in
             guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }

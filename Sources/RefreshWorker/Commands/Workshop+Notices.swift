@@ -5,7 +5,7 @@ import Store
 extension Workshop {
     func replayNotices(of user: String?, within span: Duration) async throws -> ExitCode {
         let since = time.now - span
-        let count = try await withExistingStore { store in
+        let count = try await withExistingStore(for: .changing) { store in
             try await store.replayNotices(since: since, ofUser: user, at: time.now)
         }
         Output.standard.line(

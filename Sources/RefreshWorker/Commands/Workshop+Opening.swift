@@ -3,6 +3,12 @@ import Observability
 import SQLiteStore
 import Store
 
+/// What a command wants of the database.
+enum DatabaseUse {
+    case reading
+    case changing
+}
+
 extension Workshop {
     /// Opens the database, making its tables where there are none.
     ///
@@ -12,24 +18,29 @@ extension Workshop {
         guard let store else {
             preconditionFailure("a place that may be made is never missing")
         }
-        return try await whole(store)
+        return try await usable(store, for: .changing)
     }
 
     /// Opens the database for a command that has nothing to do where there is none, and so must not make one.
-    func openExistingStore() async throws -> any AccountStore {
-        guard let store = try await openStoreIfThere() else { throw CommandFailure(missing: configuration.database) }
+    func openExistingStore(for use: DatabaseUse) async throws -> any AccountStore {
+        guard let store = try await openStoreIfThere(for: use) else {
+            throw CommandFailure(missing: configuration.database)
+        }
         return store
     }
 
     /// Opens the database if there is one.
-    func openStoreIfThere() async throws -> (any AccountStore)? {
+    func openStoreIfThere(for use: DatabaseUse) async throws -> (any AccountStore)? {
         guard let store = try await open(configuration.database, time: time, makesTables: false) else { return nil }
-        return try await whole(store)
+        return try await usable(store, for: use)
     }
 
     /// Does something with the database and closes it, whatever comes of it.
-    func withExistingStore<Result>(_ body: (any AccountStore) async throws -> Result) async throws -> Result {
-        let store = try await openExistingStore()
+    func withExistingStore<Result>(
+        for use: DatabaseUse,
+        _ body: (any AccountStore) async throws -> Result
+    ) async throws -> Result {
+        let store = try await openExistingStore(for: use)
         return try await Self.using(store) { try await body(store) }
     }
 
@@ -81,16 +92,19 @@ extension Workshop {
         }
     }
 
-    /// Keeps everybody off half a database.
-    private func whole(_ store: any StoreArchive) async throws -> any AccountStore {
+    /// Keeps everybody off half a database, and all but readers off one that was moved elsewhere.
+    private func usable(_ store: any StoreArchive, for use: DatabaseUse) async throws -> any AccountStore {
+        let place = configuration.database
         do {
-            guard try await store.isReceiving else { return store }
+            if try await store.isReceiving { throw CommandFailure(unfinished: place) }
+            guard let newPlace = try await store.movedTo else { return store }
+            guard use == .reading else { throw StoreError(moved: "\(place)", to: newPlace) }
+            diagnostics.warning("the database was moved, and this is what it was then", ["moved_to": newPlace])
+            return store
         } catch {
             await store.close()
             throw error
         }
-        await store.close()
-        throw CommandFailure(unfinished: configuration.database)
     }
 }
 

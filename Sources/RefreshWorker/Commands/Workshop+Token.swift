@@ -8,7 +8,7 @@ import Store
 extension Workshop {
     func vendToken(of user: String, minimumLife: Duration) async throws -> ExitCode {
         let vault = try openVault()
-        let store = try await openExistingStore()
+        let store = try await openExistingStore(for: .changing)
         let http = try openHTTP()
         let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog())
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)

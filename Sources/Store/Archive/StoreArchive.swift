@@ -22,6 +22,29 @@ package protocol StoreArchive: AccountStore {
     /// Adds records of one kind under the keys that they have, in one transaction.
     func receive(_ records: [ArchiveRecord]) async throws
 
-    /// Notes that the copy is whole.
+    /// Notes that the copy is whole, and so that this is where its records are at home, whatever was noted before.
     func endReceiving() async throws
+
+    /// Where everything was copied to, in words, if it was: then nobody may go on with it here, or grants would be refreshed in
+    /// two places.
+    var movedTo: String? { get async throws }
+
+    /// Notes that everything was copied there; `nil` takes the note back.
+    ///
+    /// As long as it stands, ``GrantStore/report(_:)`` throws ``StoreError/Code/moved``.
+    func noteMove(to place: String?) async throws
+}
+
+extension StoreError {
+    /// Everything was copied from `database` to `place`, and who would go on in the former is kept from it.
+    package init(moved database: String, to place: String) {
+        self.init(
+            .moved,
+            """
+            \(database) was moved to \(place), and can only be read: name the new place with --database or \
+            REFRESH_WORKER_DATABASE. To go back, copy the new place into an empty database (refresh-worker store copy) and name \
+            that one; this one can be copied as well, and is what it was when it was moved
+            """
+        )
+    }
 }

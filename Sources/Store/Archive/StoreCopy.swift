@@ -39,17 +39,21 @@ package struct StoreCopy: Sendable {
 
     private let source: any StoreArchive
     private let target: any StoreArchive
+    /// What the source is told of where it went.
+    private let place: String
     private let pageSize: Int
     private let tell: @Sendable (Progress) -> Void
 
     package init(
         from source: any StoreArchive,
         to target: any StoreArchive,
+        at place: String,
         pageSize: Int = StoreCopy.usualPageSize,
         tell: @escaping @Sendable (Progress) -> Void = { _ in }
     ) {
         self.source = source
         self.target = target
+        self.place = place
         self.pageSize = pageSize
         self.tell = tell
     }
@@ -67,10 +71,22 @@ package struct StoreCopy: Sendable {
         var summary = Summary()
         for kind in ArchiveRecord.Kind.allCases { summary.copiedNow += try await copy(kind) }
         for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
-        // One that was started meanwhile may have written to what was compared already.
-        try await refuseWorkers()
+        try await endUse()
         try await target.endReceiving()
         return summary
+    }
+
+    /// Ends the use of the source before that of the target begins, so that no end of this program leaves both to be used.
+    private func endUse() async throws {
+        let former = try await source.movedTo
+        try await source.noteMove(to: place)
+        do {
+            // One that was started meanwhile may have written to what was compared already; one that starts now sees the note.
+            try await refuseWorkers()
+        } catch {
+            try await source.noteMove(to: former)
+            throw error
+        }
     }
 
     private func refuseWorkers() async throws {

@@ -149,13 +149,15 @@ def copies(place):
     digest = first.split("SHA-256 ")[1].split()[0]
     again = place.run("store", "copy", "--from", place.database, "--to", file, expect=73)
     check("holds data already" in again.stderr, again.stderr)
+    moved(place, file)
     place.server.execute("CREATE DATABASE second")
     second = place.database.replace("/postgres?", "/second?")
     back = place.run("store", "copy", "--from", file, "--to", second).stdout
     check(digest in back, f"the checksum differs after the way back: {first} {back}")
 
     place.server.execute("CREATE DATABASE third")
-    unfinished(place, second, place.database.replace("/postgres?", "/third?"), digest)
+    third = place.database.replace("/postgres?", "/third?")
+    unfinished(place, second, third, digest)
     killed(place)
     # A row that is damaged is told by its grant, and nothing is said to be whole.
     with sqlite3.connect(file) as database:
@@ -165,6 +167,20 @@ def copies(place):
     fourth = place.database.replace("/postgres?", "/fourth?")
     damaged = place.run("store", "copy", "--from", file, "--to", fourth, expect=78)
     check("damaged" in damaged.stderr, damaged.stderr)
+    # Where everything is at home by now.
+    place.database = third
+
+
+def moved(place, target):
+    """What was copied is refused by whatever would change it, and can still be read."""
+    user = next(iter(place.grants()))
+    for words in (["--run-once"], ["token", user], ["grants", "disconnect", user], ["keys", "rotate"]):
+        result = place.run(*words, expect=78)
+        check(f"was moved to the SQLite file {target}, and can only be read" in result.stderr, f"{words}: {result.stderr}")
+    check(place.start().process.wait(timeout=60) == 78, "a worker starts on what was moved")
+    for words in (["status"], ["grants", "list"], ["grants", "show", user]):
+        check("was moved" in place.run(*words).stderr, f"{words} do not say that it was moved")
+    check("was moved to" in place.run("doctor", expect=78).stdout, "the doctor does not say where it went")
 
 
 def killed(place):
@@ -225,7 +241,7 @@ def starts_before_the_server(place):
     place.server.start()
     worker.wait_started()
     worker.stop()
-    place.database, former = place.database.replace("/postgres?", "/missing?"), place.database
+    place.database, former = place.database.replace("/third?", "/missing?"), place.database
     refused = place.start()
     check(refused.process.wait(timeout=60) == 78, f"a wrong name: {refused.process.returncode}")
     place.database = former

@@ -115,6 +115,9 @@ extension Doctor {
             guard try await !store.isReceiving else {
                 return [.fault(Self.contentSubject, "\(CommandFailure(unfinished: place))")]
             }
+            if let newPlace = try await store.movedTo {
+                return [.fault(Self.contentSubject, "\(StoreError(moved: "\(place)", to: newPlace))")]
+            }
             let grants = try await store.census(at: workshop.time.now).grants
             return [
                 .ok(Self.contentSubject, "whole, its schema is this program's, \(grants) grants"),

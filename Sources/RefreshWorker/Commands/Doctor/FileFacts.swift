@@ -52,6 +52,13 @@ struct FileFacts: Equatable, Sendable {
         )
     }
 
+    /// The path of an existing file from the root of all, every link in it followed; of any other, the path as it was given.
+    static func absolute(_ path: String) -> String {
+        guard let resolved = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
     static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
     static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }

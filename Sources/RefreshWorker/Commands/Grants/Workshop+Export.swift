@@ -17,7 +17,7 @@ extension Workshop {
             )
         }
         let vault = try openVault()
-        let store = try await openExistingStore()
+        let store = try await openExistingStore(for: .reading)
         let output = BlockingQueue(label: "refresh-worker.output")
         var unreadable = 0
         for try await page in GrantPages(store: store, state: nil, size: Self.pageSize) {

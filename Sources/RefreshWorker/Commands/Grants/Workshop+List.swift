@@ -8,7 +8,7 @@ extension Workshop {
     static let pageSize = 500
 
     func listGrants(inState name: String?, isJSON: Bool) async throws -> ExitCode {
-        let store = try await openExistingStore()
+        let store = try await openExistingStore(for: .reading)
         let output = BlockingQueue(label: "refresh-worker.output")
         let state = name.flatMap { GrantState(rawValue: $0) }
         var table = GrantTable()
@@ -27,7 +27,7 @@ extension Workshop {
     }
 
     func showGrant(of user: String, isJSON: Bool) async throws -> ExitCode {
-        let store = try await openExistingStore()
+        let store = try await openExistingStore(for: .reading)
         guard let grant = try await store.grant(ofUser: user) else {
             await store.close()
             throw CommandFailure(.unknownUser, "no grant of this user is stored")

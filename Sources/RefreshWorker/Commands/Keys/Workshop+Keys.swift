@@ -24,7 +24,7 @@ extension Workshop {
 
     func listKeys() async throws -> ExitCode {
         let roster = KeyRoster(try openVault().ring.current)
-        guard let store = try await openStoreIfThere() else {
+        guard let store = try await openStoreIfThere(for: .reading) else {
             let listing = KeyListing(roster: roster, keysInUse: nil)
             listing.lines.forEach { Output.standard.line($0) }
             Output.error.line("there is no database \(configuration.database) yet, so nothing is sealed")
@@ -46,7 +46,7 @@ extension Workshop {
             )
         }
         let vault = try openVault()
-        let refusal = try await withExistingStore { store in
+        let refusal = try await withExistingStore(for: .changing) { store in
             KeyRetirement.refusal(
                 of: id,
                 roster: KeyRoster(vault.ring.current),

@@ -15,7 +15,7 @@ extension Workshop {
             signals.stop()
             listener.cancel()
         }
-        let outcome = try await withExistingStore { store in
+        let outcome = try await withExistingStore(for: .changing) { store in
             try await rotate(store: store, vault: vault, until: stop)
         }
         guard let outcome else {

@@ -19,7 +19,7 @@ extension Workshop {
     }
 
     func statusReport() async throws -> StatusReport {
-        var report = try await withExistingStore { store in try await statusReport(from: store) }
+        var report = try await withExistingStore(for: .reading) { store in try await statusReport(from: store) }
         // Once the connections are closed, the file may be opened, and the log has been written back into it.
         if let path = configuration.database.file {
             let header = try await BlockingQueue.files.run { DatabaseHeader.read(path) }

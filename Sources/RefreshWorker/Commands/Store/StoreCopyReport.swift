@@ -20,9 +20,17 @@ enum StoreCopyReport {
             \(counts.joined(separator: ", "))
             both hold the same: SHA-256 \(summary.digest)
             Next: set REFRESH_WORKER_DATABASE to the new place on every machine, give each the same key ring, run \
-            refresh-worker doctor, then start the workers. Let nothing be started on the old place any more, and keep it, \
-            with a backup of the key ring, until all is well.
+            refresh-worker doctor, then start the workers. The old place is marked as moved, so that workers and commands that \
+            change anything refuse it; keep it, with a backup of the key ring, until all is well.
             """
+    }
+
+    /// A place as it is named to those who come to the one that was copied, from whatever folder.
+    static func title(of place: DatabasePlace) -> String {
+        switch place {
+        case .file(let path): "the SQLite file \(FileFacts.absolute(path))"
+        case .server(let address): "PostgreSQL at \(address.url)"
+        }
     }
 
     private static func share(_ count: Int, _ all: Int) -> String { all > 0 ? " (\(count * 100 / all) %)" : "" }

@@ -1,4 +1,5 @@
 import Clocks
+import Observability
 import Store
 
 /// `store copy`: moves everything to another database.
@@ -29,10 +30,19 @@ extension Workshop {
         into to: any StoreArchive,
         _ target: DatabasePlace
     ) async throws -> StoreCopy.Summary {
+        let place = StoreCopyReport.title(of: target)
+        if let newPlace = try await from.movedTo, newPlace != place {
+            diagnostics.warning(
+                "the database was moved before; what has changed there since is not copied",
+                ["moved_to": newPlace]
+            )
+        }
         let progress = TerminalProgress(to: .error)
         defer { progress.clear() }
         do {
-            return try await StoreCopy(from: from, to: to) { progress.show(StoreCopyReport.line(of: $0)) }.run()
+            return try await StoreCopy(from: from, to: to, at: place) {
+                progress.show(StoreCopyReport.line(of: $0))
+            }.run()
         } catch let failure as StoreCopy.Failure {
             throw CommandFailure(failure, from: source, to: target)
         }

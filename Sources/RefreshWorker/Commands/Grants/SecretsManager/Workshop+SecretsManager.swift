@@ -91,7 +91,7 @@ extension Workshop {
     /// A rehearsal makes no database: where there is none, nobody is stored.
     private func openStore(for order: SecretsManagerOrder) async throws -> any GrantStore {
         guard order.isRehearsal else { return try await openStore() }
-        return try await openStoreIfThere() ?? InMemoryStore(timeSource: time, random: random)
+        return try await openStoreIfThere(for: .reading) ?? InMemoryStore(timeSource: time, random: random)
     }
 
     private func openSecretsHTTP() throws(HTTPFailure) -> HTTPClient {

@@ -1,0 +1,66 @@
+import SQLiteStore
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("A database that was moved", .timeLimit(.minutes(1)))
+struct MovedDatabaseTests {
+    private func moved(_ body: (OperatorBench, Workshop) async throws -> Void) async throws {
+        try await OperatorBench.with { bench in
+            let workshop = try bench.workshop()
+            _ = try await workshop.run(.generateKeys)
+            let store = try bench.openStore()
+            try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
+            await store.close()
+            _ = try await workshop.run(.copyStore(from: bench.database, to: bench.path("new.sqlite")))
+            try await body(bench, workshop)
+        }
+    }
+
+    @Test("is refused by whatever would change it, with where it went")
+    func refused() async throws {
+        try await moved { bench, workshop in
+            try bench.write("", to: "users")
+            let key = try bench.openVault().ring.current.sealingKeyID
+            let commands: [Command] = [
+                .work, .vendToken(user: "user 1", minimumLifetime: .zero), .disconnectGrant(user: "user 1"),
+                .rotateKeys, .retireKey(id: "\(key)"), .importUsers(file: bench.path("users"), replacesExisting: false),
+                .replayNotices(user: nil, within: .seconds(9)),
+            ]
+            for command in commands {
+                let error = await #expect(throws: (any Error).self, "\(command)") {
+                    _ = try await workshop.run(command)
+                }
+                let failure = CommandFailure(try #require(error))
+                #expect(failure.exitCode == .configuration, "\(command)")
+                #expect(
+                    failure.message.hasPrefix("\(bench.database) was moved to the SQLite file /"),
+                    "\(command): \(failure)"
+                )
+                #expect(failure.message.contains("/new.sqlite, and can only be read"), "\(command): \(failure)")
+            }
+            let store = try bench.openStore()
+            #expect(try await store.grant(ofUser: "user 1")?.state == .active)
+            await store.close()
+        }
+    }
+
+    @Test("is still read, and the doctor says where it went")
+    func read() async throws {
+        try await moved { bench, workshop in
+            let commands: [Command] = [
+                .showStatus(isJSON: true), .listGrants(state: nil, isJSON: true),
+                .showGrant(user: "user 1", isJSON: true),
+                .exportGrants(isPlaintext: true), .listKeys, .backUp(file: bench.path("backup")),
+                .copyStore(from: bench.database, to: bench.path("another.sqlite")),
+            ]
+            for command in commands {
+                #expect(try await workshop.run(command) == .success, "\(command)")
+            }
+            let diagnoses = try await Doctor(workshop: workshop).databaseDiagnoses()
+            #expect(diagnoses.contains { $0.grade == .fault && "\($0)".contains("was moved to the SQLite file") })
+        }
+    }
+}
