@@ -12,7 +12,6 @@ from harness import check, wait_for
 
 LEASE = 30  # seconds, of EngineConfiguration.swift
 PATIENCE = 10  # seconds that one call of the store may take, of PostgresStore.swift
-WRITING_LOCK = 0x5266576B0002  # of Schema.swift
 # The database's time in milliseconds, in SQL.
 DATABASE_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
@@ -111,7 +110,7 @@ def wait_acquainted(place, count):
 
 
 class HeldLock:
-    """The turn that all transactions take, held by an administrator until `release`."""
+    """The grants' rows, held by an administrator until `release`: who is to store an answer has begun, and waits for them."""
 
     def __init__(self, server):
         self.server = server
@@ -119,14 +118,15 @@ class HeldLock:
             ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", server.url],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
-        self.session.stdin.write(f"BEGIN; SELECT pg_advisory_xact_lock({WRITING_LOCK}); SELECT 'held';\n")
+        self.session.stdin.write("BEGIN; SELECT 1 FROM grant_schedule FOR UPDATE; SELECT 'held';\n")
         self.session.stdin.flush()
         while "held" not in (line := self.session.stdout.readline()):
             check(line, "psql ended before it had the lock")
 
     def wait_for_waiter(self, name):
-        """Waits until a session of this name waits for the lock."""
-        self.server.wait_for_session(name, "wait_event_type = 'Lock'", "waits for the turn")
+        """Waits until a transaction of this name's waits for the rows; the renewal of leases, which may too, is none."""
+        condition = "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s'"
+        self.server.wait_for_session(name, condition, "waits for the rows")
 
     def release(self):
         self.session.stdin.close()
