@@ -28,6 +28,10 @@ extension Query {
         "health of clients",
         "SELECT client_id, health FROM refresh_worker.clients"
     )
+    fileprivate static let takesWrites = Query(
+        "looking whether writes are taken",
+        "SELECT NOT current_setting('transaction_read_only')::boolean FROM refresh_worker.schema_version"
+    )
 }
 
 extension PostgresStore {
@@ -79,6 +83,25 @@ extension PostgresStore {
 
     package func session(_ id: SessionID) async throws -> Session? {
         try await reader.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
+    }
+
+    /// Asks without writing: a probe may come often.
+    package func checkUsable() async throws {
+        try await reader.run { connection, deadline throws(Failure) in
+            let takesWrites = try connection.run(Batch(.takesWrites), until: deadline)[0]
+                .first { (row: inout Row) throws(Failure) in row.flag() }
+            guard takesWrites == true else {
+                // As the server says it of a write; with it the connection is made anew.
+                let state = "25006"
+                let error = StoreError(
+                    state: state,
+                    detail: "it is read-only",
+                    database: connection.database,
+                    during: Query.takesWrites.name
+                )
+                throw Failure(error, state: state)
+            }
+        }
     }
 
     package func clientHealth() async throws -> [String: [UInt8]] {

@@ -72,8 +72,11 @@ extension ServerFacts {
             CASE WHEN to_regnamespace('refresh_worker') IS NULL
                 THEN has_database_privilege(current_database(), 'CREATE')
                 ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
-            to_regclass('refresh_worker.schema_version') IS NOT NULL
-                AND coalesce(has_table_privilege(to_regclass('refresh_worker.schema_version')::oid, 'SELECT'), false),
+            EXISTS (
+                SELECT 1 FROM pg_catalog.pg_class
+                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+                    AND has_schema_privilege(relnamespace, 'USAGE') AND has_table_privilege(oid, 'SELECT')
+            ),
             (
                 SELECT coalesce(string_agg(privilege || ' on ' || relname, ', ' ORDER BY relname, privilege), '')
                 FROM pg_catalog.pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege

@@ -84,9 +84,13 @@ struct PostgresFaultTests {
             #expect(error?.code == .readOnly && error?.mayPass == true)
             #expect(error?.message.contains("takes no writes") == true)
             #expect(try await store.grant(id)?.attempts == 0)
+            // Reading works; a probe that only reads would find nothing amiss.
+            let judgement = await #expect(throws: StoreError.self) { try await store.checkUsable() }
+            #expect(judgement?.code == .readOnly)
             try await PostgresServer.run("ALTER DATABASE \(name) SET default_transaction_read_only = off", on: admin)
             try await postpone(store)
             #expect(try await store.grant(id)?.attempts == 1)
+            try await store.checkUsable()
         }
     }
 

@@ -76,6 +76,16 @@ extension Doctor {
     private static func judgeTables(_ facts: ServerFacts) -> Diagnosis {
         let subject = "database tables"
         guard let schema = facts.schema else {
+            // Their rights are known even of tables that are closed.
+            guard facts.lackingRights.isEmpty else {
+                return .fault(
+                    subject,
+                    """
+                    there, but closed to \(facts.user): as their owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \
+                    \(facts.user); GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(facts.user);
+                    """
+                )
+            }
             return facts.mayMakeSchema
                 ? .warning(subject, "not there yet: the worker makes them at its first start, as \(facts.user)")
                 : .fault(
