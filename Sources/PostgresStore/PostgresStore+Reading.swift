@@ -87,20 +87,12 @@ extension PostgresStore {
 
     /// Asks without writing: a probe may come often.
     package func checkUsable() async throws {
-        try await reader.run { connection, deadline throws(Failure) in
-            let takesWrites = try connection.run(Batch(.takesWrites), until: deadline)[0]
-                .first { (row: inout Row) throws(Failure) in row.flag() }
-            guard takesWrites == true else {
-                // As the server says it of a write; with it the connection is made anew.
-                let state = "25006"
-                let error = StoreError(
-                    state: state,
-                    detail: "it is read-only",
-                    database: connection.database,
-                    during: Query.takesWrites.name
-                )
-                throw Failure(error, state: state)
-            }
+        let lane = reader
+        do {
+            try await lane.checkTakingWrites()
+        } catch  where error.code == .readOnly {
+            // A session that began while no writes were taken stays so; it is gone now, and a new one tells how things are.
+            try await lane.checkTakingWrites()
         }
     }
 
@@ -113,6 +105,24 @@ extension PostgresStore {
 }
 
 extension Lane {
+    fileprivate func checkTakingWrites() async throws(StoreError) {
+        try await run { connection, deadline throws(Failure) in
+            let takesWrites = try connection.run(Batch(.takesWrites), until: deadline)[0]
+                .first { (row: inout Row) throws(Failure) in row.flag() }
+            guard takesWrites == true else {
+                // As the server says it of a write.
+                let state = "25006"
+                let error = StoreError(
+                    state: state,
+                    detail: "it is read-only",
+                    database: connection.database,
+                    during: Query.takesWrites.name
+                )
+                throw Failure(error, state: state)
+            }
+        }
+    }
+
     /// Asks one question that changes nothing.
     func rows<Element: Sendable>(
         _ query: Query,

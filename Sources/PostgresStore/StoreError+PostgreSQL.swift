@@ -32,7 +32,10 @@ extension StoreError {
                     + "the server's pg_hba.conf."
             )
         case "3D000":
-            self.init(.refused, "\(database.capitalizedFirst) is not there \(cause). Create it, or name another in the URL.")
+            self.init(
+                .refused,
+                "\(database.capitalizedFirst) is not there \(cause). Create it, or name another in the URL."
+            )
         case "42501":
             self.init(
                 .refused,
