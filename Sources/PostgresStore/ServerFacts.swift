@@ -23,7 +23,8 @@ package struct ServerFacts: Hashable, Sendable {
     /// Rights that this user lacks on our tables, each as a name of a table and the right.
     package var lackingRights: [String]
     package var hasAutovacuum: Bool
-    /// Whether a commit that was answered survives a crash of the server.
+    /// Whether a commit that was answered survives a crash of the server; that it is answered only then is asked for with
+    /// each transaction.
     package var isDurable: Bool
     package var maximumConnections: Int
 
@@ -84,7 +85,7 @@ extension ServerFacts {
                     AND relname <> 'schema_version' AND NOT has_table_privilege(pg_class.oid, privilege)
             ),
             current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on',
-            current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off',
+            current_setting('fsync') = 'on',
             current_setting('max_connections')::bigint
         """
     )

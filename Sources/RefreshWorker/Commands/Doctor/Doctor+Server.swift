@@ -46,10 +46,7 @@ extension Doctor {
             return .fault(serverSubject, "\(name), takes no writes: run there: \(mend)")
         }
         guard facts.isDurable else {
-            return .warning(
-                serverSubject,
-                "\(name), may lose what it has answered: set fsync = on and synchronous_commit = on there"
-            )
+            return .warning(serverSubject, "\(name), may lose what it has answered: set fsync = on there")
         }
         return .ok(serverSubject, name)
     }
