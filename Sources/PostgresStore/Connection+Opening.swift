@@ -69,6 +69,17 @@ extension Connection {
     }
 
     private static func refusal(_ handle: OpaquePointer, _ address: DatabaseAddress) -> Failure {
+        // libpq says this itself, without a code of the server's.
+        guard unsafe PQconnectionNeedsPassword(handle) == 0 else {
+            return Failure(
+                StoreError(
+                    .refused,
+                    "\(address.description.capitalizedFirst) asks for a password, and there is none. Put it into a password file "
+                        + "(passfile= in the URL, or PGPASSFILE), or the whole URL into a file that url-file: names."
+                ),
+                losesConnection: true
+            )
+        }
         let detail = unsafe String(cString: PQerrorMessage(handle))
         let error = StoreError(connecting: detail, database: address.description)
         return Failure(error, losesConnection: true)

@@ -29,12 +29,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         guard let parsed = unsafe PQconninfoParse(url.reveal(), &message) else {
             let text = unsafe message.map { unsafe String(cString: $0) } ?? "out of memory"
             unsafe PQfreemem(message)
-            throw StoreError(
-                .cannotOpen,
-                "The database's URL cannot be read: \(Self.withoutQuotes(text)). It looks like "
-                    + "postgres://user@host:5432/database, or postgres:///database?host=/run/postgresql for a socket; a "
-                    + "password with @, :, / or % in it is percent-encoded."
-            )
+            throw Self.refusal(Self.untilQuote(text))
         }
         var option = unsafe parsed
         while let keyword = unsafe option.pointee.keyword {
@@ -44,6 +39,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
             unsafe option += 1
         }
         unsafe PQconninfoFree(parsed)
+        try Self.check(found)
         let shown = { (keyword: String) in found[keyword].map { $0.reveal() } }
         let host = shown("host") ?? shown("hostaddr") ?? ""
         description =
@@ -91,12 +87,5 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
                 return unsafe body(base)
             }
         }
-    }
-
-    /// libpq quotes the part of the URL that it cannot read, and that may be a password.
-    private static func withoutQuotes(_ message: String) -> String {
-        let parts = message.split(separator: "\"", omittingEmptySubsequences: false)
-        let kept = parts.enumerated().map { $0.offset.isMultiple(of: 2) ? String($0.element) : "…" }
-        return kept.joined(separator: "\"").split(separator: "\n").joined(separator: " ")
     }
 }

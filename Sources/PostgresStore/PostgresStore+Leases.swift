@@ -2,11 +2,14 @@ package import Clocks
 package import Store
 
 extension Query {
-    /// A lease stands in nobody's way once it is over, or when it is of another clock.
+    /// A lease stands in nobody's way once it is over, or when it is of another clock; nor when it ends later than any can,
+    /// because the clock was set back since, or the database failed over to a server whose clock is behind.
     ///
-    /// `$7` is a test's clock.
-    private static let isFree =
-        "(s.lease_owner IS NULL OR s.lease_epoch <> $2 OR s.lease_until <= \(now(unless: 7)))"
+    /// `$3` is the span of a lease, `$7` a test's clock.
+    private static let isFree = """
+        (s.lease_owner IS NULL OR s.lease_epoch <> $2
+            OR s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
+        """
 
     private static func claim(_ name: String, from source: String, where condition: String) -> Query {
         Query(

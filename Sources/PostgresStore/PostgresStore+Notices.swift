@@ -75,14 +75,15 @@ extension Query {
         WHERE \(isPending)
         """
     )
-    /// "until owner", where the former has ended or is the same owner's.
+    /// "until owner", where the former has ended, is the same owner's, or ends later than any can since the clock was set
+    /// back.
     fileprivate static let claimNotices = Query(
         "claim notices",
         """
         INSERT INTO refresh_worker.meta AS old (key, value)
         VALUES ('notice_lease', (\(now(unless: 3)) + $2) || ' ' || $1)
         ON CONFLICT (key) DO UPDATE SET value = excluded.value
-        WHERE split_part(old.value, ' ', 1)::bigint <= \(now(unless: 3))
+        WHERE split_part(old.value, ' ', 1)::bigint NOT BETWEEN \(now(unless: 3)) + 1 AND \(now(unless: 3)) + 2 * $2
             OR substr(old.value, strpos(old.value, ' ') + 1) = $1
         """
     )

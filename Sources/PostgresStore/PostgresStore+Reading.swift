@@ -28,6 +28,10 @@ extension Query {
         "health of clients",
         "SELECT client_id, health FROM refresh_worker.clients"
     )
+    fileprivate static let takesWrites = Query(
+        "looking whether writes are taken",
+        "SELECT NOT current_setting('transaction_read_only')::boolean FROM refresh_worker.schema_version"
+    )
 }
 
 extension PostgresStore {
@@ -81,6 +85,17 @@ extension PostgresStore {
         try await reader.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
     }
 
+    /// Asks without writing: a probe may come often.
+    package func checkUsable() async throws {
+        let lane = reader
+        do {
+            try await lane.checkTakingWrites()
+        } catch  where error.code == .readOnly {
+            // A session that began while no writes were taken stays so; it is gone now, and a new one tells how things are.
+            try await lane.checkTakingWrites()
+        }
+    }
+
     package func clientHealth() async throws -> [String: [UInt8]] {
         let rows = try await reader.rows(.allHealth) { (row: inout Row) throws(Failure) in
             (clientID: row.text(), health: row.optionalBlob() ?? [])
@@ -90,6 +105,24 @@ extension PostgresStore {
 }
 
 extension Lane {
+    fileprivate func checkTakingWrites() async throws(StoreError) {
+        try await run { connection, deadline throws(Failure) in
+            let takesWrites = try connection.run(Batch(.takesWrites), until: deadline)[0]
+                .first { (row: inout Row) throws(Failure) in row.flag() }
+            guard takesWrites == true else {
+                // As the server says it of a write.
+                let state = "25006"
+                let error = StoreError(
+                    state: state,
+                    detail: "it is read-only",
+                    database: connection.database,
+                    during: Query.takesWrites.name
+                )
+                throw Failure(error, state: state)
+            }
+        }
+    }
+
     /// Asks one question that changes nothing.
     func rows<Element: Sendable>(
         _ query: Query,

@@ -12,12 +12,18 @@ extension Query {
             is_refreshing = excluded.is_refreshing, heartbeat = excluded.heartbeat
         """
     )
+    /// A heartbeat of the future was told by a clock that has been set back since.
+    ///
+    /// A worker that lives reports again within seconds, and one that is dead must not count as living for as long as the step
+    /// was.
+    private static let isLive = "heartbeat BETWEEN \(now(unless: 1)) - $2 AND \(now(unless: 1)) + $2"
+
     /// Locked rows are those of workers that are just reporting, so they are not dead.
     fileprivate static let deleteDeadWorkers = Query(
         "forget dead workers",
         """
         DELETE FROM refresh_worker.workers WHERE worker_id IN (
-            SELECT worker_id FROM refresh_worker.workers WHERE heartbeat < \(now(unless: 1)) - $2
+            SELECT worker_id FROM refresh_worker.workers WHERE NOT (\(isLive))
             FOR UPDATE SKIP LOCKED
         )
         """
@@ -26,7 +32,7 @@ extension Query {
         "live workers",
         """
         SELECT worker_id, sealing_key, keys, is_refreshing FROM refresh_worker.workers
-        WHERE heartbeat >= \(now(unless: 1)) - $2 ORDER BY worker_id
+        WHERE \(isLive) ORDER BY worker_id
         """
     )
     fileprivate static let deleteWorker = Query(

@@ -182,18 +182,23 @@ extension Query {
     static let clock = Query("clock", "SELECT \(readClock)")
 
     /// What ends a transaction that holds others up: its worker may have been stopped in the middle.
+    ///
+    /// And what makes its commit durable before it is answered, where a role or a database is set not to wait for that
+    /// (https://www.postgresql.org/docs/15/wal-async-commit.html).
     static let limits = Query(
         "limits",
         """
         SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $1, true),
-            set_config('idle_in_transaction_session_timeout', $1, true)
+            set_config('idle_in_transaction_session_timeout', $1, true),
+            CASE WHEN current_setting('synchronous_commit') = 'off'
+                THEN set_config('synchronous_commit', 'on', true) END
         """
     )
     static let takeTurn = Query("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
 }
 
 extension Batch {
-    /// Begins a transaction that gives way after `patience`.
+    /// Begins a transaction that gives way after `patience` and is durable once it is answered.
     ///
     /// The statements up to the end of a batch are one transaction
     /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among them.

@@ -7,10 +7,15 @@ struct Schema {
     static let writingLock: Int64 = 0x5266_576b_0002
 
     /// Whether there is such a schema, whether it is ours, whether it holds anything, and whether it may be used.
+    ///
+    /// The catalogue is asked, which needs no permission: to_regclass is refused where the schema may not be used.
     private static let look = Query(
         "looking for the schema",
         """
-        SELECT to_regclass('refresh_worker.schema_version') IS NOT NULL,
+        SELECT EXISTS (
+                SELECT 1 FROM pg_catalog.pg_class
+                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+            ),
             EXISTS (SELECT 1 FROM pg_catalog.pg_class WHERE relnamespace = to_regnamespace('refresh_worker')),
             to_regnamespace('refresh_worker') IS NOT NULL,
             coalesce(has_schema_privilege(to_regnamespace('refresh_worker')::oid, 'USAGE'), true),

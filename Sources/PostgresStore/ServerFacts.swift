@@ -23,7 +23,8 @@ package struct ServerFacts: Hashable, Sendable {
     /// Rights that this user lacks on our tables, each as a name of a table and the right.
     package var lackingRights: [String]
     package var hasAutovacuum: Bool
-    /// Whether a commit that was answered survives a crash of the server.
+    /// Whether a commit that was answered survives a crash of the server; that it is answered only then is asked for with
+    /// each transaction.
     package var isDurable: Bool
     package var maximumConnections: Int
 
@@ -72,8 +73,11 @@ extension ServerFacts {
             CASE WHEN to_regnamespace('refresh_worker') IS NULL
                 THEN has_database_privilege(current_database(), 'CREATE')
                 ELSE has_schema_privilege('refresh_worker', 'USAGE') END,
-            to_regclass('refresh_worker.schema_version') IS NOT NULL
-                AND coalesce(has_table_privilege(to_regclass('refresh_worker.schema_version')::oid, 'SELECT'), false),
+            EXISTS (
+                SELECT 1 FROM pg_catalog.pg_class
+                WHERE relnamespace = to_regnamespace('refresh_worker') AND relname = 'schema_version'
+                    AND has_schema_privilege(relnamespace, 'USAGE') AND has_table_privilege(oid, 'SELECT')
+            ),
             (
                 SELECT coalesce(string_agg(privilege || ' on ' || relname, ', ' ORDER BY relname, privilege), '')
                 FROM pg_catalog.pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
@@ -81,7 +85,7 @@ extension ServerFacts {
                     AND relname <> 'schema_version' AND NOT has_table_privilege(pg_class.oid, privilege)
             ),
             current_setting('autovacuum') = 'on' AND current_setting('track_counts') = 'on',
-            current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off',
+            current_setting('fsync') = 'on',
             current_setting('max_connections')::bigint
         """
     )

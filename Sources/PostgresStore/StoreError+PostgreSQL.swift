@@ -32,7 +32,10 @@ extension StoreError {
                     + "the server's pg_hba.conf."
             )
         case "3D000":
-            self.init(.refused, "There is no \(database) \(cause). Create it, or name another in the URL.")
+            self.init(
+                .refused,
+                "\(database.capitalizedFirst) is not there \(cause). Create it, or name another in the URL."
+            )
         case "42501":
             self.init(
                 .refused,
@@ -60,6 +63,13 @@ extension StoreError {
         }
     }
 
+    /// How libpq's messages about settings begin, which no server has seen and no waiting mends
+    /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/interfaces/libpq/fe-connect.c).
+    private static let settingFaults = [
+        "invalid ", "could not match ", "sslmode value ", "weak sslmode ", "definition of service ", "service file ",
+        "syntax error in service file ", "nested service specifications ",
+    ]
+
     /// Why no connection came about, by libpq's message, which holds the server's code where a server answered.
     init(connecting detail: String, database: String) {
         let lines = detail.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
@@ -72,6 +82,12 @@ extension StoreError {
         let text = words.filter { $0 != state }.joined(separator: " ")
         if let state {
             self.init(state: String(state.dropLast()), detail: text, database: database, during: "connecting")
+        } else if Self.settingFaults.contains(where: text.hasPrefix) || text.contains("failed: invalid integer value") {
+            self.init(
+                .refused,
+                "\(database) cannot be asked for (\(text)). Mend the URL, or the variable (PGPORT, PGSSLMODE, PGSERVICE and the "
+                    + "like) or the service file that says so."
+            )
         } else if text.contains("certificate") || text.contains("SSL") {
             self.init(
                 .refused,

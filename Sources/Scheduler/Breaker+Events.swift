@@ -7,16 +7,16 @@ extension Breaker {
     ///
     /// - Parameters:
     ///   - now: the instant of asking.
-    ///   - deadline: the span within which the request has an answer or is given up.
+    ///   - deadline: the span within which the request has an answer or is given up; ``longestProbe`` at most.
     /// - Returns: whether the caller may send; true without a probe when the breaker is closed.
     package mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
         switch state {
         case .closed:
             return true
-        case .open(let reason, let since, let nextProbe, let probes),
-            .probing(let reason, let since, let nextProbe, let probes):
-            guard now >= nextProbe else { return false }
-            state = .probing(reason: reason, since: since, nextProbe: now + deadline, probes: probes)
+        case .open(let reason, let since, _, let probes), .probing(let reason, let since, _, let probes):
+            guard permits(at: now) == .probeDue else { return false }
+            let nextProbe = now + min(deadline, Self.longestProbe)
+            state = .probing(reason: reason, since: since, nextProbe: nextProbe, probes: probes)
             return true
         }
     }

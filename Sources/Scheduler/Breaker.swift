@@ -69,6 +69,9 @@ package struct Breaker: Hashable, Sendable {
     /// the half minute within which all grants should be fresh then. It is one request, whatever the number of grants.
     package static let longestProbeDelay: Duration = .seconds(8)
 
+    /// The longest that an answer to a probe is waited for.
+    package static let longestProbe: Duration = .seconds(60)
+
     package internal(set) var state: State
 
     package init() {
@@ -101,8 +104,14 @@ package struct Breaker: Hashable, Sendable {
     package func permits(at now: BootInstant) -> Permission {
         switch state {
         case .closed: .all
-        case .open(_, _, let nextProbe, _), .probing(_, _, let nextProbe, _):
-            now < nextProbe ? .wait(until: nextProbe) : .probeDue
+        case .open(_, _, let nextProbe, _):
+            permits(at: now, after: nextProbe, within: Self.longestProbeDelay)
+        case .probing(_, _, let nextProbe, _):
+            permits(at: now, after: nextProbe, within: Self.longestProbe)
         }
+    }
+
+    private func permits(at now: BootInstant, after nextProbe: BootInstant, within span: Duration) -> Permission {
+        now >= nextProbe || nextProbe.isBeyond(span, after: now) ? .probeDue : .wait(until: nextProbe)
     }
 }

@@ -15,6 +15,14 @@ extension Pacer {
             self.cut = cut
             self.pausedUntil = pausedUntil
         }
+
+        /// Without what lies further ahead than it can, because the clock was set back since.
+        func standing(at now: BootInstant) -> Limits {
+            Limits(
+                cut: cut.flatMap { $0.at.isBeyond(.zero, after: now) ? nil : $0 },
+                pausedUntil: pausedUntil.flatMap { $0.isBeyond(Pacer.longestPause, after: now) ? nil : $0 }
+            )
+        }
     }
 
     /// A halving: the ceiling it led to, in requests a second, and when.
@@ -48,6 +56,7 @@ extension Pacer {
     /// It rises steadily from the last cut, or from the end of the pause that came with it, to the highest rate: half of
     /// a rate is regained in 100 s. It follows from the time alone, so there is nothing to store but the cuts.
     package func ceiling(at now: BootInstant) -> Double {
+        let limits = limits.standing(at: now)
         guard let cut = limits.cut else { return maxRate }
         let recoveringFrom = max(cut.at, limits.pausedUntil ?? cut.at)
         let recovering = max((now - recoveringFrom) / Self.recoveryInterval, 0)
@@ -57,7 +66,7 @@ extension Pacer {
 
     /// Whether the endpoint asked for a pause that is not over.
     package func isPaused(at now: BootInstant) -> Bool {
-        limits.pausedUntil.map { now < $0 } ?? false
+        limits.standing(at: now).pausedUntil.map { now < $0 } ?? false
     }
 
     /// Takes note of a throttling answer: halves the ceiling, and pauses if the answer says for how long.
@@ -69,6 +78,7 @@ extension Pacer {
     ///   there is something to store.
     package mutating func throttled(retryAfter: Duration?, at now: BootInstant) -> Bool {
         let before = ceiling(at: now)
+        limits = limits.standing(at: now)
         if let retryAfter, retryAfter > .zero {
             let pausedUntil = now + min(retryAfter, Self.longestPause)
             limits.pausedUntil = max(limits.pausedUntil ?? pausedUntil, pausedUntil)

@@ -40,7 +40,7 @@ package struct Pacer: Sendable {
         let available = tokens(at: now)
         let taken = available >= Double(wanted) ? wanted : Int(available)
         tokens = available - Double(taken)
-        refilledAt = max(refilledAt ?? now, now)
+        refilledAt = max(lastRefill(at: now) ?? now, now)
         return taken
     }
 
@@ -51,7 +51,7 @@ package struct Pacer: Sendable {
 
     /// How long until a request may be sent: zero when one may be sent now.
     package func nextAvailable(at now: BootInstant) -> Duration {
-        let resume = max(now, limits.pausedUntil ?? now)
+        let resume = max(now, limits.standing(at: now).pausedUntil ?? now)
         let available = tokens(at: resume)
         guard available < 1 else { return resume - now }
         let seconds = (1 - available) / rate(at: resume)
@@ -68,15 +68,20 @@ package struct Pacer: Sendable {
     /// Empties the bucket, so that nothing saved up earlier goes to an endpoint that has just said it is too much.
     mutating func empty(at now: BootInstant) {
         tokens = 0
-        refilledAt = max(refilledAt ?? now, now)
+        refilledAt = max(lastRefill(at: now) ?? now, now)
+    }
+
+    /// When the bucket was filled last; now, where a clock that has been set back since says that it is to come.
+    private func lastRefill(at now: BootInstant) -> BootInstant? {
+        refilledAt.map { $0.isBeyond(.zero, after: now) ? now : $0 }
     }
 
     /// What is in the bucket: it fills at the ceiling's rate, but not during a pause.
     private func tokens(at now: BootInstant) -> Double {
         let rate = rate(at: now)
         let capacity = Self.capacity(rate: rate)
-        guard let refilledAt else { return min(tokens, capacity) }
-        let filledFrom = max(refilledAt, limits.pausedUntil ?? refilledAt)
+        guard let refilledAt = lastRefill(at: now) else { return min(tokens, capacity) }
+        let filledFrom = max(refilledAt, limits.standing(at: now).pausedUntil ?? refilledAt)
         guard now > filledFrom else { return min(tokens, capacity) }
         // A billionth makes up for rounding: n thousandths at a rate of 1000 / n are one request.
         return min(tokens + (now - filledFrom).inSeconds * rate + 1e-9, capacity)

@@ -62,6 +62,9 @@ package protocol GrantStore: Sendable {
     func liveWorkers() async throws -> [WorkerReport]
     func forgetWorker(_ id: String) async throws
 
+    /// Throws where the store cannot be used now: it cannot be read, or it is a server that says that it takes no writes.
+    func checkUsable() async throws
+
     /// The health of each client, as last stored.
     func clientHealth() async throws -> [String: [UInt8]]
 
@@ -101,6 +104,10 @@ package struct WorkerReport: Hashable, Sendable {
         self.sealingKeyID = sealingKeyID
         self.isRefreshing = isRefreshing
     }
+}
+
+extension GrantStore {
+    package func checkUsable() async throws { _ = try await clientHealth() }
 }
 
 extension BootID {

@@ -12,7 +12,6 @@ from harness import check, wait_for
 
 LEASE = 30  # seconds, of EngineConfiguration.swift
 PATIENCE = 10  # seconds that one call of the store may take, of PostgresStore.swift
-WRITING_LOCK = 0x5266576B0002  # of Schema.swift
 # The database's time in milliseconds, in SQL.
 DATABASE_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
@@ -31,6 +30,7 @@ class Rounds:
             place.generate_keys()
         place.bring_in(created)
         self.rounds = 0
+        self.due = 0
         # Those that may have been called once more than they were due.
         self.explained = {}
 
@@ -39,7 +39,9 @@ class Rounds:
         for email in self.emails if hold else []:
             self.sandbox.change({"email": email}, hold=True)
         self.rounds += 1
-        self.place.write(f"UPDATE grant_schedule SET due_at = ({DATABASE_NOW})")
+        # So far ahead that every worker's scan has seen it: what is overdue any of them would take.
+        self.due = int(self.place.server.execute(DATABASE_NOW)) + 4_000
+        self.place.set_due(self.due)
 
     def wait_held(self):
         self.sandbox.call(f"/control/wait?holding={len(self.emails)}")
@@ -63,8 +65,8 @@ class Rounds:
         return {row["user_id"] for row in self.place.rows() if row["lease_owner"] in names}
 
     def wait_stored(self, seconds, message):
-        """Waits until nothing is due or claimed any more: all answers are stored."""
-        undone = f"SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL OR due_at <= ({DATABASE_NOW})"
+        """Waits until nothing of this round is due or claimed any more: all answers are stored."""
+        undone = f"SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL OR due_at <= {self.due}"
         wait_for(lambda: self.place.rows(undone)[0]["n"] == 0, seconds, message)
 
     def judge(self):
@@ -108,7 +110,7 @@ def wait_acquainted(place, count):
 
 
 class HeldLock:
-    """The turn that all transactions take, held by an administrator until `release`."""
+    """The grants' rows, held by an administrator until `release`: who is to store an answer has begun, and waits for them."""
 
     def __init__(self, server):
         self.server = server
@@ -116,14 +118,15 @@ class HeldLock:
             ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", server.url],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
-        self.session.stdin.write(f"BEGIN; SELECT pg_advisory_xact_lock({WRITING_LOCK}); SELECT 'held';\n")
+        self.session.stdin.write("BEGIN; SELECT 1 FROM grant_schedule FOR UPDATE; SELECT 'held';\n")
         self.session.stdin.flush()
         while "held" not in (line := self.session.stdout.readline()):
             check(line, "psql ended before it had the lock")
 
     def wait_for_waiter(self, name):
-        """Waits until a session of this name waits for the lock."""
-        self.server.wait_for_session(name, "wait_event_type = 'Lock'", "waits for the turn")
+        """Waits until a transaction of this name's waits for the rows; the renewal of leases, which may too, is none."""
+        condition = "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s'"
+        self.server.wait_for_session(name, condition, "waits for the rows")
 
     def release(self):
         self.session.stdin.close()

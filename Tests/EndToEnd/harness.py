@@ -137,6 +137,9 @@ class Server:
         sessions = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{name}' AND {condition}"
         wait_for(lambda: self.query(sessions), 20, f"a session of {name} {message}", pause=0.05)
 
+    def end_sessions(self, name):
+        self.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
+
     def query(self, statement):
         """The rows that a statement answers, each a dictionary."""
         wrapped = f"SELECT coalesce(json_agg(row), '[]') FROM ({statement}) AS row"

@@ -49,6 +49,9 @@ struct DatabasePlaceTests {
             ("Postgres://u:pass-of-the-test@h/db", "neither the path"),
             ("postgres://u:pass-of-the-test@h/db?sslmod=x", "not understood"),
             ("postgres://u:pass-of-the-test%zz@h/db", "not understood"),
+            ("postgres://u:/pass-of-the-test@h/db", "not understood"),
+            ("postgres://u:x@pass-of-the-test@h/db", "not understood"),
+            ("postgres://u:\"pass-of-the-test%zz@h/db", "not understood"),
         ]
     )
     func refused(text: String, message: String) throws {
@@ -58,6 +61,23 @@ struct DatabasePlaceTests {
         ] {
             let complaint = try #require(machine.complaints.first)
             #expect(complaint.contains(message), "\(complaint)")
+            #expect(!complaint.contains(Self.password), "\(complaint)")
+        }
+    }
+
+    @Test(
+        "is no file whose name is a mistyped address",
+        arguments: [
+            "postgres:/u:pass-of-the-test@h/db", "postgresql:u:pass-of-the-test@h/db", "Postgres:pass-of-the-test",
+            "host=h password=pass-of-the-test", "user=u PASSWORD = pass-of-the-test", "dbname=pass-of-the-test",
+        ]
+    )
+    func mistyped(text: String) throws {
+        for machine in [
+            TestMachine(environment: ["REFRESH_WORKER_DATABASE": text]), TestMachine(flags: [(.database, text)]),
+        ] {
+            let complaint = try #require(machine.complaints.first)
+            #expect(complaint.contains("begins with postgres://"), "\(complaint)")
             #expect(!complaint.contains(Self.password), "\(complaint)")
         }
     }

@@ -100,6 +100,32 @@ struct BreakerTests {
         #expect(breaker.succeeded() == .closed)
     }
 
+    @Test(
+        "A probe that is due later than any can be, since the clock was set back, is due now",
+        arguments: [false, true]
+    )
+    func clockSetBack(isProbing: Bool) {
+        var breaker = Self.opened()
+        if isProbing { #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true) }
+        // What a step of seconds leaves is waited for: clocks differ by as much without one.
+        guard case .wait = breaker.permits(at: Self.after(-5)) else {
+            Issue.record("a wait that may be true was cut short")
+            return
+        }
+        let early = Self.after(-3600)
+        #expect(breaker.permits(at: early) == .probeDue)
+        #expect(breaker.beginProbe(at: early, deadline: Self.deadline) == true)
+        #expect(breaker.permits(at: early) == .wait(until: early + Self.deadline))
+        #expect(breaker.beginProbe(at: early, deadline: Self.deadline) == false)
+    }
+
+    @Test("No probe is waited for longer than a minute, whatever is asked")
+    func boundedProbe() {
+        var breaker = Self.opened()
+        #expect(breaker.beginProbe(at: Self.after(1), deadline: .seconds(3600)) == true)
+        #expect(breaker.permits(at: Self.after(1)) == .wait(until: Self.after(61)))
+    }
+
     @Test("A probe that succeeds closes it")
     func closes() {
         var breaker = Self.opened()

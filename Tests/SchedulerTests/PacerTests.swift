@@ -173,6 +173,36 @@ struct PacerTests {
         #expect(pacer.limits.pausedUntil == pause.map { Self.start + $0 })
     }
 
+    @Test("A pause and a cut that lie further ahead than they can, since the clock was set back, are over")
+    func clockSetBack() {
+        var told = Pacer(maxRate: 200)
+        _ = told.throttled(retryAfter: .seconds(30), at: Self.start)
+        var pacer = Pacer(maxRate: 200)
+        pacer.limits = told.limits
+        // Half an hour earlier the pause could still be true; the cut could not.
+        let earlier = Self.after(-1800)
+        #expect(pacer.isPaused(at: earlier))
+        #expect(pacer.ceiling(at: earlier) == 200)
+        let early = Self.after(-7200)
+        #expect(pacer.isPaused(at: early) == false)
+        #expect(pacer.nextAvailable(at: early) == .zero)
+        #expect(pacer.take(upTo: 100, at: early) == 40)
+        // It can be throttled anew, and nothing of the time before comes back.
+        #expect(pacer.throttled(retryAfter: .seconds(5), at: early) == true)
+        #expect(pacer.limits.pausedUntil == early + .seconds(5))
+        #expect(pacer.ceiling(at: early) == 100)
+    }
+
+    @Test("A bucket fills on from the time that a clock was set back to")
+    func bucketSetBack() {
+        var pacer = Pacer(maxRate: 200)
+        #expect(pacer.take(upTo: 100, at: Self.start) == 40)
+        let early = Self.after(-3600)
+        #expect(pacer.take(upTo: 100, at: early) == 0)
+        #expect(pacer.nextAvailable(at: early) == .milliseconds(5))
+        #expect(pacer.take(upTo: 100, at: early + .milliseconds(100)) == 20)
+    }
+
     @Test("A pacer that takes over another's limits has its ceiling and its pause")
     func sharing() {
         var first = Pacer(maxRate: 200)

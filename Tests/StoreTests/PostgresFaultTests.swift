@@ -37,6 +37,33 @@ struct PostgresFaultTests {
         }
     }
 
+    @Test("A commit is waited for where the database is set not to wait", arguments: ["off", "local", "on"])
+    func durability(setting: String) async throws {
+        try await PostgresServer.withDatabase { url in
+            await (try PostgresStore.open(url: url)).close()
+            let database = try #require(url.reveal().firstMatch(of: /test_\w+/)?.0)
+            try await PostgresServer.run(
+                """
+                ALTER DATABASE \(database) SET synchronous_commit = \(setting);
+                CREATE TABLE public.seen (setting text);
+                CREATE FUNCTION public.see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                    INSERT INTO public.seen VALUES (current_setting('synchronous_commit'));
+                    RETURN NULL;
+                END $$;
+                CREATE TRIGGER see AFTER INSERT OR UPDATE ON refresh_worker.grants
+                    FOR EACH STATEMENT EXECUTE FUNCTION public.see();
+                """,
+                on: url.reveal()
+            )
+            let store = try await PostgresStore.open(url: url)
+            try await store.add([try Sample.grant(1)])
+            try await postpone(store)
+            await store.close()
+            let seen = try await PostgresServer.run("SELECT DISTINCT setting FROM public.seen", on: url.reveal())
+            #expect(seen.split(separator: "\n") == [setting == "off" ? "on" : Substring(setting)])
+        }
+    }
+
     @Test("A connection lost before the commit writes nothing or all, and says which may be")
     func lostBeforeCommit() async throws {
         try await withStore { store, url in
@@ -84,9 +111,13 @@ struct PostgresFaultTests {
             #expect(error?.code == .readOnly && error?.mayPass == true)
             #expect(error?.message.contains("takes no writes") == true)
             #expect(try await store.grant(id)?.attempts == 0)
+            // Reading works; a probe that only reads would find nothing amiss.
+            let judgement = await #expect(throws: StoreError.self) { try await store.checkUsable() }
+            #expect(judgement?.code == .readOnly)
             try await PostgresServer.run("ALTER DATABASE \(name) SET default_transaction_read_only = off", on: admin)
             try await postpone(store)
             #expect(try await store.grant(id)?.attempts == 1)
+            try await store.checkUsable()
         }
     }
 

@@ -26,6 +26,38 @@ struct DatabaseAddressTests {
         #expect(!shown.contains("hunter2") && !shown.contains("ter2"))
     }
 
+    @Test(
+        "A password that is not percent-encoded shows in no part of the message",
+        arguments: [
+            "postgres://user:hun/ter2@127.0.0.1:1/base", "postgres://user:12/ter2@127.0.0.1:1/base",
+            "postgres://user:hun@ter2@127.0.0.1:1/base", "postgres://user:hun\"ter2%zz@127.0.0.1:1/base",
+            "postgres://user:hun/ter2", "postgres://host:1,host:hun/base",
+            "postgres://host:0/base", "postgres://host:65536/base", "postgres://host/base?hostaddr=hun@ter2",
+            "postgres://host/base?port=hun", "host=h dbname=\"hun\"\"ter2\" \"hun\"",
+        ]
+    )
+    func mistyped(url: String) {
+        #expect {
+            _ = try DatabaseAddress(url: Secret(url))
+        } throws: { error in
+            guard let error = error as? StoreError, error.code == .cannotOpen, !error.mayPass else { return false }
+            return error.message.contains("percent-encoded") && !error.message.contains("hun")
+                && !error.message.contains("ter2") && !error.message.contains("65536")
+        }
+    }
+
+    @Test(
+        "What is right is taken as it is meant",
+        arguments: [
+            "postgres://us%40er:hun%2Fter2@a:1,b:65535/base", "postgres://a,b:5432/base", "postgres://us@[::1]:1/base",
+            "postgres:///base?host=/run/pg&port=5433", "postgres://user:hun#ter2@a/base",
+            "postgres://user:hun?ter2@a:1/base",
+        ]
+    )
+    func wellTyped(url: String) throws {
+        #expect(try !DatabaseAddress(url: Secret(url)).description.contains("ter2"))
+    }
+
     @Test("It tells which database on which host")
     func description() throws {
         let address = try DatabaseAddress(url: Secret("postgres://user:secret@db.example:5433/base"))
@@ -61,6 +93,20 @@ struct PostgresOpeningTests {
         #expect(unknown.code == .refused && unknown.mayPass && unknown.message.contains("3D000"))
         let stranger = try await failure(changed(url, "postgres@", to: "stranger@"))
         #expect(stranger.code == .refused && stranger.message.contains("28000"))
+    }
+
+    @Test(
+        "A setting that libpq does not take ends the start, since no waiting mends it",
+        arguments: [
+            "sslmode=bogus", "service=nosuch", "target_session_attrs=bogus", "keepalives_idle=bogus",
+            "channel_binding=bogus", "host=a,b,c&port=1,2",
+        ]
+    )
+    func wrongSetting(setting: String) async throws {
+        let host = setting.hasPrefix("host") ? "" : "127.0.0.1:1"
+        let error = try await failure(Secret("postgres://user:hunter2@\(host)/base?\(setting)"))
+        #expect(error.code == .refused, "\(error)")
+        #expect(error.message.contains("PGSSLMODE") && !error.message.contains("hunter2"), "\(error)")
     }
 
     @Test("A wrong password says so, without the password")

@@ -51,6 +51,74 @@ struct PostgresSharingTests {
         }
     }
 
+    /// Two workers on one database, the second of which reads a clock that was set back since the first has read it.
+    private func withClockSetBack(
+        by step: Duration,
+        _ body: (_ before: PostgresStore, _ after: PostgresStore) async throws -> Void
+    ) async throws {
+        try await PostgresServer.withDatabase { url in
+            let instant = BootInstant(milliseconds: 10_000_000)
+            let before = try await PostgresStore.open(
+                url: url,
+                keepsNotices: true,
+                leaseClock: ManualTime(sinceBoot: instant)
+            )
+            let after = try await PostgresStore.open(
+                url: url,
+                keepsNotices: true,
+                leaseClock: ManualTime(sinceBoot: instant + (.zero - step))
+            )
+            try await body(before, after)
+            await before.close()
+            await after.close()
+        }
+    }
+
+    @Test(
+        "A lease that ends later than any can is free: the database's clock was set back",
+        arguments: [(Duration.seconds(20), false), (.seconds(40), true), (.seconds(3600), true)]
+    )
+    func leaseOfTheFuture(step: Duration, isFree: Bool) async throws {
+        try await withClockSetBack(by: step) { before, after in
+            let id = GrantID(rawValue: 1)
+            try await before.add([try Sample.grant(1)])
+            #expect(try await before.claim([id], dueBy: nil, owner: "dead", for: .seconds(30)).count == 1)
+            let claimed = try await after.claim([id], dueBy: nil, owner: "b", for: .seconds(30))
+            #expect(claimed.count == (isFree ? 1 : 0))
+            let again = try await after.claim([id], dueBy: nil, owner: "c", for: .seconds(30))
+            #expect(again.isEmpty)
+            #expect(try await before.claimNotices(owner: "dead", for: .seconds(30)))
+            #expect(try await after.claimNotices(owner: "b", for: .seconds(30)) == isFree)
+        }
+    }
+
+    @Test("A worker that renews in time keeps its lease when the database's clock is set back")
+    func renewalAfterStep() async throws {
+        try await withClockSetBack(by: .seconds(3600)) { before, after in
+            let id = GrantID(rawValue: 1)
+            try await before.add([try Sample.grant(1)])
+            let claimed = try await before.claim([id], dueBy: nil, owner: "a", for: .seconds(30))
+            let claim = try #require(claimed.first?.lease?.claim)
+            #expect(try await after.renew([id: claim], for: .seconds(30)) == [id])
+            #expect(try await after.claim([id], dueBy: nil, owner: "b", for: .seconds(30)).isEmpty)
+        }
+    }
+
+    @Test(
+        "A worker whose report is of the future counts as dead until it reports again",
+        arguments: [(Duration.seconds(20), true), (.seconds(40), false)]
+    )
+    func reportOfTheFuture(step: Duration, lives: Bool) async throws {
+        try await withClockSetBack(by: step) { before, after in
+            let key = try #require(KeyID(Sample.key))
+            let reports = ["a", "b"].map { WorkerReport(id: $0, keyIDs: [key], sealingKeyID: key) }
+            #expect(try await before.report(reports[0]) == [reports[0]])
+            #expect(try await after.liveWorkers() == (lives ? [reports[0]] : []))
+            #expect(try await after.report(reports[1]) == (lives ? reports : [reports[1]]))
+            #expect(try await after.report(reports[0]) == reports)
+        }
+    }
+
     @Test("Transactions take turns: no update is lost")
     func turns() async throws {
         try await withStores { first, second, _ in

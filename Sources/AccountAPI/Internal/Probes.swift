@@ -137,10 +137,10 @@ package struct Probes: Sendable {
         )
     }
 
-    /// The code of what is wrong with the database; `nil` when it can be read.
+    /// The code of what is wrong with the database; `nil` when it can be used.
     private func databaseError() async -> String? {
         do {
-            _ = try await store.clientHealth()
+            try await store.checkUsable()
             return nil
         } catch let error as StoreError {
             return error.code.rawValue

@@ -15,6 +15,11 @@ enum DatabasePlace: Equatable, Sendable, CustomStringConvertible {
     /// Understands what names a place by itself; the content of a file that holds an address is one as well.
     init(_ text: String) throws(SettingValue.Refusal) {
         guard text.contains("://") else {
+            guard !Self.looksLikeServer(text) else {
+                throw SettingValue.Refusal(
+                    message: "looks like the address of a server, which begins with postgres:// (not shown)"
+                )
+            }
             self = .file(text)
             return
         }
@@ -28,6 +33,12 @@ enum DatabasePlace: Equatable, Sendable, CustomStringConvertible {
         } catch {
             throw SettingValue.Refusal(message: "is not understood: \(error)")
         }
+    }
+
+    /// Whether a text is a mistyped address, or libpq's own form of one: as the path of a file it would be told to
+    /// everybody, its password included.
+    private static func looksLikeServer(_ text: String) -> Bool {
+        text.contains(/^postgres(ql)?:/.ignoresCase()) || text.contains(/(password|host|dbname)\s*=/.ignoresCase())
     }
 
     /// The path of the file, where it is one.

@@ -59,12 +59,18 @@ struct ServerDiagnosisTests {
                 $0.mayMakeSchema = false
             }, .fault, "CREATE SCHEMA refresh_worker AUTHORIZATION worker"
         ),
+        (
+            {
+                $0.schema = nil
+                $0.lackingRights = ["SELECT on grants"]
+            }, .fault, "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO worker"
+        ),
         ({ $0.lackingRights = ["INSERT on grants", "b", "c", "d"] }, .fault, "INSERT on grants, b, c and 1 more"),
         ({ $0.hasAutovacuum = false }, .warning, "autovacuum = on"),
         ({ $0.maximumConnections = 10 }, .warning, "raise max_connections"),
     ]
 
-    @Test("one fault is told with what to do about it", arguments: 0..<9)
+    @Test("one fault is told with what to do about it", arguments: 0..<10)
     func faults(number: Int) throws {
         let (change, grade, words) = Self.cases[number]
         let odd = try Self.judge(Self.facts(change)).filter { $0.grade != .ok }

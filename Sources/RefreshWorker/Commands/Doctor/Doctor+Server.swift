@@ -46,10 +46,7 @@ extension Doctor {
             return .fault(serverSubject, "\(name), takes no writes: run there: \(mend)")
         }
         guard facts.isDurable else {
-            return .warning(
-                serverSubject,
-                "\(name), may lose what it has answered: set fsync = on and synchronous_commit = on there"
-            )
+            return .warning(serverSubject, "\(name), may lose what it has answered: set fsync = on there")
         }
         return .ok(serverSubject, name)
     }
@@ -76,6 +73,16 @@ extension Doctor {
     private static func judgeTables(_ facts: ServerFacts) -> Diagnosis {
         let subject = "database tables"
         guard let schema = facts.schema else {
+            // Their rights are known even of tables that are closed.
+            guard facts.lackingRights.isEmpty else {
+                return .fault(
+                    subject,
+                    """
+                    there, but closed to \(facts.user): as their owner run: GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \
+                    \(facts.user); GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(facts.user);
+                    """
+                )
+            }
             return facts.mayMakeSchema
                 ? .warning(subject, "not there yet: the worker makes them at its first start, as \(facts.user)")
                 : .fault(

@@ -48,16 +48,18 @@ struct StatusReport: Equatable, Sendable {
 extension StatusReport.Client {
     init(id: String, health: ClientHealth, maximumRate: Double, at now: BootInstant) {
         self.id = id
-        switch health.breaker.state {
-        case .closed:
-            breaker = .closed
-        case .open(_, _, let next, _):
-            breaker = .open
-            nextProbe = max(.zero, next - now)
-        case .probing(_, _, let next, _):
-            breaker = .probing
-            nextProbe = max(.zero, next - now)
-        }
+        breaker =
+            switch health.breaker.state {
+            case .closed: .closed
+            case .open: .open
+            case .probing: .probing
+            }
+        nextProbe =
+            switch health.breaker.permits(at: now) {
+            case .all: nil
+            case .probeDue: .zero
+            case .wait(let next): next - now
+            }
         breakerReason =
             switch health.breaker.reason {
             case .clientFault(let code): code

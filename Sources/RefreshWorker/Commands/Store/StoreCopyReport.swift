@@ -91,8 +91,9 @@ extension CommandFailure {
 
     private static func emptying(_ target: DatabasePlace) -> String {
         switch target {
-        case .file(let path): "rm -f \(path) \(path)-wal \(path)-shm"
-        case .server(let address): "psql '\(address.url)' -c 'DROP SCHEMA refresh_worker CASCADE'"
+        case .file(let path):
+            "rm -f -- \(["", "-wal", "-shm"].map { (path + $0).shellWord }.joined(separator: " "))"
+        case .server(let address): "psql \(address.url.shellWord) -c 'DROP SCHEMA refresh_worker CASCADE'"
         }
     }
 }

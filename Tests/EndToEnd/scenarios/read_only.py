@@ -1,0 +1,91 @@
+"""The database takes no writes for a while, and databases that cannot be used at all are told at the start."""
+
+from accounts import Accounts
+from faults import Rounds
+from harness import check, wait_for
+
+STORE = "postgres"
+
+GRANTS = 40
+PASSWORD = "not-the-right-one"
+
+
+def scenario(place):
+    refuses_to_start(place)
+    accounts = Accounts(place)
+    rounds = Rounds(place, GRANTS)
+    rounds.begin(hold=True)
+    rounds.wait_held()
+    # Sessions that are there keep what they began with, so they are ended, as when a server fails over.
+    place.server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
+    place.server.end_sessions("refresh-worker")
+    rounds.release(rounds.emails)
+    errors = accounts.worker.errors
+    wait_for(lambda: "takes no writes" in errors.read_text(), 30, "it says that the database takes no writes")
+    wait_for(lambda: not accounts.is_ready(), 30, "it is not ready")
+    answer = accounts.internal.get("/readyz")
+    check(answer.json["checks"]["database"] == "read_only", f"{answer.body}")
+    wait_for(lambda: "the database cannot be used" in errors.read_text(), 20, "it says that the database is lost")
+    waiting = place.rows("SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL")[0]["n"]
+    check(waiting == GRANTS, f"{waiting} answers wait, not {GRANTS}")
+    # The worker's sessions stay as they began; it must make new ones by itself.
+    place.server.execute("SET transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only")
+    rounds.wait_stored(40, "the answers that waited in memory are stored")
+    wait_for(accounts.is_ready, 20, "it is ready again")
+    wait_for(lambda: "the database can be used again" in errors.read_text(), 20, "it says so")
+    for words in ("the database cannot be used", "the database can be used again"):
+        check(errors.read_text().count(words) == 1, f"{words!r} is not told once")
+    accounts.close()
+    return rounds.judge()
+
+
+def refuses_to_start(place):
+    """A worker that cannot use its database says why and ends, each time with the code of a wrong configuration."""
+    server = place.server
+    place.generate_keys()
+    url = place.database
+
+    def refused(database, *words):
+        place.database = database
+        worker = place.start()
+        code = worker.process.wait(timeout=30)
+        said = worker.errors.read_text()
+        place.database = url
+        check(code == 78, f"the worker ended with {code}: {said}")
+        for word in words:
+            check(word in said, f"{word!r} is not in: {said}")
+        check(PASSWORD not in said, "the password is shown")
+
+    # Before there is a schema, in a database where the user may not make one.
+    server.execute("CREATE ROLE stranger LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
+    stranger = url.replace("postgres://postgres@", "postgres://stranger@")
+    refused(stranger, "stranger may not make the schema", "CREATE SCHEMA refresh_worker AUTHORIZATION stranger")
+
+    server.execute("CREATE ROLE locked LOGIN PASSWORD 'the-right-one'")
+    pass_file = place.folder / "pgpass"
+    pass_file.write_text(f"*:*:*:*:{PASSWORD}\n")
+    pass_file.chmod(0o600)
+    locked = url.replace("postgres://postgres@", "postgres://locked@")
+    refused(f"{locked}&passfile={pass_file}", "does not let this user in", "password authentication failed")
+    refused(locked, "asks for a password, and there is none", "passfile=")
+    refused(url.replace("/postgres?", "/nowhere?"), "The database nowhere on", "is not there", "Create it")
+
+    place.run("users", "import", "-", stdin="")
+    refused(stranger, "stranger may not use the schema", "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO stranger")
+    advises(place, stranger, "closed to stranger", "GRANT USAGE, CREATE ON SCHEMA")
+    server.execute("GRANT USAGE ON SCHEMA refresh_worker TO stranger")
+    refused(stranger, "lacks a permission", "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO")
+    advises(place, stranger, "closed to stranger", "GRANT ALL ON ALL TABLES")
+    version = server.query("SELECT version FROM refresh_worker.schema_version")[0]["version"]
+    server.execute(f"UPDATE refresh_worker.schema_version SET version = {version + 1}")
+    refused(url, f"schema version {version + 1}", f"up to {version}", "Upgrade refresh-worker")
+    server.execute(f"UPDATE refresh_worker.schema_version SET version = {version}")
+
+
+def advises(place, database, *words):
+    """The doctor finds the same, and says what to do."""
+    place.database, former = database, place.database
+    said = place.run("doctor", expect=78).stdout
+    place.database = former
+    for word in words:
+        check(word in said, f"the doctor does not say {word!r}: {said}")

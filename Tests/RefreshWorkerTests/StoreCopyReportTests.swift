@@ -1,0 +1,28 @@
+import PostgresStore
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("What store copy says of what stood in its way")
+struct StoreCopyReportTests {
+    @Test(
+        "A line to copy names the target as a shell reads it",
+        arguments: [
+            ("/v/a.sqlite", "rm -f -- /v/a.sqlite /v/a.sqlite-wal /v/a.sqlite-shm"),
+            ("a b", "rm -f -- 'a b' 'a b-wal' 'a b-shm'"),
+            ("it's;x", #"rm -f -- 'it'\''s;x' 'it'\''s;x-wal' 'it'\''s;x-shm'"#),
+            ("-rf", "rm -f -- -rf -rf-wal -rf-shm"),
+            ("postgres://w@h:1/g", "psql postgres://w@h:1/g -c 'DROP SCHEMA refresh_worker CASCADE'"),
+            ("postgres://h/g?sslmode=require", "psql 'postgres://h/g?sslmode=require' -c 'DROP SCHEMA"),
+        ]
+    )
+    func emptying(target: String, line: String) throws {
+        let failure = CommandFailure(
+            .differs(.grant, source: ArchiveDigest(), target: ArchiveDigest()),
+            from: .file("source"),
+            to: try DatabasePlace(target)
+        )
+        #expect(failure.message.contains(line), "\(failure)")
+    }
+}
