@@ -6,7 +6,8 @@ from . import paths
 
 HEAD = """# Results
 
-Made by `make bench` from the figures in `Benchmarks/results/`. What is measured, and how, says [README.md](README.md).
+Made by `make bench` from the figures in `Benchmarks/results/`. What is measured, and how, and what
+stands in the way where a goal is missed, says [README.md](README.md).
 """
 
 

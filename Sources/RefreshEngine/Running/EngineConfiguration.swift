@@ -1,8 +1,10 @@
-import Clocks
 package import Secrets
 
 /// What an engine is told from outside.
 package struct EngineConfiguration: Sendable {
+    /// The memory of so many requests does not count, and at a second each they still make hundreds of refreshes a second.
+    package static let usualMostInFlight = 512
+
     /// The name that this worker signs its leases and its log lines with.
     package var workerName: String
     /// Requests a second of one client id.
@@ -23,7 +25,7 @@ package struct EngineConfiguration: Sendable {
         workerName: String,
         maxRate: Double = 200,
         clientSecret: Secret? = nil,
-        mostInFlight: Int? = nil,
+        mostInFlight: Int = usualMostInFlight,
         requestDeadline: Duration = .seconds(15),
         leaseSpan: Duration = .seconds(30),
         scanInterval: Duration = .seconds(2),
@@ -32,16 +34,12 @@ package struct EngineConfiguration: Sendable {
         self.workerName = workerName
         self.maxRate = maxRate
         self.clientSecret = clientSecret
-        self.mostInFlight = mostInFlight ?? Self.inFlight(at: maxRate)
+        self.mostInFlight = mostInFlight
         self.requestDeadline = requestDeadline
         self.leaseSpan = leaseSpan
         self.scanInterval = scanInterval
         self.scanAhead = scanAhead
     }
-
-    /// Enough requests on their way to keep a rate when each takes a tenth of a second, and never so many that their memory
-    /// counts.
-    package static func inFlight(at maxRate: Double) -> Int { Int((maxRate / 10).clamped(to: 64...512)) }
 
     /// What a lease must have left at the moment a request is sent: the request's deadline, and time to store its answer.
     package var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }

@@ -73,7 +73,8 @@ struct Workshop: Sendable {
 
     func openHTTP() throws(HTTPFailure) -> HTTPClient {
         var settings = HTTPClient.Configuration(
-            maximumInFlight: EngineConfiguration.inFlight(at: configuration.maximumRate)
+            // A few more than refreshes may be on their way: a sign-in does not wait for those.
+            maximumInFlight: EngineConfiguration.usualMostInFlight + 64
         )
         settings.caFile = configuration.certificateAuthorityFile
         settings.userAgent = "refresh-worker/\(Version.current)"
