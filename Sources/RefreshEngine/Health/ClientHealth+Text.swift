@@ -18,6 +18,7 @@ extension ClientHealth {
             limits: Pacer.Limits(body["limits"]),
             window: AnswerWindow(body["window"]),
             provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
+            outageEndedAt: body["outage_ended_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
             suspects: (body["suspects"]?.array ?? []).compactMap { entry in
                 guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let since = entry["since"]?.milliseconds
                 else {
@@ -36,6 +37,7 @@ extension ClientHealth {
         line.object("limits") { limits.write(into: &$0) }
         line.field("window", window.text)
         if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
+        if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
         line.array("suspects") { array in
             for suspect in suspects {
                 array.object { entry in

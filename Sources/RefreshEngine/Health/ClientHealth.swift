@@ -20,6 +20,8 @@ package struct ClientHealth: Hashable, Sendable {
     package var window: AnswerWindow
     /// When a proven grant of this client was last refreshed.
     package var provenSuccessAt: Timestamp?
+    /// When the endpoint last worked again after it had failed for all.
+    package var outageEndedAt: Timestamp?
     package var suspects: [Suspect]
 
     package init(
@@ -28,6 +30,7 @@ package struct ClientHealth: Hashable, Sendable {
         limits: Pacer.Limits = Pacer.Limits(),
         window: AnswerWindow = AnswerWindow(),
         provenSuccessAt: Timestamp? = nil,
+        outageEndedAt: Timestamp? = nil,
         suspects: [Suspect] = []
     ) {
         self.epoch = epoch
@@ -35,13 +38,20 @@ package struct ClientHealth: Hashable, Sendable {
         self.limits = limits
         self.window = window
         self.provenSuccessAt = provenSuccessAt
+        self.outageEndedAt = outageEndedAt
         self.suspects = suspects
     }
 
     /// The same health in another epoch: what was told by the old epoch's clock is forgotten.
     package func inEpoch(_ epoch: String) -> ClientHealth {
         guard epoch != self.epoch else { return self }
-        return ClientHealth(epoch: epoch, window: window, provenSuccessAt: provenSuccessAt, suspects: suspects)
+        return ClientHealth(
+            epoch: epoch,
+            window: window,
+            provenSuccessAt: provenSuccessAt,
+            outageEndedAt: outageEndedAt,
+            suspects: suspects
+        )
     }
 
     /// Since when a proven grant has been suspected; `nil` when it is not.

@@ -67,7 +67,7 @@ package struct RefreshRules: Sendable {
         case .flawed(let code, let rotated):
             ruling.events = grant.rotate(to: rotated, at: moment.now)
             ruling.outcome = .lostLease
-            if holdsLease { retry(&grant, code: code, at: moment, ruling: &ruling) }
+            if holdsLease { retry(&grant, code: code, health: health, at: moment, ruling: &ruling) }
         case _ where !holdsLease:
             ruling.outcome = .lostLease
         case .refused(let verdict, let retryAfter):
@@ -97,7 +97,10 @@ package struct RefreshRules: Sendable {
         ruling: inout Ruling
     ) {
         let wasFailing = health.breaker.endpointIsFailing
-        defer { ruling.endsOutage = wasFailing && !health.breaker.endpointIsFailing }
+        defer {
+            ruling.endsOutage = wasFailing && !health.breaker.endpointIsFailing
+            if ruling.endsOutage { health.outageEndedAt = moment.now }
+        }
         switch finding.answer {
         case .granted:
             ruling.breakerChange = health.breaker.succeeded()
@@ -167,16 +170,16 @@ package struct RefreshRules: Sendable {
         case .clientOrForeignToken(let code):
             weighForeignToken(code, grant: &grant, health: &health, at: moment, ruling: &ruling)
         case .unknown(let code):
-            retry(&grant, code: code, isUnderstood: false, at: moment, ruling: &ruling)
+            retry(&grant, code: code, isUnderstood: false, health: health, at: moment, ruling: &ruling)
             ruling.alarm = Alarm(
                 kind: "unknown_answer",
                 clientID: grant.clientID,
                 text: "the token endpoint answers in a way that nobody has described (\(GrantReason(rawValue: code)))"
             )
         case .throttled(let code), .endpointFault(let code), .noAnswer(let code), .flawed(let code, _):
-            retry(&grant, code: code, notBefore: retryAfter, at: moment, ruling: &ruling)
+            retry(&grant, code: code, notBefore: retryAfter, health: health, at: moment, ruling: &ruling)
         case .notJSON:
-            retry(&grant, code: verdict.code, at: moment, ruling: &ruling)
+            retry(&grant, code: verdict.code, health: health, at: moment, ruling: &ruling)
         case .granted, .notSent:
             // `granted` arrives as an answer of its own; what was not sent leaves everything as it is.
             ruling.outcome = .unchanged
@@ -243,7 +246,7 @@ package struct RefreshRules: Sendable {
             ruling.events = grant.requireSignIn(reason: .clientMismatch, at: moment.now)
             ruling.outcome = .reauthRequired
         case (false, false):
-            retry(&grant, reason: .clientMismatchUnconfirmed, at: moment, ruling: &ruling)
+            retry(&grant, reason: .clientMismatchUnconfirmed, health: health, at: moment, ruling: &ruling)
             guard health.provenSuccessAt == nil else { return }
             ruling.alarm = Alarm(
                 kind: "client_unproven",
@@ -260,7 +263,14 @@ package struct RefreshRules: Sendable {
                 ruling.outcome = .reauthRequired
                 return
             }
-            retry(&grant, reason: .clientMismatchUnconfirmed, isUnderstood: false, at: moment, ruling: &ruling)
+            retry(
+                &grant,
+                reason: .clientMismatchUnconfirmed,
+                isUnderstood: false,
+                health: health,
+                at: moment,
+                ruling: &ruling
+            )
             ruling.alarm = Alarm(
                 kind: "grant_refused",
                 clientID: grant.clientID,
@@ -303,6 +313,7 @@ package struct RefreshRules: Sendable {
         code: String,
         isUnderstood: Bool = true,
         notBefore: Duration? = nil,
+        health: ClientHealth,
         at moment: Moment,
         ruling: inout Ruling
     ) {
@@ -311,6 +322,7 @@ package struct RefreshRules: Sendable {
             reason: GrantReason(rawValue: code),
             isUnderstood: isUnderstood,
             notBefore: notBefore,
+            health: health,
             at: moment,
             ruling: &ruling
         )
@@ -321,12 +333,16 @@ package struct RefreshRules: Sendable {
         reason: GrantReason,
         isUnderstood: Bool = true,
         notBefore: Duration? = nil,
+        health: ClientHealth,
         at moment: Moment,
         ruling: inout Ruling
     ) {
         let life = grant.accessToken.map { $0.expiresAt - moment.now }
         let failingFor = grant.failingSince.map { moment.now - $0 } ?? .zero
-        let failures = min(grant.attempts + 1, backOff.failures(within: failingFor))
+        // An outage is over for all: what fails after it by chance is as good as new.
+        let outageEndedFor = health.outageEndedAt.flatMap { $0 <= moment.now ? moment.now - $0 : nil }
+        let countedFor = min(failingFor, outageEndedFor ?? failingFor)
+        let failures = min(grant.attempts + 1, backOff.failures(within: countedFor))
         let delay =
             isUnderstood
             ? backOff.delay(failures: failures, remainingLife: life, unit: moment.unit)

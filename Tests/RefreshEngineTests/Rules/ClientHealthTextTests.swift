@@ -38,7 +38,8 @@ struct ClientHealthTextTests {
                 cut: Pacer.Cut(ceiling: 12.5, at: BootInstant(milliseconds: 77)),
                 pausedUntil: BootInstant(milliseconds: 99)
             ),
-            provenSuccessAt: start
+            provenSuccessAt: start,
+            outageEndedAt: start - .seconds(9)
         )
         for number in 0..<200 {
             let id = GrantID(rawValue: Int64.max - Int64(number))

@@ -67,6 +67,36 @@ struct ClientRuleTests {
         #expect(bench.decide(try Sample.granted(at: bench.now), on: &grant).endsOutage == (failures >= 5))
     }
 
+    @Test("What failed in an outage and by chance again after it waits as after a first failure")
+    func outageDoesNotCount() throws {
+        let fault = RefreshVerdict.endpointFault(code: "http_503")
+        var bench = Bench()
+        // The longest wait of all.
+        bench.unit = 0
+        var grant = try Sample.grant(state: .retrying, attempts: 2, failingSince: start)
+        for number in 2...8 {
+            var other = try Sample.grant(Int64(number))
+            _ = bench.refuse(fault, on: &other)
+        }
+        bench.pass(.seconds(25))
+        _ = bench.refuse(fault, on: &grant)
+        #expect(try #require(grant.dueAt) - bench.now == .seconds(40), "the outage goes on: its time counts")
+        var other = try Sample.grant(9)
+        #expect(bench.decide(try Sample.granted(at: bench.now), on: &other).endsOutage)
+
+        bench.pass(.seconds(1))
+        _ = bench.refuse(fault, on: &grant)
+        #expect(try #require(grant.dueAt) - bench.now == .seconds(10))
+        bench.pass(.seconds(10))
+        _ = bench.refuse(fault, on: &grant)
+        #expect(try #require(grant.dueAt) - bench.now == .seconds(20), "what fails after the outage counts again")
+
+        var old = try Sample.grant(10, state: .retrying, attempts: 9, failingSince: start - .seconds(7200))
+        bench.now = start - .seconds(3600)
+        _ = bench.refuse(fault, on: &old)
+        #expect(try #require(old.dueAt) - bench.now == .seconds(600), "an outage that ends in the future never ended")
+    }
+
     @Test("Any answer that speaks of the grant ends the row of failures")
     func rowEnds() throws {
         let answers: [Finding.Answer] = [
