@@ -89,6 +89,30 @@ struct TroubleTests {
         #expect(try await world.states() == [.active: 100])
     }
 
+    @Test("So it has when one answer in twenty is an error besides, though none thrice in a row", arguments: [10, 20, 22])
+    func outageAmongErrors(seed: UInt64) async throws {
+        @Sendable func isDrawn(_ account: Int, _ count: Int) -> Bool {
+            count > 0 && SeededRandom(seed: seed << 32 + UInt64(account << 16 + count)).nextUnit() < 0.05
+        }
+        let fault = FakeGoogle.Reply.answer(.endpointFault(code: "http_500"))
+        let script: @Sendable (FakeGoogle.Asked) -> FakeGoogle.Reply = { asked in
+            let isUnlucky = isDrawn(asked.account, asked.count)
+            let wasUnlucky = isDrawn(asked.account, asked.count - 1) && isDrawn(asked.account, asked.count - 2)
+            return isUnlucky && !wasUnlucky ? fault : .grant
+        }
+        let world = try World(seed: seed, lifetime: .seconds(60))
+        try await world.add(0..<1000)
+        let engine = world.engine()
+        world.google.answer(by: script)
+        await world.run(engine, for: .seconds(80))
+        #expect(world.google.accountsWithoutToken().isEmpty)
+        world.google.answer { _ in fault }
+        await world.run(engine, for: .seconds(20))
+        world.google.answer(by: script)
+        await world.run(engine, for: .seconds(30))
+        #expect(world.google.accountsWithoutToken().isEmpty, "seed \(seed)")
+    }
+
     @Test("One user's foreign token among a thousand stops nobody else")
     func foreignToken() async throws {
         let world = try World(seed: 34)
