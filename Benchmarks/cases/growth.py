@@ -57,11 +57,12 @@ def hold(store, site, folder, start, seconds):
         time.sleep(seconds)
         resident = worker.resident_megabytes()
         cached = daemon.cached_megabytes(store.database)
+        ended = time.time()
+    overdue = store.due(ended)
     lateness = worker.lateness()
     answers = worker.count()
     if len(lateness) != answers:
         raise SystemExit(f"the endpoint answered {answers} times, and the metrics log tells of {len(lateness)}")
-    overdue = store.due()
     worker.metrics.unlink()
     return {"seconds": seconds, "refreshes": answers, "per_second": answers / seconds, "begun_late": max(0, late),
             "cpu_per_1000": worker.cpu_seconds * 1000 / answers, "peak_megabytes": worker.peak_megabytes,
@@ -102,7 +103,7 @@ def tables(figures):
             + report.table(["what", "figure"], [
                 ["refreshes/s", f"{held['per_second']:,.0f}"], ["refreshes", f"{held['refreshes']:,}"],
                 ["lateness p50 / p99 / p99.9 / most, ms", f"{late['p50']} / {late['p99']} / {late['p99.9']} / {late['most']}"],
-                ["grants overdue when the worker had been stopped", held["overdue_at_end"]],
+                ["grants overdue when the worker was told to stop", held["overdue_at_end"]],
                 ["CPU-s per 1,000", f"{held['cpu_per_1000']:.4f}"],
                 ["resident memory at the end / at its peak, MB",
                  f"{held['resident_megabytes']:.0f} / {held['peak_megabytes']:.0f}"],

@@ -55,11 +55,11 @@ class Grants:
         words = [paths.SEED, "exercise", "--database", self.database, "--keys", self.keys, "--grants", count]
         return json.loads(self._call(*words))
 
-    def due(self):
-        """How many grants are due now."""
+    def due(self, instant=None):
+        """How many grants are due now, or were due then and have not been refreshed since."""
         with contextlib.closing(sqlite3.connect(self.database)) as connection:
             query = "SELECT count(*) FROM grants WHERE due_at <= ?"
-            return connection.execute(query, [time.time() * 1000]).fetchone()[0]
+            return connection.execute(query, [(instant or time.time()) * 1000]).fetchone()[0]
 
     def bytes(self):
         return sum(file.stat().st_size for file in self.folder.glob("grants.sqlite*"))

@@ -4,16 +4,35 @@ package import Secrets
 
 /// Google's token endpoint, as the engine sees it: a refresh token goes in, an answer with its meaning comes out.
 package protocol TokenEndpoint: Sendable {
-    /// Asks for a fresh access token. `mayStillSend` is called immediately before the request leaves; when it says no,
-    /// nothing is sent.
-    func refresh(
-        _ token: Secret,
-        client: OAuthClient,
-        mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer
+    /// Asks for fresh access tokens; answers for each question what gives it up.
+    func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void]
 
     /// Asks to revoke a grant by one of its tokens; `nil` when that is done, or was done before, else why not.
     func revoke(_ token: Secret) async -> LookupFailure?
+}
+
+/// What is asked of a token endpoint for one grant.
+///
+/// Its functions hold up every other request, so they must be quick.
+package struct RefreshQuestion: Sendable {
+    package let token: Secret
+    package let client: OAuthClient
+    /// Called immediately before the request leaves; when it says no, nothing is sent.
+    package let mayStillSend: @Sendable () -> Bool
+    /// Called once, whatever comes of it, maybe before the asking returns.
+    package let receive: @Sendable (RefreshReply) -> Void
+
+    package init(
+        token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool,
+        receive: @escaping @Sendable (RefreshReply) -> Void
+    ) {
+        self.token = token
+        self.client = client
+        self.mayStillSend = mayStillSend
+        self.receive = receive
+    }
 }
 
 /// Google's endpoints over HTTP.
@@ -32,17 +51,15 @@ package struct GoogleAccounts: TokenEndpoint {
         userinfo = endpoints.userinfo
     }
 
-    package func refresh(
-        _ token: Secret,
-        client: OAuthClient,
-        mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer {
-        let request = RefreshRequest.make(token: token, client: client, pattern: refreshes)
-        do throws(HTTPFailure) {
-            return RefreshAnswer.reading(try await http.send(request, beforeSend: mayStillSend), sent: token)
-        } catch {
-            return RefreshAnswer.reading(error)
+    package func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
+        let submissions = questions.map { question in
+            HTTPClient.Submission(
+                RefreshRequest.make(token: question.token, client: question.client, pattern: refreshes),
+                beforeSend: question.mayStillSend,
+                completion: { question.receive(RefreshReply($0)) }
+            )
         }
+        return http.submit(submissions).map { order in { order.cancel() } }
     }
 
     package func revoke(_ token: Secret) async -> LookupFailure? {

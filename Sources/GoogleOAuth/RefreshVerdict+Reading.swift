@@ -4,6 +4,15 @@ package import Secrets
 
 /// The reading of an answer: its shape and code decide, not its status alone.
 extension RefreshAnswer {
+    /// Reads what came back for a refresh with `sent`.
+    package static func reading(_ reply: RefreshReply, sent: Secret) -> RefreshAnswer {
+        switch reply {
+        case .response(let response): reading(response, sent: sent)
+        case .failure(let failure): reading(failure)
+        case .answer(let answer): answer
+        }
+    }
+
     /// Reads the token endpoint's answer to a refresh with `sent`.
     package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
         let body = JSONValue.object(in: response.body.reveal())

@@ -1,3 +1,4 @@
+package import HTTPClient
 package import Secrets
 
 /// What an answer to a refresh means, as far as the answer alone can tell.
@@ -57,6 +58,23 @@ package struct TokenAnswer: Sendable {
     package var rotated: Secret?
     /// How long the refresh token has to live, where the answer says so.
     package var refreshTokenLifetime: Duration?
+}
+
+/// What came back for a refresh, not read yet: reading is work that whoever brings it leaves to others.
+package enum RefreshReply: Sendable {
+    case response(HTTPResponse)
+    /// No answer came.
+    case failure(HTTPFailure)
+    /// An endpoint that speaks no HTTP says at once what it means.
+    case answer(RefreshAnswer)
+
+    init(_ result: Result<HTTPResponse, HTTPFailure>) {
+        self =
+            switch result {
+            case .success(let response): .response(response)
+            case .failure(let failure): .failure(failure)
+            }
+    }
 }
 
 /// An answer to a refresh with its meaning.

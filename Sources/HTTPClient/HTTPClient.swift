@@ -6,6 +6,9 @@ private import Synchronization
 /// One thread of its own does all the work; callers only wait for it. No redirect is followed, no answer is
 /// decompressed or kept beyond its caps, and a POST is never sent twice. Clients share nothing.
 package final class HTTPClient: Sendable {
+    /// Told once how a request ended, on the client's thread: it holds up every other request, so it must be quick.
+    package typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
+
     private let inbox: Inbox
     private let thread: OwnerThread
     private let board: Board
@@ -49,42 +52,91 @@ package final class HTTPClient: Sendable {
     /// - Parameters:
     ///   - request: what to send.
     ///   - deadline: how long the request may take from now on, instead of the configuration's total.
-    ///   - beforeSend: asked on the client's thread immediately before libcurl has the request; where it says no, the
-    ///     request fails as ``HTTPFailure/Kind/withheld``. It holds up every other request, so it must be quick.
     /// - Returns: the complete answer.
     /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server all the same.
-    package func send(
-        _ request: HTTPRequest,
-        deadline: Duration? = nil,
-        beforeSend: (@Sendable () -> Bool)? = nil
-    ) async throws(HTTPFailure) -> HTTPResponse {
-        guard request.isSendable else {
-            throw HTTPFailure(kind: .invalidHeader, message: "a header has a character that cannot be sent")
-        }
-
-        let id = inbox.makeID()
-        let cancellation = Cancellation()
-        let submitted = time.sinceBoot
+    package func send(_ request: HTTPRequest, deadline: Duration? = nil) async throws(HTTPFailure) -> HTTPResponse {
+        let order = Order(id: inbox.makeID(), inbox: inbox)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { caller in
-                let ticket = Ticket(
-                    id: id,
-                    request: request,
-                    submitted: submitted,
-                    deadline: submitted + (deadline ?? configuration.totalDeadline),
-                    beforeSend: beforeSend,
-                    cancellation: cancellation,
-                    caller: caller
-                )
-                guard !inbox.submit(ticket) else { return }
-                let failure = HTTPFailure(kind: .shutDown, message: "the HTTP client was shut down")
-                caller.resume(returning: .failure(failure))
+                let submission = Submission(request) { caller.resume(returning: $0) }
+                submit([(submission, order)], deadline: deadline)
             }
         } onCancel: {
+            order.cancel()
+        }
+        return try result.get()
+    }
+
+    /// Sends requests as ``send(_:deadline:)`` does, for callers of so many that a waiting task for each would cost too much.
+    ///
+    /// - Returns: the orders, by which the requests can be cancelled.
+    @discardableResult
+    package func submit(_ submissions: [Submission]) -> [Order] {
+        let orders = submissions.map { _ in Order(id: inbox.makeID(), inbox: inbox) }
+        submit(Array(zip(submissions, orders)), deadline: nil)
+        return orders
+    }
+
+    private func submit(_ submissions: [(Submission, Order)], deadline: Duration?) {
+        let submitted = time.sinceBoot
+        var tickets: [Ticket] = []
+        tickets.reserveCapacity(submissions.count)
+        for (submission, order) in submissions {
+            guard submission.request.isSendable else {
+                let message = "a header has a character that cannot be sent"
+                submission.completion(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
+                continue
+            }
+            tickets.append(
+                Ticket(
+                    id: order.id,
+                    request: submission.request,
+                    submitted: submitted,
+                    deadline: submitted + (deadline ?? configuration.totalDeadline),
+                    beforeSend: submission.beforeSend,
+                    cancellation: order.cancellation,
+                    completion: submission.completion
+                )
+            )
+        }
+        guard !inbox.submit(tickets) else { return }
+        let failure = HTTPFailure(kind: .shutDown, message: "the HTTP client was shut down")
+        for ticket in tickets { ticket.completion(.failure(failure)) }
+    }
+
+    /// A request to send, and whom to tell of its end.
+    package struct Submission: Sendable {
+        let request: HTTPRequest
+        let beforeSend: (@Sendable () -> Bool)?
+        let completion: Completion
+
+        /// - Parameters:
+        ///   - request: what to send.
+        ///   - beforeSend: asked on the client's thread immediately before libcurl has the request; where it says no, the
+        ///     request fails as ``HTTPFailure/Kind/withheld``. It holds up every other request, so it must be quick.
+        ///   - completion: told the end, whatever it is; it may be before ``HTTPClient/submit(_:)`` returns.
+        package init(
+            _ request: HTTPRequest,
+            beforeSend: (@Sendable () -> Bool)? = nil,
+            completion: @escaping Completion
+        ) {
+            self.request = request
+            self.beforeSend = beforeSend
+            self.completion = completion
+        }
+    }
+
+    /// A request that was submitted.
+    package struct Order: Sendable {
+        fileprivate let id: UInt64
+        fileprivate let inbox: Inbox
+        fileprivate let cancellation = Cancellation()
+
+        /// Ends the request at once, unless it has ended.
+        package func cancel() {
             cancellation.request()
             inbox.cancel(id)
         }
-        return try result.get()
     }
 
     /// Ends every request as ``HTTPFailure/Kind/shutDown``, closes the connections and waits for the thread to end.

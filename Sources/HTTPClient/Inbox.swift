@@ -24,11 +24,11 @@ final class Inbox: Sendable {
         lastID.add(1, ordering: .relaxed).newValue
     }
 
-    /// Hands a request over, unless the client is shut down.
-    func submit(_ ticket: Ticket) -> Bool {
+    /// Hands requests over, unless the client is shut down.
+    func submit(_ tickets: [Ticket]) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
-            state.post(.submit(ticket))
+            for ticket in tickets { state.post(.submit(ticket)) }
             return true
         }
     }

@@ -1,7 +1,7 @@
 internal import Clocks
 private import Synchronization
 
-/// One request on its way through the client, with the caller that awaits its end.
+/// One request on its way through the client, with whom its end is told.
 ///
 /// A class, since it goes from hand to hand and copies of its many parts would cost more than the rest.
 final class Ticket: Sendable {
@@ -11,7 +11,7 @@ final class Ticket: Sendable {
     let deadline: BootInstant
     let beforeSend: (@Sendable () -> Bool)?
     let cancellation: Cancellation
-    let caller: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>
+    let completion: HTTPClient.Completion
 
     init(
         id: UInt64,
@@ -20,7 +20,7 @@ final class Ticket: Sendable {
         deadline: BootInstant,
         beforeSend: (@Sendable () -> Bool)?,
         cancellation: Cancellation,
-        caller: CheckedContinuation<Result<HTTPResponse, HTTPFailure>, Never>
+        completion: @escaping HTTPClient.Completion
     ) {
         self.id = id
         self.request = request
@@ -28,11 +28,11 @@ final class Ticket: Sendable {
         self.deadline = deadline
         self.beforeSend = beforeSend
         self.cancellation = cancellation
-        self.caller = caller
+        self.completion = completion
     }
 }
 
-/// Whether the caller's task was cancelled: tells of a cancellation that came before the request did.
+/// Whether the caller cancelled: tells of a cancellation that came before the request did.
 final class Cancellation: Sendable {
     private let requested = Atomic(false)
 

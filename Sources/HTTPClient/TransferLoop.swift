@@ -183,7 +183,7 @@ final class TransferLoop {
         counters.waiting = queue.waiting
         counters.inFlight = queue.inFlight
         publish(counters)
-        for (ticket, result) in ended { ticket.caller.resume(returning: result) }
+        for (ticket, result) in ended { ticket.completion(result) }
         ended.removeAll(keepingCapacity: true)
     }
 

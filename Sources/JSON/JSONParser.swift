@@ -114,7 +114,12 @@ private struct JSONParser {
     private mutating func parseString() throws(JSONError) -> String {
         position += 1
         let start = position
-        while let byte = peek, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { position += 1 }
+        var end = position
+        // Nearly all of an answer's bytes pass through this loop.
+        while end < bytes.count, bytes[end] >= 0x20, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\") {
+            end += 1
+        }
+        position = end
         guard peek == UInt8(ascii: "\"") else { return try parseEscapedString(from: start) }
         defer { position += 1 }
         return try text(bytes[start..<position])

@@ -81,18 +81,20 @@ final class Statement {
     }
 
     func integer(at column: Int32) -> Int64? {
-        isNull(at: column) ? nil : unsafe sqlite3_column_int64(handle, column)
+        let value = unsafe sqlite3_column_int64(handle, column)
+        return value == 0 && isNull(at: column) ? nil : value
     }
 
     func text(at column: Int32) -> String? {
-        guard !isNull(at: column), let start = unsafe sqlite3_column_text(handle, column) else { return nil }
+        guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))
         return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
     func blob(at column: Int32) -> [UInt8]? {
-        guard !isNull(at: column) else { return nil }
         let start = unsafe sqlite3_column_blob(handle, column)
+        // A blob of no length has no place either (https://sqlite.org/c3ref/column_blob.html).
+        if unsafe start == nil, isNull(at: column) { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }

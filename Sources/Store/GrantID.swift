@@ -17,8 +17,28 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     /// Reads what ``description`` prints.
     package init?(_ text: String) {
-        guard text.utf8.count == 16, let bits = UInt64(text, radix: 16), bits <= UInt64(Int64.max) else { return nil }
-        self.init(rawValue: Int64(bits))
+        self.init(digits: Array(text.utf8)[...])
+    }
+
+    /// Reads what ``appendDigits(to:)`` appends.
+    package init?(digits: ArraySlice<UInt8>) {
+        guard digits.count == 16 else { return nil }
+        var bits: UInt64 = 0
+        for digit in digits {
+            guard let value = Self.value(of: digit) else { return nil }
+            bits = bits << 4 | value
+        }
+        guard let rawValue = Int64(exactly: bits) else { return nil }
+        self.init(rawValue: rawValue)
+    }
+
+    private static func value(of digit: UInt8) -> UInt64? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(digit - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(digit - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(digit - UInt8(ascii: "A") + 10)
+        default: nil
+        }
     }
 
     /// Where in 0..<1 this grant lies among all, in the table and in each period.
@@ -28,7 +48,17 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     /// Sixteen hexadecimal digits: JSON readers round whole numbers beyond 2^53, so a grant is never printed as one.
     package var description: String {
-        let digits = String(rawValue, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        var digits: [UInt8] = []
+        digits.reserveCapacity(16)
+        appendDigits(to: &digits)
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// Appends the bytes of ``description``.
+    package func appendDigits(to text: inout [UInt8]) {
+        for shift in stride(from: 60, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: rawValue >> shift) & 0xf
+            text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + (digit - 10))
+        }
     }
 }

@@ -155,3 +155,20 @@ struct GoogleAccountsTests {
         }
     }
 }
+
+extension GoogleAccounts {
+    /// Asks, and waits for what it means.
+    fileprivate func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer {
+        let reply = await withCheckedContinuation { caller in
+            let question = RefreshQuestion(token: token, client: client, mayStillSend: mayStillSend) {
+                caller.resume(returning: $0)
+            }
+            _ = refresh([question])
+        }
+        return RefreshAnswer.reading(reply, sent: token)
+    }
+}

@@ -128,16 +128,20 @@ extension AnswerWindow {
     ///
     /// Each entry is the grant's id behind `-` for `invalid_grant` and `+` for anything else.
     fileprivate var text: String {
-        entries.map { ($0.saysInvalid ? "-" : "+") + $0.grant.description }.joined()
+        var text: [UInt8] = []
+        text.reserveCapacity(17 * entries.count)
+        for entry in entries {
+            text.append(entry.saysInvalid ? UInt8(ascii: "-") : UInt8(ascii: "+"))
+            entry.grant.appendDigits(to: &text)
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     fileprivate init(_ stored: JSONValue?) {
         let text = Array((stored?.string ?? "").utf8)
         self.init(
             entries: stride(from: 0, to: text.count - text.count % 17, by: 17).compactMap { start in
-                guard let id = GrantID(String(decoding: text[start + 1..<start + 17], as: UTF8.self)) else {
-                    return nil
-                }
+                guard let id = GrantID(digits: text[start + 1..<start + 17]) else { return nil }
                 return Entry(grant: id, saysInvalid: text[start] == UInt8(ascii: "-"))
             }
         )

@@ -29,6 +29,12 @@ package struct Finding: Sendable {
         case unreadable(SealError)
         /// A revocation at Google was tried; `nil` when it is done.
         case revocation(failure: LookupFailure?)
+
+        /// Whether the worker kept the request here: there is nothing to store.
+        var isNotSent: Bool {
+            guard case .refused(.notSent, _) = self else { return false }
+            return true
+        }
     }
 
     /// A short code for logs.

@@ -19,48 +19,91 @@ struct Courier: Sendable {
         var latency: Duration?
     }
 
-    func carry(_ flight: Flight) async -> Report {
-        let grant = flight.grant
-        let attempt = Attempt(
-            grant: grant.id,
-            clientID: grant.clientID,
-            claim: flight.claim,
-            generation: grant.generation
-        )
+    /// Sends flights off to ask for tokens; answers for those that have something to ask what gives it up.
+    ///
+    /// `arrive` is told once of each what comes of it, on any thread, maybe before this returns.
+    func depart(
+        _ flights: [Flight],
+        arrive: @escaping @Sendable (Arrival) -> Void
+    ) -> [(GrantID, @Sendable () -> Void)] {
+        var asking: [GrantID] = []
+        var questions: [RefreshQuestion] = []
+        for flight in flights {
+            guard let question = question(of: flight, arrive: arrive) else { continue }
+            asking.append(flight.grant.id)
+            questions.append(question)
+        }
+        return Array(zip(asking, endpoint.refresh(questions)))
+    }
+
+    private func question(
+        of flight: Flight,
+        arrive: @escaping @Sendable (Arrival) -> Void
+    ) -> RefreshQuestion? {
+        let attempt = flight.attempt
+        let token: Secret?
         do throws(SealError) {
-            if grant.revocationAskedAt != nil { return try await revoke(flight, attempt: attempt) }
-            guard let token = try vault.openRefreshToken(of: grant) else {
-                return Report(finding: Finding(attempt: attempt, answer: .nothingToSend))
-            }
-            return try await refresh(flight, with: token, attempt: attempt)
+            token = try vault.openRefreshToken(of: flight.grant)
         } catch {
-            return Report(finding: Finding(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
+            arrive(Arrival(flight, with: .unreadable(attempt, error)))
+            return nil
+        }
+        guard let token else {
+            arrive(Arrival(flight, with: Report(finding: Finding(attempt: attempt, answer: .nothingToSend))))
+            return nil
+        }
+        let client = OAuthClient(id: attempt.clientID, secret: clientSecret)
+        let sentAt = time.sinceBoot
+        return RefreshQuestion(token: token, client: client) {
+            // A lease that could run out before the answer is stored sends nothing.
+            flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+        } receive: { reply in
+            let latency = time.sinceBoot - sentAt
+            // An answer that is later than any deadline lay in its socket while the process stood still, who knows for how
+            // long: its life is counted from the asking.
+            let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
+            arrive(
+                Arrival(flight) {
+                    report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
+                }
+            )
         }
     }
 
-    private func refresh(_ flight: Flight, with token: Secret, attempt: Attempt) async throws(SealError) -> Report {
-        let client = OAuthClient(id: attempt.clientID, secret: clientSecret)
-        let sentAt = time.sinceBoot
-        let answer = await endpoint.refresh(token, client: client) { mayStillSend(flight) }
-        let latency = time.sinceBoot - sentAt
-        // An answer that is later than any deadline lay in its socket while the process stood still, who knows for how long:
-        // its life is counted from the asking.
-        let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
-        return Report(
-            finding: Finding(
-                attempt: attempt,
-                answer: try seal(answer, sent: token, for: attempt.grant, at: receivedAt)
-            ),
-            status: answer.status,
-            text: answer.text,
-            latency: latency
-        )
+    private func report(
+        _ reply: RefreshReply,
+        sent: Secret,
+        for attempt: Attempt,
+        at receivedAt: Timestamp,
+        latency: Duration
+    ) -> Report {
+        let answer = RefreshAnswer.reading(reply, sent: sent)
+        do throws(SealError) {
+            return Report(
+                finding: Finding(
+                    attempt: attempt,
+                    answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt)
+                ),
+                status: answer.status,
+                text: answer.text,
+                latency: latency
+            )
+        } catch {
+            return .unreadable(attempt, error)
+        }
     }
 
-    private func revoke(_ flight: Flight, attempt: Attempt) async throws(SealError) -> Report {
-        let refreshToken = try vault.openRefreshToken(of: flight.grant)
-        let accessToken = try vault.openAccessToken(of: flight.grant)
-        guard let token = refreshToken ?? accessToken else {
+    /// Tells Google of a disconnection that was asked for.
+    func revoke(_ flight: Flight) async -> Report {
+        let attempt = flight.attempt
+        let token: Secret?
+        do throws(SealError) {
+            let refreshToken = try vault.openRefreshToken(of: flight.grant)
+            token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: flight.grant) }
+        } catch {
+            return .unreadable(attempt, error)
+        }
+        guard let token else {
             return Report(finding: Finding(attempt: attempt, answer: .revocation(failure: nil)))
         }
         let sentAt = time.sinceBoot
@@ -69,11 +112,6 @@ struct Courier: Sendable {
             finding: Finding(attempt: attempt, answer: .revocation(failure: failure)),
             latency: time.sinceBoot - sentAt
         )
-    }
-
-    /// Asked immediately before a request leaves: a lease that could run out before the answer is stored sends nothing.
-    private func mayStillSend(_ flight: Flight) -> Bool {
-        flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
     }
 
     private func seal(
@@ -114,5 +152,27 @@ struct Courier: Sendable {
     ) throws(SealError) -> Grant.RefreshToken? {
         guard let rotated, rotated != sent else { return nil }
         return try vault.seal(refreshToken: rotated, for: id, expiresAt: dies)
+    }
+}
+
+extension Courier.Report {
+    fileprivate static func unreadable(_ attempt: Attempt, _ error: SealError) -> Courier.Report {
+        Courier.Report(finding: Finding(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
+    }
+}
+
+/// A flight that has come back, its answer not read yet.
+struct Arrival: Sendable {
+    let flight: Flight
+    /// Reads the answer and seals what is in it: work that whoever brings the answer leaves to whoever stores it.
+    let report: @Sendable () -> Courier.Report
+
+    init(_ flight: Flight, report: @escaping @Sendable () -> Courier.Report) {
+        self.flight = flight
+        self.report = report
+    }
+
+    init(_ flight: Flight, with report: Courier.Report) {
+        self.init(flight) { report }
     }
 }

@@ -21,6 +21,10 @@ final class Flight: Sendable {
         self.leaseStandsUntil = Mutex(leaseStandsUntil)
     }
 
+    var attempt: Attempt {
+        Attempt(grant: grant.id, clientID: grant.clientID, claim: claim, generation: grant.generation)
+    }
+
     /// Whether the token endpoint is asked at all: not for a revocation, nor without a refresh token.
     var asksForToken: Bool { grant.refreshToken != nil && grant.revocationAskedAt == nil }
 

@@ -278,6 +278,6 @@ extension RefreshEngine {
     }
 
     private func cancelFlights() {
-        for slot in flights.values { slot.task?.cancel() }
+        for slot in flights.values { slot.cancel?() }
     }
 }

@@ -13,7 +13,6 @@ package actor RefreshEngine {
     let time: any TimeSource
     let random: any RandomSource
     let courier: Courier
-    let settler: Settler
     let log: EngineLog
     var configuration: EngineConfiguration
 
@@ -42,11 +41,22 @@ package actor RefreshEngine {
     /// Results that were not stored when the stop deadline passed.
     var abandoned = 0
 
+    /// Stores what the flights bring.
+    lazy var settler = Settler(
+        store: store,
+        rules: RefreshRules(maxRate: configuration.maxRate),
+        time: time,
+        random: random,
+        onTrouble: { [log] error, waiting in log.storeTrouble(error, waiting: waiting) },
+        deliver: { [weak self] landed in await self?.land(landed) }
+    )
+
     /// A place among the flights: claimed or about to be.
     struct FlightSlot {
         let landing = Landing()
         var flight: Flight?
-        var task: Task<Void, Never>?
+        /// Gives the asking up.
+        var cancel: (@Sendable () -> Void)?
     }
 
     package init(
@@ -71,13 +81,6 @@ package actor RefreshEngine {
             time: time,
             leaseNeededToSend: configuration.leaseNeededToSend,
             clientSecret: configuration.clientSecret
-        )
-        settler = Settler(
-            store: store,
-            rules: RefreshRules(maxRate: configuration.maxRate),
-            time: time,
-            random: random,
-            onTrouble: { error, waiting in log.storeTrouble(error, waiting: waiting) }
         )
     }
 
@@ -158,6 +161,7 @@ package actor RefreshEngine {
             // A store that many share may lease a grant at the very instant at which its calls end.
             let ended = claimed.filter { $0.state.endsCalls && $0.revocationAskedAt == nil }
             if !ended.isEmpty { await giveBack(ended, of: ended.map(\.id)) }
+            var departing: [Flight] = []
             for grant in claimed where !ended.contains(where: { $0.id == grant.id }) {
                 guard let claim = grant.lease?.claim else { continue }
                 if let seen, seen.wasTried(before: grant) {
@@ -166,8 +170,10 @@ package actor RefreshEngine {
                 }
                 let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
                 flights[grant.id]?.flight = flight
-                flights[grant.id]?.task = Task { await self.fly(flight) }
+                departing.append(flight)
             }
+            depart(departing)
+            settler.expect(aloft: flights.count)
             let lost = Set(ids).subtracting(claimed.map(\.id))
             for id in lost { land(id, as: .elsewhere) }
             return lost.count
@@ -184,73 +190,84 @@ package actor RefreshEngine {
         }
     }
 
-    private func fly(_ flight: Flight) async {
-        let report = await carry(flight)
-        if case .granted = report.finding.answer, let latency = report.latency {
-            inFlightLimit.learn(latency, at: time.sinceBoot)
+    /// Sends flights off.
+    private func depart(_ departing: [Flight]) {
+        let settler = settler
+        let revoking = departing.filter { $0.grant.revocationAskedAt != nil }
+        for flight in revoking {
+            let task = Task {
+                let report = await revoke(flight)
+                settler.take(Arrival(flight, with: report))
+            }
+            flights[flight.grant.id]?.cancel = { task.cancel() }
         }
-        if case .refused(.notSent, _) = report.finding.answer {
-            await giveBack(flight)
-            return
-        }
-        guard let settled = await settler.settle(report.finding, isAwaited: flight.isForced, aloft: flights.count)
-        else {
-            abandoned += 1
-            land(flight.grant.id, as: .abandoned)
-            return
-        }
-        log.settled(settled, flight: flight, report: report, at: time.now)
-        let client = flight.grant.clientID
-        gate(of: client) { $0.learn(settled.health) }
-        logPaceAndBreaker(settled, client: client)
-        if let grant = settled.grant, share.owns(grant.id) { expect(grant) }
-        if !settled.recalled.isEmpty || settled.ruling.endsOutage { nextScan = time.sinceBoot }
-        land(flight.grant.id, as: .settled(settled))
+        let asking = revoking.isEmpty ? departing : departing.filter { $0.grant.revocationAskedAt == nil }
+        for (id, cancel) in courier.depart(asking, arrive: { settler.take($0) }) { flights[id]?.cancel = cancel }
     }
 
     /// Google is not told of an end that would take along a grant which was brought since it was asked for.
-    private func carry(_ flight: Flight) async -> Courier.Report {
-        let grant = flight.grant
-        guard grant.revocationAskedAt != nil else { return await courier.carry(flight) }
+    private func revoke(_ flight: Flight) async -> Courier.Report {
         let failure: LookupFailure?
         do {
+            let grant = flight.grant
             guard try await store.transact({ try GrantEnding.isShared(grant, in: $0) }) else {
-                return await courier.carry(flight)
+                return await courier.revoke(flight)
             }
             failure = nil
         } catch {
             log.storeTrouble(error, waiting: 1)
             failure = .unavailable(code: "store")
         }
-        let attempt = Attempt(
-            grant: grant.id,
-            clientID: grant.clientID,
-            claim: flight.claim,
-            generation: grant.generation
-        )
-        return Courier.Report(finding: Finding(attempt: attempt, answer: .revocation(failure: failure)))
+        return Courier.Report(finding: Finding(attempt: flight.attempt, answer: .revocation(failure: failure)))
     }
 
-    /// Gives a lease back unused: the grant is due again for whoever comes first.
-    private func giveBack(_ flight: Flight) async {
-        do {
-            try await store.release([flight.grant.id: flight.claim])
-        } catch {
-            // The lease runs out by itself.
-            log.storeTrouble(error, waiting: 1)
+    /// Takes note of flights whose results are stored, and ends them.
+    private func land(_ batch: [Landed]) async {
+        let instant = time.sinceBoot
+        let now = time.now
+        var kept: [GrantID: Int64] = [:]
+        var learntOf: String?
+        for landed in batch {
+            let flight = landed.flight
+            let client = flight.grant.clientID
+            if case .granted = landed.report.finding.answer, let latency = landed.report.latency {
+                inFlightLimit.learn(latency, at: instant)
+            }
+            if let settled = landed.settled {
+                log.settled(settled, flight: flight, report: landed.report, at: now)
+                // Each tells its client's health as the whole batch left it.
+                if client != learntOf { gate(of: client) { $0.learn(settled.health) } }
+                learntOf = client
+                logPaceAndBreaker(settled, client: client)
+                if let grant = settled.grant, share.owns(grant.id) { expect(grant) }
+                if !settled.recalled.isEmpty || settled.ruling.endsOutage { nextScan = instant }
+                land(flight.grant.id, as: .settled(settled))
+            } else if landed.report.finding.answer.isNotSent {
+                kept[flight.grant.id] = flight.claim
+            } else {
+                abandoned += 1
+                land(flight.grant.id, as: .abandoned)
+            }
         }
-        land(flight.grant.id, as: .abandoned)
+        settler.expect(aloft: flights.count)
+        if !kept.isEmpty { await giveBack(kept) }
+    }
+
+    /// Gives leases back unused: the grants are due again for whoever comes first.
+    private func giveBack(_ claims: [GrantID: Int64], as end: FlightEnd = .abandoned) async {
+        do {
+            try await store.release(claims)
+        } catch {
+            // The leases run out by themselves.
+            log.storeTrouble(error, waiting: claims.count)
+        }
+        for id in claims.keys { land(id, as: end) }
     }
 
     /// Gives back what was claimed of `ids` before anything was sent.
     private func giveBack(_ claimed: [Grant], of ids: [GrantID], as end: FlightEnd = .abandoned) async {
-        do {
-            let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
-            try await store.release(Dictionary(claims) { first, _ in first })
-        } catch {
-            // The leases run out by themselves.
-            log.storeTrouble(error, waiting: claimed.count)
-        }
+        let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
+        await giveBack(Dictionary(claims) { first, _ in first }, as: end)
         for id in ids { land(id, as: end) }
     }
 
@@ -272,16 +289,17 @@ package actor RefreshEngine {
         heap.set(grant.id.rawValue, deadline: dueAt)
     }
 
+    /// Changes a client's gate where it lies: a copy of it would copy its whole queue.
     func gate(of client: String, _ change: (inout ClientGate) -> Void) {
-        var gate =
-            gates[client]
-            ?? ClientGate(
-                maxRate: configuration.maxRate,
-                sharers: share.count,
-                health: ClientHealth(epoch: sharedClock.epoch)
-            )
-        change(&gate)
-        gates[client] = gate
+        change(&gates[client, default: newGate()])
+    }
+
+    private func newGate() -> ClientGate {
+        ClientGate(
+            maxRate: configuration.maxRate,
+            sharers: share.count,
+            health: ClientHealth(epoch: sharedClock.epoch)
+        )
     }
 
     private func logPaceAndBreaker(_ settled: Settled, client: String) {

@@ -1,7 +1,8 @@
-package import Clocks
+import Clocks
 import Observability
 import Scheduler
 package import Store
+import Synchronization
 
 /// What became of one finding once it is durable.
 package struct Settled: Sendable {
@@ -14,134 +15,188 @@ package struct Settled: Sendable {
     package var recalled: [GrantEvent] = []
 }
 
-/// Turns findings into stored grants: many in one transaction, none ever dropped.
+/// A flight whose result is stored, or will not be.
+struct Landed: Sendable {
+    let flight: Flight
+    let report: Courier.Report
+    /// `nil` when nothing was asked after all, and when the worker stops while the store refuses.
+    let settled: Settled?
+}
+
+/// Turns what arrives into stored grants: many in one transaction, none ever dropped.
 ///
-/// While one transaction runs the next findings gather, so the batch is as large as the load asks for. A batch that cannot
+/// While one transaction runs the next arrivals gather, so the batch is as large as the load asks for. A batch that cannot
 /// be stored is tried again until it is, or until the worker gives up at the end of its stop deadline; its grants are not
 /// called again before.
-package actor Settler {
-    private struct Item {
-        let finding: Finding
-        let reply: CheckedContinuation<Settled?, Never>
+actor Settler {
+    /// What arrived and waits, for whoever brings it from any thread.
+    private struct Intake {
+        var waiting: [Arrival] = []
+        /// Whether somebody waits for one of them.
+        var isAwaited = false
+        var isWriting = false
+        var hasGivenUp = false
+
+        /// Adds arrivals; answers whether a round of writing is to begin.
+        mutating func add(_ arrivals: [Arrival]) -> Bool {
+            waiting += arrivals
+            if arrivals.contains(where: \.flight.isForced) { isAwaited = true }
+            defer { isWriting = true }
+            return !isWriting
+        }
     }
 
-    /// How many findings one transaction takes: beyond about a hundred rows it only holds the writer longer.
-    private static let batchSize = 100
+    /// What is told of one arrival.
+    private struct Entry {
+        let flight: Flight
+        let report: Courier.Report
+    }
 
-    private let store: any GrantStore
-    private let time: any TimeSource
-    private let random: any RandomSource
-    private var rules: RefreshRules
+    /// How many arrivals one transaction takes: beyond about a hundred rows it only holds the writer longer.
+    private static let batchSize = 100
     /// A batch this large is worth its commit.
     private static let worthwhileBatch = 50
     /// How long a smaller one waits for the answers that are still on their way.
     private static let gatheringTime: Duration = .milliseconds(5)
 
+    private let store: any GrantStore
+    private let time: any TimeSource
+    private let random: any RandomSource
+    private var rules: RefreshRules
     private let backOff = BackOff(first: .milliseconds(500), longest: .seconds(5))
     private let onTrouble: @Sendable (_ error: any Error, _ waiting: Int) -> Void
+    private let deliver: @Sendable ([Landed]) async -> Void
 
-    private var waiting: [Item] = []
-    /// How many flights there were when the last finding came, those that wait here included.
-    private var aloft = 0
-    /// Whether somebody waits for one of the findings that wait.
-    private var isAwaited = false
+    private nonisolated let intake = Mutex(Intake())
+    /// How many flights there are, those that wait here included.
+    private nonisolated let aloft = Atomic(0)
     /// What the store refused for a reason that does not pass; it comes again when the others have been stored.
-    private var aside: [Item] = []
-    private var isWriting = false
-    private var hasGivenUp = false
+    private var aside: [Arrival] = []
+    private var lastDelivery: Task<Void, Never>?
 
-    package init(
+    /// - Parameters:
+    ///   - onTrouble: told when the store fails, with how many results wait for it.
+    ///   - deliver: told of each arrival once, when its result is durable or given up; batch by batch, in order.
+    init(
         store: any GrantStore,
         rules: RefreshRules,
         time: any TimeSource,
         random: any RandomSource,
-        onTrouble: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void
+        onTrouble: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
+        deliver: @escaping @Sendable ([Landed]) async -> Void
     ) {
         self.store = store
         self.rules = rules
         self.time = time
         self.random = random
         self.onTrouble = onTrouble
+        self.deliver = deliver
     }
 
-    package func use(_ rules: RefreshRules) {
+    func use(_ rules: RefreshRules) {
         self.rules = rules
     }
 
-    /// Stores what a finding means; returns when that is durable, with `nil` only after ``giveUp()``.
-    ///
-    /// Unless a caller waits for it, a finding may be kept for a moment for others of so many that are `aloft`.
-    package func settle(_ finding: Finding, isAwaited: Bool = false, aloft: Int = 0) async -> Settled? {
-        guard !hasGivenUp else { return nil }
-        self.aloft = aloft
-        if isAwaited { self.isAwaited = true }
-        return await withCheckedContinuation { reply in
-            waiting.append(Item(finding: finding, reply: reply))
-            writeSoon()
-        }
+    /// Hears how many flights there are, from any thread.
+    nonisolated func expect(aloft count: Int) {
+        aloft.store(count, ordering: .relaxed)
     }
 
-    private func writeSoon() {
-        guard !isWriting else { return }
-        isWriting = true
+    /// Takes what arrived, from any thread.
+    ///
+    /// Unless a caller waits for it, it may be kept for a moment for others of those that are aloft.
+    nonisolated func take(_ arrival: Arrival) {
+        begin(with: [arrival])
+    }
+
+    private nonisolated func begin(with arrivals: [Arrival]) {
+        guard intake.withLock({ $0.add(arrivals) }) else { return }
         Task { await writeAll() }
     }
 
     /// Stops trying: the stop deadline has passed and the store still refuses.
     ///
-    /// Whoever waits is answered with `nil`.
-    package func giveUp() {
-        hasGivenUp = true
-        for item in waiting + aside { item.reply.resume(returning: nil) }
-        waiting = []
-        aside = []
+    /// What waits, and what comes later, is delivered as not stored.
+    func giveUp() {
+        intake.withLock { $0.hasGivenUp = true }
+        putBackWhatIsAside()
     }
 
     private func writeAll() async {
-        while !waiting.isEmpty {
-            if waiting.count < min(Self.worthwhileBatch, aloft), !isAwaited { await pause(Self.gatheringTime) }
-            isAwaited = false
-            let batch = Array(waiting.prefix(Self.batchSize))
-            waiting.removeFirst(batch.count)
-            await write(batch)
-        }
-        isWriting = false
+        while let batch = await nextBatch() { await write(batch) }
     }
 
-    private func write(_ batch: [Item]) async {
+    /// The next arrivals, read; `nil` when there are none, which ends the round.
+    private func nextBatch() async -> [Entry]? {
+        let isSmall = intake.withLock { intake in
+            let worthwhile = min(Self.worthwhileBatch, aloft.load(ordering: .relaxed))
+            return !intake.waiting.isEmpty && intake.waiting.count < worthwhile && !intake.isAwaited
+        }
+        if isSmall { await pause(Self.gatheringTime) }
+        let arrivals = intake.withLock { intake in
+            intake.isAwaited = false
+            intake.isWriting = !intake.waiting.isEmpty
+            let batch = Array(intake.waiting.prefix(Self.batchSize))
+            intake.waiting.removeFirst(batch.count)
+            return batch
+        }
+        return arrivals.isEmpty ? nil : arrivals.map { Entry(flight: $0.flight, report: $0.report()) }
+    }
+
+    private func write(_ batch: [Entry]) async {
+        let unasked = batch.filter(\.report.finding.answer.isNotSent)
+        let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.finding.answer.isNotSent }
+        if !unasked.isEmpty { tell(unasked.map { Landed(flight: $0.flight, report: $0.report, settled: nil) }) }
+        if !asked.isEmpty { await store(asked) }
+    }
+
+    private func store(_ batch: [Entry]) async {
         var failures = 0
-        while !hasGivenUp {
+        while !intake.withLock(\.hasGivenUp) {
             do {
-                let settled = try await attempt(batch.map(\.finding))
-                for (item, outcome) in zip(batch, settled) { item.reply.resume(returning: outcome) }
+                let settled = try await attempt(batch.map(\.report.finding))
+                tell(zip(batch, settled).map { Landed(flight: $0.flight, report: $0.report, settled: $1) })
                 return
             } catch {
                 failures += 1
-                onTrouble(error, batch.count + waiting.count)
+                onTrouble(error, batch.count + intake.withLock(\.waiting.count))
                 // One finding that the store cannot take must not keep the others from being stored.
                 if !((error as? StoreError)?.mayPass ?? false) {
                     if batch.count > 1 {
-                        for item in batch { await write([item]) }
+                        for entry in batch { await store([entry]) }
                     } else {
-                        for item in batch { setAside(item) }
+                        for entry in batch { setAside(entry) }
                     }
                     return
                 }
                 await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
             }
         }
-        for item in batch { item.reply.resume(returning: nil) }
+        tell(batch.map { Landed(flight: $0.flight, report: $0.report, settled: nil) })
+    }
+
+    /// Delivers a batch after those before it, while the next one is being stored.
+    private func tell(_ landed: [Landed]) {
+        let former = lastDelivery
+        lastDelivery = Task { [deliver] in
+            await former?.value
+            await deliver(landed)
+        }
     }
 
     /// Lets the findings behind this one go first.
-    private func setAside(_ item: Item) {
-        aside.append(item)
+    private func setAside(_ entry: Entry) {
+        aside.append(Arrival(entry.flight, with: entry.report))
         Task {
             await pause(backOff.longest)
-            waiting += aside
-            aside = []
-            writeSoon()
+            putBackWhatIsAside()
         }
+    }
+
+    private func putBackWhatIsAside() {
+        guard !aside.isEmpty else { return }
+        defer { aside = [] }
+        begin(with: aside)
     }
 
     private func attempt(_ findings: [Finding]) async throws -> [Settled] {

@@ -32,7 +32,7 @@ final class AuditLines: LineSink {
 }
 
 /// A token endpoint that answers each refresh with the verdict set, or with a new token.
-final class VendEndpoint: TokenEndpoint {
+final class VendEndpoint: AnsweringEndpoint {
     private struct State {
         var verdict: RefreshVerdict?
         var scope: String?

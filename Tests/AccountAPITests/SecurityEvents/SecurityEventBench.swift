@@ -189,7 +189,7 @@ final class EventLines: LineSink {
 }
 
 /// A token endpoint that grants every refresh, but only when the test lets it.
-actor HeldGoogle: TokenEndpoint {
+actor HeldGoogle: AnsweringEndpoint {
     private(set) var asked = 0
     private var held: [CheckedContinuation<Void, Never>] = []
     private var waiting: [CheckedContinuation<Void, Never>] = []

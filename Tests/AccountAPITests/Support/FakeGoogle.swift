@@ -6,7 +6,7 @@ import Synchronization
 @testable import GoogleOAuth
 
 /// Google in memory: says of each access token what a test told it, and answers refreshes as a script says.
-final class FakeGoogle: GoogleLookups, TokenEndpoint {
+final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
     static let clientID = "123-ours.apps.googleusercontent.com"
 
     /// What is said of one access token.

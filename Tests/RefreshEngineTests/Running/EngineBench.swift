@@ -85,7 +85,7 @@ struct EngineBench {
     }
 }
 
-private struct PlayedEndpoint: TokenEndpoint {
+private struct PlayedEndpoint: AnsweringEndpoint {
     let answer: @Sendable (OAuthClient) async -> RefreshAnswer
 
     func refresh(

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A refresh token is `refresh-ACCOUNT-VERSION`. With rotation each answer brings the next version, and a version is good
 /// until its successor is first used.
-final class FakeGoogle: TokenEndpoint {
+final class FakeGoogle: AnsweringEndpoint {
     struct Asked: Sendable {
         var account: Int
         var version: Int

@@ -1,0 +1,27 @@
+import GoogleOAuth
+import Secrets
+
+/// A token endpoint of a test, which answers each question from a function that may wait.
+protocol AnsweringEndpoint: TokenEndpoint {
+    func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer
+}
+
+extension AnsweringEndpoint {
+    nonisolated func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
+        questions.map { question in
+            let task = Task {
+                let answer = await refresh(
+                    question.token,
+                    client: question.client,
+                    mayStillSend: question.mayStillSend
+                )
+                question.receive(.answer(answer))
+            }
+            return { task.cancel() }
+        }
+    }
+}
