@@ -116,7 +116,8 @@ private struct JSONParser {
         let start = position
         var end = position
         // Nearly all of an answer's bytes pass through this loop.
-        while end < bytes.count, bytes[end] >= 0x20, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\") {
+        while end < bytes.count, bytes[end] >= 0x20, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\")
+        {
             end += 1
         }
         position = end

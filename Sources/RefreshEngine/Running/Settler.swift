@@ -74,9 +74,10 @@ actor Settler {
     private var aside: [Arrival] = []
     private var lastDelivery: Task<Void, Never>?
 
-    /// - Parameters:
-    ///   - onTrouble: told when the store fails, with how many results wait for it.
-    ///   - deliver: told of each arrival once, when its result is durable or given up; batch by batch, in order.
+    /// Begins with nothing to store.
+    ///
+    /// `onTrouble` hears when the store fails, with how many results wait for it. `deliver` hears of each arrival once, when its
+    /// result is durable or given up; batch by batch, in order.
     init(
         store: any GrantStore,
         rules: RefreshRules,

@@ -89,7 +89,7 @@ struct TroubleTests {
         #expect(try await world.states() == [.active: 100])
     }
 
-    @Test("So it has when one answer in twenty is an error besides, though none thrice in a row", arguments: [10, 20, 22])
+    @Test("So it has when one answer in twenty is an error, though none thrice in a row", arguments: [10, 20, 22])
     func outageAmongErrors(seed: UInt64) async throws {
         @Sendable func isDrawn(_ account: Int, _ count: Int) -> Bool {
             count > 0 && SeededRandom(seed: seed << 32 + UInt64(account << 16 + count)).nextUnit() < 0.05
