@@ -12,14 +12,15 @@ enum Seed {
     static let help = """
         usage: BenchmarkSeed fill     --database FILE --keys FILE --grants N [--start MS] [--outage S] [--within S]
                BenchmarkSeed verify   --database FILE --keys FILE --issued LOG
-               BenchmarkSeed exercise --database FILE --keys FILE --grants N
+               BenchmarkSeed exercise --database FILE --keys FILE --grants N [--ahead S]
                BenchmarkSeed heap     --entries N
 
         fill writes N grants as a worker would have left them that did its work until so many seconds (--outage) before
         --start, in milliseconds since 1970; without it, before now. With --within only those are written that are due
         within so many seconds after the start.
         verify opens every stored access token and compares it with what the endpoint's log says was issued.
-        exercise claims the N grants that are due first and commits a made-up refresh of each, and says what that took.
+        exercise claims the N grants that are due first and commits a made-up refresh of each, as if it were so many
+        seconds (--ahead) later, and says what that took.
         heap pushes, moves and pops N deadlines, and says how long that took.
         FILE may be postgres://… for verify and exercise.
 
@@ -70,7 +71,8 @@ enum Seed {
     private static func exercise(_ options: Options) async throws {
         let store = try await open(options)
         let count = Int(try options.required("grants", options.number))
-        print(try await Exercise(store: store, vault: try vault(options), count: count).run())
+        let ahead = Duration.seconds(try options.number("ahead") ?? 0)
+        print(try await Exercise(store: store, vault: try vault(options), count: count, ahead: ahead).run())
         await store.close()
     }
 

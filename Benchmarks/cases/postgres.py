@@ -21,6 +21,7 @@ def measure(scale, folder):
             "crews": [row for latency in LATENCIES for row in bench.crews(latency)],
             # Where one of two workers is gone, half a minute passes: in a short run one such fault is enough.
             "faults": [bench.fault(name, act) for name, act in scale.pick(FAULTS, [FAULTS[0], FAULTS[2]])],
+            "day": bench.day(),
         }
 
 
@@ -93,6 +94,37 @@ class Bench:
         return row
 
 
+    def day(self):
+        """A day of hourly refreshes, done without a pause: what it leaves behind in the tables.
+
+        The server looks for what to clean up once a second, its shortest, which is seldomer for so short a day than once a
+        minute is for a real one.
+        """
+        count, hours = self.scale.pick((50_000, 24), (500, 2))
+        store = postgres.ServerGrants(self.folder / "day", self.server, "day")
+        store.fill(count, outage=3600)
+        for statement in ["ALTER SYSTEM SET autovacuum_naptime = 1", "SELECT pg_reload_conf()"]:
+            self.server.rows("day", statement)
+        sizes = [(0, self.sizes())]
+        for hour in range(1, hours + 1):
+            done = store.exercise(count, ahead=3600 * hour)
+            if done["grants"] != count:
+                raise SystemExit(f"in hour {hour} {done['grants']} of {count} grants were refreshed")
+            if hour % 6 == 0 or hour == hours:
+                sizes.append((hour, self.sizes()))
+        self.scale.say(f"day: {sizes}")
+        return {"grants": count, "hours": hours, "sizes": sizes}
+
+    def sizes(self):
+        """Of the two tables that every refresh writes: megabytes with indexes, dead rows, and the share of heap-only updates."""
+        rows = self.server.rows("day", """
+            SELECT relname, pg_total_relation_size(relid), n_dead_tup, n_tup_upd, n_tup_hot_upd
+            FROM pg_stat_user_tables WHERE relname IN ('grants', 'grant_schedule')""")
+        return {name: {"megabytes": int(size) / 1e6, "dead": int(dead), "updates": int(updates),
+                       "heap_only": int(heap_only) / max(1, int(updates))}
+                for name, size, dead, updates, heap_only in rows}
+
+
 def wait_until_none_is_due(store, timeout):
     """The store is the judge: an answer that was not stored leaves its grant due."""
     deadline = time.monotonic() + timeout
@@ -155,7 +187,13 @@ def tables(figures):
             + "\n\nA fault when a quarter is done, at 50 ms of latency. A lease lasts 30 s. A call more than grants due is that "
             "of a grant whose answer the fault kept from being stored.\n\n"
             + report.table(["fault", "until all was done, s", "longest pause between two answers, s", "grants due", "calls",
-                            "most calls for one grant"], faults))
+                            "most calls for one grant"], faults)
+            + f"\n\nA day of hourly refreshes of {figures['day']['grants']:,} grants, done without a pause, and what it leaves "
+            "behind.\n\n"
+            + report.table(["after hours", "table", "MB with indexes", "dead rows", "updates", "of them heap-only"],
+                           [[hour, name, f"{of['megabytes']:.0f}", f"{of['dead']:,}", f"{of['updates']:,}",
+                             f"{of['heap_only']:.0%}"]
+                            for hour, sizes in figures["day"]["sizes"] for name, of in sorted(sizes.items())]))
 
 
 def pictures(figures):

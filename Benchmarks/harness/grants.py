@@ -50,9 +50,9 @@ class Grants:
         if found["most"] != 1 or found["older"] != 0 or found["refreshed"] != (refreshed or found["refreshed"]):
             raise SystemExit(f"{refreshed or 'some'} grants were due, and this became of them: {found}")
 
-    def exercise(self, count):
-        """Claims and commits so many grants without an endpoint, and answers what each took."""
-        words = [paths.SEED, "exercise", "--database", self.database, "--keys", self.keys, "--grants", count]
+    def exercise(self, count, ahead=0):
+        """Claims and commits so many grants without an endpoint, as if it were later, and answers what each took."""
+        words = [paths.SEED, "exercise", "--database", self.database, "--keys", self.keys, "--grants", count, "--ahead", ahead]
         return json.loads(self._call(*words))
 
     def due(self, instant=None):

@@ -47,8 +47,14 @@ class Server:
 
     def ask(self, database, query):
         """The one number that a query answers."""
-        words = ["psql", "--host", self.folder, "--username", "postgres", "--no-align", "--tuples-only", "--command", query]
-        return int(subprocess.run([*map(str, words), database], capture_output=True, text=True, check=True).stdout)
+        return int(self.rows(database, query)[0][0])
+
+    def rows(self, database, query):
+        """What a query answers, as texts."""
+        words = ["psql", "--host", self.folder, "--username", "postgres", "--no-align", "--tuples-only", "--field-separator=|",
+                 "--command", query]
+        answer = subprocess.run([*map(str, words), database], capture_output=True, text=True, check=True).stdout
+        return [line.split("|") for line in answer.splitlines()]
 
     def create(self, database):
         self._call("createdb", "--host", self.folder, "--username", "postgres", database)
