@@ -92,7 +92,12 @@ let package = Package(
             swiftSettings: common
         ),
 
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
+        .target(
+            name: "TestSupport",
+            dependencies: ["GoogleOAuth", "Secrets"],
+            path: "Tests/TestSupport",
+            swiftSettings: common
+        ),
         .testTarget(name: "JSONTests", dependencies: ["Clocks", "JSON"], swiftSettings: common),
         .testTarget(name: "SchedulerTests", dependencies: ["Clocks", "Scheduler"], swiftSettings: common),
         .testTarget(name: "SecretsTests", dependencies: ["Clocks", "JSON", "Secrets"], swiftSettings: common),
@@ -125,7 +130,8 @@ let package = Package(
         .testTarget(
             name: "RefreshEngineTests",
             dependencies: [
-                "Clocks", "GoogleOAuth", "JSON", "Observability", "RefreshEngine", "Scheduler", "Secrets", "Store",
+                "Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Observability", "RefreshEngine", "Scheduler", "Secrets",
+                "Store", "TestSupport",
             ],
             swiftSettings: common
         ),
@@ -133,7 +139,7 @@ let package = Package(
             name: "AccountAPITests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPServer", "JSON", "Observability", "RefreshEngine",
-                "Secrets", "Store",
+                "Secrets", "Store", "TestSupport",
             ],
             swiftSettings: common
         ),

@@ -2,7 +2,7 @@ package import HTTPClient
 private import JSON
 package import Secrets
 
-/// Google's token endpoint, as the engine sees it: a refresh token goes in, an answer with its meaning comes out.
+/// Google's token endpoint, as the engine sees it: refresh tokens go in, and what comes back is read by whoever has the time.
 package protocol TokenEndpoint: Sendable {
     /// Asks for fresh access tokens; answers for each question what gives it up.
     func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void]
@@ -59,7 +59,7 @@ package struct GoogleAccounts: TokenEndpoint {
                 completion: { question.receive(RefreshReply($0)) }
             )
         }
-        return http.submit(submissions).map { order in { order.cancel() } }
+        return http.submit(submissions).map { pending in { pending.cancel() } }
     }
 
     package func revoke(_ token: Secret) async -> LookupFailure? {

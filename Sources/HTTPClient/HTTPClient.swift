@@ -6,7 +6,7 @@ private import Synchronization
 /// One thread of its own does all the work; callers only wait for it. No redirect is followed, no answer is
 /// decompressed or kept beyond its caps, and a POST is never sent twice. Clients share nothing.
 package final class HTTPClient: Sendable {
-    /// Told once how a request ended, on the client's thread: it holds up every other request, so it must be quick.
+    /// Told once how a request ended, mostly on the client's thread: it holds up every other request, so it must be quick.
     package typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
 
     private let inbox: Inbox
@@ -55,33 +55,33 @@ package final class HTTPClient: Sendable {
     /// - Returns: the complete answer.
     /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server all the same.
     package func send(_ request: HTTPRequest, deadline: Duration? = nil) async throws(HTTPFailure) -> HTTPResponse {
-        let order = Order(id: inbox.makeID(), inbox: inbox)
+        let pending = PendingRequest(id: inbox.makeID(), inbox: inbox)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { caller in
                 let submission = Submission(request) { caller.resume(returning: $0) }
-                submit([(submission, order)], deadline: deadline)
+                submit([(submission, pending)], deadline: deadline)
             }
         } onCancel: {
-            order.cancel()
+            pending.cancel()
         }
         return try result.get()
     }
 
     /// Sends requests as ``send(_:deadline:)`` does, for callers of so many that a waiting task for each would cost too much.
     ///
-    /// - Returns: the orders, by which the requests can be cancelled.
+    /// - Returns: what each can be cancelled by.
     @discardableResult
-    package func submit(_ submissions: [Submission]) -> [Order] {
-        let orders = submissions.map { _ in Order(id: inbox.makeID(), inbox: inbox) }
-        submit(Array(zip(submissions, orders)), deadline: nil)
-        return orders
+    package func submit(_ submissions: [Submission]) -> [PendingRequest] {
+        let pending = submissions.map { _ in PendingRequest(id: inbox.makeID(), inbox: inbox) }
+        submit(Array(zip(submissions, pending)), deadline: nil)
+        return pending
     }
 
-    private func submit(_ submissions: [(Submission, Order)], deadline: Duration?) {
+    private func submit(_ submissions: [(Submission, PendingRequest)], deadline: Duration?) {
         let submitted = time.sinceBoot
         var tickets: [Ticket] = []
         tickets.reserveCapacity(submissions.count)
-        for (submission, order) in submissions {
+        for (submission, pending) in submissions {
             guard submission.request.isSendable else {
                 let message = "a header has a character that cannot be sent"
                 submission.completion(.failure(HTTPFailure(kind: .invalidHeader, message: message)))
@@ -89,12 +89,12 @@ package final class HTTPClient: Sendable {
             }
             tickets.append(
                 Ticket(
-                    id: order.id,
+                    id: pending.id,
                     request: submission.request,
                     submitted: submitted,
                     deadline: submitted + (deadline ?? configuration.totalDeadline),
                     beforeSend: submission.beforeSend,
-                    cancellation: order.cancellation,
+                    cancellation: pending.cancellation,
                     completion: submission.completion
                 )
             )
@@ -127,7 +127,7 @@ package final class HTTPClient: Sendable {
     }
 
     /// A request that was submitted.
-    package struct Order: Sendable {
+    package struct PendingRequest: Sendable {
         fileprivate let id: UInt64
         fileprivate let inbox: Inbox
         fileprivate let cancellation = Cancellation()

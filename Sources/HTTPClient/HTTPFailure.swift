@@ -22,7 +22,7 @@ package struct HTTPFailure: Error, Hashable, Sendable {
         case receiveFailed
         case bodyTooLarge
         case headersTooLarge
-        /// The Swift task was cancelled.
+        /// Whoever asked for it gave it up.
         case cancelled
         /// The client was shut down.
         case shutDown
@@ -39,7 +39,7 @@ package struct HTTPFailure: Error, Hashable, Sendable {
     /// libcurl's code (https://curl.se/libcurl/c/libcurl-errors.html), where libcurl is what failed.
     package let code: Int?
     package let message: String
-    /// From `send` to the failure.
+    /// From the asking to the failure.
     package let elapsed: Duration
 
     init(kind: Kind, outcomeUnknown: Bool = false, code: Int? = nil, message: String, elapsed: Duration = .zero) {

@@ -99,6 +99,7 @@ final class Statement {
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
+    /// Asked after a value was read: the tables are STRICT, so no value was converted by that, and NULL stays NULL.
     private func isNull(at column: Int32) -> Bool {
         unsafe sqlite3_column_type(handle, column) == SQLITE_NULL
     }

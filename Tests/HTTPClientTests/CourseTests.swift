@@ -171,6 +171,43 @@ struct CourseTests {
         #expect(try await client.send(post(server.url)) { true }.status == 200)
     }
 
+    @Test("Of several requests submitted at once each is told its own end once")
+    func several() async throws {
+        let server = try ScriptedServer { received in
+            String(decoding: received.body, as: UTF8.self) == "hang" ? [.hang] : answer("ok")
+        }
+        defer { server.stop() }
+        let client = try makeClient()
+        let (ends, told) = AsyncStream.makeStream(of: (Int, Result<HTTPResponse, HTTPFailure>).self)
+        let invalid = HTTPRequest(method: .get, url: server.url, headers: [("X-Line", "a\r\nb")])
+        let requests = [post(server.url, "first"), invalid, post(server.url, "hang"), post(server.url, "last")]
+        let pending = client.submit(
+            requests.enumerated().map { number, request in
+                HTTPClient.Submission(request) { told.yield((number, $0)) }
+            }
+        )
+        await server.waitForRequests(3)
+        pending[2].cancel()
+        pending[2].cancel()
+        var found: [Int: Result<HTTPResponse, HTTPFailure>] = [:]
+        for await (number, end) in ends {
+            #expect(found.updateValue(end, forKey: number) == nil, "\(number) is told once")
+            if found.count == requests.count { break }
+        }
+        #expect(found[0]?.success?.status == 200 && found[3]?.success?.status == 200)
+        #expect(found[1]?.failure?.kind == .invalidHeader)
+        #expect(found[2]?.failure?.kind == .cancelled)
+
+        client.shutDown()
+        let late = Mutex<[HTTPFailure.Kind?]>([])
+        client.submit(
+            [post(server.url), invalid].map { request in
+                HTTPClient.Submission(request) { end in late.withLock { $0.append(end.failure?.kind) } }
+            }
+        )
+        #expect(late.withLock { $0 } == [.invalidHeader, .shutDown])
+    }
+
     @Test("Cancelling the task ends the request in flight and closes its connection")
     func cancelInFlight() async throws {
         let server = try ScriptedServer { _ in [.hang] }

@@ -23,7 +23,7 @@ struct GrantConformanceTests {
                 accessToken: try Sample.accessToken(""),
                 dueAt: start + .seconds(3),
                 attempts: 4,
-                failingSince: start + .seconds(5),
+                failingSince: Timestamp(milliseconds: 0),
                 lastSuccessAt: start + .seconds(6),
                 lastAttemptAt: start + .seconds(8),
                 isProven: true,

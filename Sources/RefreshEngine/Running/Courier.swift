@@ -3,7 +3,7 @@ import GoogleOAuth
 import Secrets
 import Store
 
-/// Carries one claimed grant to Google and back: opens its token, asks, and seals what was answered.
+/// Carries claimed grants to Google and back: opens their tokens, asks, and reads and seals what was answered.
 struct Courier: Sendable {
     let endpoint: any TokenEndpoint
     let vault: TokenVault

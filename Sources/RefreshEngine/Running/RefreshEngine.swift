@@ -172,10 +172,15 @@ package actor RefreshEngine {
                 flights[grant.id]?.flight = flight
                 departing.append(flight)
             }
-            depart(departing)
-            settler.expect(aloft: flights.count)
+            if isStopping {
+                // Giving others back took until after the stop.
+                await giveBack(departing.map(\.grant), of: departing.map(\.grant.id))
+            } else {
+                depart(departing)
+            }
             let lost = Set(ids).subtracting(claimed.map(\.id))
             for id in lost { land(id, as: .elsewhere) }
+            settler.expect(aloft: flights.count)
             return lost.count
         } catch {
             // One row that the store cannot read must not keep the others of its batch from being refreshed.
@@ -222,7 +227,7 @@ package actor RefreshEngine {
     }
 
     /// Takes note of flights whose results are stored, and ends them.
-    private func land(_ batch: [Landed]) async {
+    private func land(_ batch: [Landed]) {
         let instant = time.sinceBoot
         let now = time.now
         var kept: [GrantID: Int64] = [:]
@@ -230,6 +235,7 @@ package actor RefreshEngine {
         for landed in batch {
             let flight = landed.flight
             let client = flight.grant.clientID
+            assert(flights[flight.grant.id]?.flight === flight, "a flight was delivered twice")
             if case .granted = landed.report.finding.answer, let latency = landed.report.latency {
                 inFlightLimit.learn(latency, at: instant)
             }
@@ -250,7 +256,8 @@ package actor RefreshEngine {
             }
         }
         settler.expect(aloft: flights.count)
-        if !kept.isEmpty { await giveBack(kept) }
+        // The results that come after these must not wait for it.
+        if !kept.isEmpty { Task { [kept] in await giveBack(kept) } }
     }
 
     /// Gives leases back unused: the grants are due again for whoever comes first.

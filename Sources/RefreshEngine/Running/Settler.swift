@@ -148,10 +148,10 @@ actor Settler {
         let unasked = batch.filter(\.report.finding.answer.isNotSent)
         let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.finding.answer.isNotSent }
         if !unasked.isEmpty { tell(unasked.map { Landed(flight: $0.flight, report: $0.report, settled: nil) }) }
-        if !asked.isEmpty { await store(asked) }
+        if !asked.isEmpty { await settle(asked) }
     }
 
-    private func store(_ batch: [Entry]) async {
+    private func settle(_ batch: [Entry]) async {
         var failures = 0
         while !intake.withLock(\.hasGivenUp) {
             do {
@@ -164,16 +164,37 @@ actor Settler {
                 // One finding that the store cannot take must not keep the others from being stored.
                 if !((error as? StoreError)?.mayPass ?? false) {
                     if batch.count > 1 {
-                        for entry in batch { await store([entry]) }
+                        for entry in batch { await settle([entry]) }
                     } else {
                         for entry in batch { setAside(entry) }
                     }
                     return
                 }
+                readWhatWaits()
                 await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
             }
         }
         tell(batch.map { Landed(flight: $0.flight, report: $0.report, settled: nil) })
+    }
+
+    /// Reads what waits while the store fails: tokens wait for it sealed, and what was not sent does not wait.
+    private func readWhatWaits() {
+        let waiting = intake.withLock { intake in
+            defer { intake.waiting = [] }
+            return intake.waiting
+        }
+        var read: [Arrival] = []
+        var unasked: [Landed] = []
+        for arrival in waiting {
+            let report = arrival.report()
+            if report.finding.answer.isNotSent {
+                unasked.append(Landed(flight: arrival.flight, report: report, settled: nil))
+            } else {
+                read.append(Arrival(arrival.flight, with: report))
+            }
+        }
+        intake.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
+        if !unasked.isEmpty { tell(unasked) }
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
@@ -215,7 +236,7 @@ actor Settler {
                 return try Self.apply(finding, at: moment, by: rules, in: transaction, book: &book)
             }
             try book.save()
-            // Flights resume in any order: each gets its client's health as the whole batch left it.
+            // Each gets its client's health as the whole batch left it.
             return try settled.map { settled in
                 var settled = settled
                 settled.health = try book.health(of: settled.finding.attempt.clientID)

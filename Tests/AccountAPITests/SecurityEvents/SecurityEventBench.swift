@@ -8,6 +8,7 @@ import RefreshEngine
 import Secrets
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import GoogleOAuth

@@ -1,6 +1,7 @@
 import JSON
 import Secrets
 import Synchronization
+import TestSupport
 
 @testable import AccountAPI
 @testable import GoogleOAuth

@@ -11,6 +11,11 @@ func outcome(of send: () async throws(HTTPFailure) -> HTTPResponse) async -> Res
 }
 
 extension Result<HTTPResponse, HTTPFailure> {
+    var success: HTTPResponse? {
+        guard case .success(let response) = self else { return nil }
+        return response
+    }
+
     var failure: HTTPFailure? {
         guard case .failure(let failure) = self else { return nil }
         return failure

@@ -3,6 +3,7 @@ import JSON
 import Observability
 import Secrets
 import Store
+import TestSupport
 
 @testable import GoogleOAuth
 @testable import RefreshEngine
@@ -13,16 +14,20 @@ struct EngineBench {
     let store: InMemoryStore
     let vault: TokenVault
     let engine: RefreshEngine
-    private let endpoint: PlayedEndpoint
+    private let endpoint: any TokenEndpoint
 
     init(
         mostInFlight: Int = 64,
         answering answer: @escaping @Sendable (OAuthClient) async -> RefreshAnswer
     ) throws {
+        try self.init(mostInFlight: mostInFlight, asking: PlayedEndpoint(answer: answer))
+    }
+
+    init(mostInFlight: Int = 64, asking endpoint: any TokenEndpoint) throws {
         store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try LiveKeyRing { ring })
-        endpoint = PlayedEndpoint(answer: answer)
+        self.endpoint = endpoint
         engine = Self.engine(over: store, vault, endpoint, time, mostInFlight: mostInFlight)
     }
 
@@ -34,7 +39,7 @@ struct EngineBench {
     private static func engine(
         over store: any GrantStore,
         _ vault: TokenVault,
-        _ endpoint: PlayedEndpoint,
+        _ endpoint: any TokenEndpoint,
         _ time: ManualTime,
         mostInFlight: Int
     ) -> RefreshEngine {

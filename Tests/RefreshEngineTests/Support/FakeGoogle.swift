@@ -1,6 +1,7 @@
 import Clocks
 import Secrets
 import Synchronization
+import TestSupport
 
 @testable import GoogleOAuth
 

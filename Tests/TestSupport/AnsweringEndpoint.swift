@@ -1,8 +1,8 @@
-import GoogleOAuth
-import Secrets
+package import GoogleOAuth
+package import Secrets
 
 /// A token endpoint of a test, which answers each question from a function that may wait.
-protocol AnsweringEndpoint: TokenEndpoint {
+package protocol AnsweringEndpoint: TokenEndpoint {
     func refresh(
         _ token: Secret,
         client: OAuthClient,
@@ -11,7 +11,7 @@ protocol AnsweringEndpoint: TokenEndpoint {
 }
 
 extension AnsweringEndpoint {
-    nonisolated func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
+    package nonisolated func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
         questions.map { question in
             let task = Task {
                 let answer = await refresh(

@@ -1,0 +1,63 @@
+import Clocks
+import GoogleOAuth
+import Secrets
+import Store
+import Synchronization
+import Testing
+
+@testable import RefreshEngine
+
+@Suite("Stopping with requests on their way", .timeLimit(.minutes(1)))
+struct StopTests {
+    @Test("What is still asked when the stop deadline passes is given up, and its lease given back")
+    func deadline() async throws {
+        let endpoint = SilentEndpoint()
+        let bench = try EngineBench(asking: endpoint)
+        try await bench.add(1...3, of: "client", overdueSince: .seconds(5))
+        _ = await bench.engine.turn()
+        #expect(endpoint.asked == 3)
+        #expect(try await bench.grant(1)?.lease != nil)
+
+        #expect(await bench.engine.stop(within: .milliseconds(1)) == 0, "nothing was lost")
+        for number in 1...3 as ClosedRange<Int64> {
+            let grant = try #require(try await bench.grant(number))
+            #expect(grant.lease == nil && grant.state == .active && grant.attempts == 0)
+            #expect(try #require(grant.dueAt) <= bench.time.now, "it is due for whoever comes next")
+        }
+    }
+
+    @Test("An answer that comes before the deadline is stored by the stop")
+    func answer() async throws {
+        let endpoint = SilentEndpoint()
+        let bench = try EngineBench(asking: endpoint)
+        try await bench.add(1...3, of: "client", overdueSince: .seconds(5))
+        _ = await bench.engine.turn()
+        async let left = bench.engine.stop(within: .seconds(30))
+        endpoint.answerAll(with: .good)
+        #expect(await left == 0)
+        for number in 1...3 as ClosedRange<Int64> {
+            let grant = try #require(try await bench.grant(number))
+            #expect(grant.lease == nil && grant.accessToken != nil)
+        }
+    }
+}
+
+/// An endpoint that answers nothing by itself; who gives up is told that nothing was sent.
+private final class SilentEndpoint: TokenEndpoint {
+    private let questions = Mutex<[RefreshQuestion]>([])
+
+    var asked: Int { questions.withLock { $0.count } }
+
+    func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
+        self.questions.withLock { $0 += questions }
+        return questions.map { question in
+            { question.receive(.answer(RefreshAnswer(verdict: .notSent(code: "cancelled")))) }
+        }
+    }
+
+    func answerAll(with answer: RefreshAnswer) {
+        for question in questions.withLock({ $0 }) { question.receive(.answer(answer)) }
+    }
+
+    func revoke(_ token: Secret) async -> LookupFailure? { nil }
+}
