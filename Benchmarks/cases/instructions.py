@@ -9,8 +9,12 @@ TITLE = "Instructions of one refresh"
 
 
 def measure(scale, folder):
-    """Two runs each of different length: what the start and the end of a program take falls out of the difference."""
-    counts = scale.pick((500, 2_500), (100, 200))
+    """Two runs each of different length: what the start and the end of a program take falls out of the difference.
+
+    A TLS handshake takes as many instructions as several refreshes, and how many connections a client opens at its start is
+    chance: both runs are long enough to open all, and differ by so much that a few handshakes more or less are nothing.
+    """
+    counts = scale.pick((2_000, 12_000), (100, 200))
     shim = folder / "sigsuspend.so"
     programs.call("cc", "-shared", "-fPIC", "-O1", "-o", shim, paths.BENCHMARKS / "harness" / "instructions.c")
     go = programs.build_go("x_oauth2")

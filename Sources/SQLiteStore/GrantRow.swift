@@ -5,31 +5,53 @@ import Store
 /// How a grant lies in a row of `grants`, and its lease in one of `leases`: the order of columns, reading and binding are
 /// kept side by side here.
 enum GrantRow {
+    /// How much of a row an update writes.
+    ///
+    /// To name an index's column costs a turn in that index even if its value stays, and `state`, which triggers look at, a second
+    /// pass over the row as well: an update of all costs five times one of what every refresh changes.
+    enum Extent {
+        case plain
+        /// The first use on a day.
+        case daily
+        case all
+
+        var update: Query {
+            switch self {
+            case .plain: updatePlain
+            case .daily: updateDaily
+            case .all: updateAll
+            }
+        }
+    }
+
     /// Columns that no index but `grants_due` looks at: every update writes them.
     private static let plain = [
         "name", "email_is_verified", "scope", "reason", "since", "generation", "due_at", "attempts", "failing_since",
         "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "access_obtained_at",
         "access_expires_at", "access_type", "refresh_token", "access_token",
     ]
-    /// Columns of the other indexes: written only when one of them changes, since naming them costs a turn in each index.
+    /// The column of `grants_by_use`, which changes once a day.
+    private static let daily = ["used_on"]
+    /// Columns of the other indexes: written only when one of them changes.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
-        "refresh_prefix_mark", "refresh_digest_mark", "used_on",
+        "refresh_prefix_mark", "refresh_digest_mark",
     ]
     private static let fixed = ["id", "user_id", "created_at"]
     private static let lease = ["owner", "claim", "epoch", "until"]
 
     /// What ``read(_:)`` expects, of ``source``.
-    static let columns = (fixed + indexed + plain + lease).joined(separator: ", ")
+    static let columns = (fixed + indexed + daily + plain + lease).joined(separator: ", ")
     static let source = "grants LEFT JOIN leases ON grant_id = id"
 
     static let insert: Query = {
-        let columns = fixed + indexed + plain
+        let columns = fixed + indexed + daily + plain
         let places = columns.map { _ in "?" }.joined(separator: ", ")
         return Query("insert grant", "INSERT INTO grants (\(columns.joined(separator: ", "))) VALUES (\(places))")
     }()
-    static let updatePlain = update("update grant", setting: plain)
-    static let updateAll = update("update whole grant", setting: indexed + plain)
+    private static let updatePlain = update("update grant", setting: plain)
+    private static let updateDaily = update("update grant and its day", setting: daily + plain)
+    private static let updateAll = update("update whole grant", setting: indexed + daily + plain)
 
     private static func update(_ name: String, setting columns: [String]) -> Query {
         let list = columns.map { "\($0) = ?" }.joined(separator: ", ")
@@ -113,22 +135,27 @@ enum GrantRow {
         statement.bind(grant.userID)
         statement.bind(grant.createdAt)
         bindIndexed(grant, to: statement)
+        statement.bind(grant.dayOfUse)
         bindPlain(grant, to: statement)
     }
 
-    static func bindUpdatePlain(_ grant: Grant, to statement: Statement) {
+    static func bindUpdate(_ grant: Grant, extent: Extent, to statement: Statement) {
+        if case .all = extent { bindIndexed(grant, to: statement) }
+        switch extent {
+        case .plain: break
+        case .daily, .all: statement.bind(grant.dayOfUse)
+        }
         bindPlain(grant, to: statement)
         statement.bind(grant.id.rawValue)
     }
 
-    static func bindUpdateAll(_ grant: Grant, to statement: Statement) {
-        bindIndexed(grant, to: statement)
-        bindPlain(grant, to: statement)
-        statement.bind(grant.id.rawValue)
+    /// How much an update from `former` to `grant` has to write.
+    static func extent(of grant: Grant, from former: Grant) -> Extent {
+        guard keepsIndexed(grant, from: former) else { return .all }
+        return grant.dayOfUse == former.dayOfUse ? .plain : .daily
     }
 
-    /// Whether an update from `former` to `grant` leaves all columns of `indexed` as they are.
-    static func keepsIndexed(_ grant: Grant, from former: Grant) -> Bool {
+    private static func keepsIndexed(_ grant: Grant, from former: Grant) -> Bool {
         grant.state == former.state
             && grant.clientID == former.clientID
             && grant.owner.googleUserID == former.owner.googleUserID
@@ -137,7 +164,6 @@ enum GrantRow {
             && grant.refreshToken?.marks == former.refreshToken?.marks
             && grant.refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
-            && grant.dayOfUse == former.dayOfUse
     }
 
     private static func bindIndexed(_ grant: Grant, to statement: Statement) {
@@ -150,7 +176,6 @@ enum GrantRow {
         statement.bind(grant.accessToken?.sealed.keyID.description)
         statement.bind(grant.refreshToken?.marks?.prefix.bytes)
         statement.bind(grant.refreshToken?.marks?.digest.bytes)
-        statement.bind(grant.dayOfUse)
     }
 
     private static func bindPlain(_ grant: Grant, to statement: Statement) {

@@ -141,11 +141,8 @@ final class SQLiteTransaction: StoreTransaction {
             var leased = former
             leased.setLease(grant.lease)
             guard leased != grant else { return }
-            if GrantRow.keepsIndexed(grant, from: former) {
-                try connection.run(GrantRow.updatePlain) { GrantRow.bindUpdatePlain(grant, to: $0) }
-            } else {
-                try connection.run(GrantRow.updateAll) { GrantRow.bindUpdateAll(grant, to: $0) }
-            }
+            let extent = GrantRow.extent(of: grant, from: former)
+            try connection.run(extent.update) { GrantRow.bindUpdate(grant, extent: extent, to: $0) }
         }
         known[grant.id] = grant
         let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil

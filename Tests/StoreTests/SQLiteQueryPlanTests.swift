@@ -90,18 +90,37 @@ extension SQLiteQueryPlanTests {
         #expect(steps.allSatisfy { $0.hasPrefix("SEARCH grants USING COVERING INDEX grants_due") }, "\(steps)")
     }
 
+    @Test(
+        "A refresh rewrites the index of due times, on a new day that of use as well, and passes over the row once",
+        arguments: [(0, 1), (1, 2)]
+    )
+    func refresh(daysLater: Int64, indexes: Int) async throws {
+        let former = try Sample.grant(1)
+        var grant = former
+        let now = start + .seconds(daysLater * 86_400)
+        _ = grant.refreshed(RefreshedTokens(accessToken: try Sample.accessToken("next")), at: now, due: { _ in now })
+        let update = GrantRow.extent(of: grant, from: former).update
+        let operations = try await rows(Query("operations", "EXPLAIN " + update.text), skipping: 1)
+        #expect(operations.count { $0 == "IdxDelete" } == indexes)
+        #expect(!operations.contains("OpenEphemeral"))
+    }
+
     private func plan(of query: Query) async throws -> [String] {
+        try await rows(Query("plan", "EXPLAIN QUERY PLAN " + query.text), skipping: 3)
+    }
+
+    /// The texts that a statement answers behind so many columns.
+    private func rows(_ query: Query, skipping columns: Int) async throws -> [String] {
         try await TemporaryFolder.with { folder in
             let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
-            let steps = try await store.reader.run { connection throws(StoreError) in
-                try connection.rows(Query("plan", "EXPLAIN QUERY PLAN " + query.text)) {
-                    (row: inout Row) throws(StoreError) in
-                    _ = (row.integer(), row.integer(), row.integer())
+            let texts = try await store.reader.run { connection throws(StoreError) in
+                try connection.rows(query) { (row: inout Row) throws(StoreError) in
+                    for _ in 0..<columns { _ = row.integer() }
                     return row.text()
                 }
             }
             await store.close()
-            return steps
+            return texts
         }
     }
 }
