@@ -8,7 +8,7 @@ enum GrantRow {
     /// How much of a row an update writes.
     ///
     /// To name an index's column costs a turn in that index even if its value stays, and `state`, which triggers look at, a second
-    /// pass over the row as well: an update of all costs five times one of what every refresh changes.
+    /// pass over the row as well: by instructions an update of all costs four times one of what every refresh changes.
     enum Extent {
         case plain
         /// The first use on a day.
