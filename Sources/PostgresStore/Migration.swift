@@ -7,7 +7,7 @@ extension Migration {
     /// Every step there has been, oldest first; the schema's version is their number.
     ///
     /// A step that was ever released is never changed: another is added.
-    static let all: [Migration] = [firstSchema]
+    static let all: [Migration] = [firstSchema, trust]
 
     /// A grant lies in two tables.
     ///

@@ -10,7 +10,7 @@ extension Migration {
     /// Every step there has been, oldest first; the schema's version is their number.
     ///
     /// A step that was ever released is never changed: another is added.
-    static let all: [Migration] = [firstSchema, accounts, lightRefresh]
+    static let all: [Migration] = [firstSchema, accounts, lightRefresh, trust]
 
     /// Users, grants, their history, and what workers tell one another.
     ///

