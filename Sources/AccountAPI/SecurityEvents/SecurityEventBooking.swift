@@ -21,14 +21,14 @@ struct SecurityEventBooking {
     private static let mostProbes = 16
 
     let transaction: any StoreTransaction
-    let happenedAt: Timestamp
+    let token: SecurityEventToken
     let now: Timestamp
 
     func apply(_ event: SecurityEvent) throws -> BookedEvent {
         var booked = BookedEvent(kind: event.code, outcome: .recorded)
         guard !SecurityEventRules.isForTheRecord(event.kind) else { return booked }
         // The names of such old tokens are forgotten: it may be one that was taken long ago and is played back.
-        guard happenedAt >= now - Retention.securityEvents else {
+        guard token.happenedAt ?? token.issuedAt >= now - Retention.securityEvents else {
             booked.outcome = .outdated
             return booked
         }
@@ -42,12 +42,12 @@ struct SecurityEventBooking {
         let isAmbiguous = event.namesToken && grants.count > 1
         if isAmbiguous { booked.outcome = .ambiguous }
         for grant in grants.prefix(isAmbiguous ? Self.mostProbes : .max) {
-            let action = SecurityEventRules.action(
-                for: event.kind,
-                happenedAt: happenedAt,
-                on: grant,
-                lastConnection: try transaction.lastConnection(of: grant.id)
+            let mayBeOlder = SecurityEventRules.mayPrecede(
+                lastConnection: try transaction.lastConnection(of: grant.id) ?? grant.createdAt,
+                token,
+                receivedAt: now
             )
+            let action = SecurityEventRules.action(for: event.kind, mayBeOlder: mayBeOlder, on: grant)
             guard let events = try apply(isAmbiguous ? .probe : action, to: grant) else { continue }
             booked.grants += 1
             booked.changes += events

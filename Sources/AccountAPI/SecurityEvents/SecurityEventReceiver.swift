@@ -73,7 +73,7 @@ package struct SecurityEventReceiver: Sendable {
         do {
             let booked = try await store.transact { transaction -> [BookedEvent]? in
                 guard try transaction.remember(securityEvent: token.id, at: now) else { return nil }
-                let booking = SecurityEventBooking(transaction: transaction, happenedAt: token.happenedAt, now: now)
+                let booking = SecurityEventBooking(transaction: transaction, token: token, now: now)
                 return try token.events.map { try booking.apply($0) }
             }
             tell(booked, of: token)

@@ -14,24 +14,33 @@ enum SecurityEventRules {
         case leave
     }
 
-    /// What the event means for a grant that it names.
+    /// The longest time that may lie between an event and the issue of its token.
     ///
-    /// Google delivers late, and again. What the app brought after the thing happened is not what the event is about, so
-    /// such a grant is asked about and not ended; Google tells whole seconds, and within one the event is believed. A hash
-    /// names the very token that is stored, whenever it was brought.
-    static func action(
-        for kind: SecurityEvent.Kind,
-        happenedAt: Timestamp,
-        on grant: Grant,
-        lastConnection: Timestamp?
-    ) -> GrantAction {
-        let isOutdated = lastConnection.map { $0 >= happenedAt + .seconds(1) } ?? false
-        return switch kind {
+    /// Google documents no limit. A user who disconnects and signs in again at once must keep the new token: 0 s
+    /// disconnects, 5 s signs in again, 20 s Google issues `tokens-revoked` for the tokens of 0 s.
+    private static let longestDelayOfIssue = Duration.seconds(15 * 60)
+
+    /// `true` if the event may have happened before the app last brought tokens, so that it may be about former tokens.
+    ///
+    /// Google's tokens have only a time of issue, so everything within ``longestDelayOfIssue`` before it is possible. A
+    /// time of issue ahead of this machine's clock shows that the clock is slow, and that the stored time of the
+    /// connection is as well. Times are in whole seconds: an event of the connection's own second counts as later.
+    static func mayPrecede(lastConnection: Timestamp, _ token: SecurityEventToken, receivedAt now: Timestamp) -> Bool {
+        if let happenedAt = token.happenedAt { return lastConnection >= happenedAt + .seconds(1) }
+        return lastConnection + longestDelayOfIssue >= min(token.issuedAt, now)
+    }
+
+    /// The effect of an event on a grant that it names.
+    ///
+    /// A grant whose tokens may be newer than the event is probed: only Google's own answer ends it. A hash identifies the
+    /// stored token itself, so it is believed at any time; 16 characters are not proof enough to delete a token.
+    static func action(for kind: SecurityEvent.Kind, mayBeOlder: Bool, on grant: Grant) -> GrantAction {
+        switch kind {
         case .tokenRevoked(.doubleHash): .disconnect(.tokenRevoked)
-        case .tokenRevoked(.prefix): isOutdated ? .probe : .disconnect(.tokenRevoked)
-        case .tokensRevoked: isOutdated ? .probe : .disconnect(.tokensRevoked)
+        case .tokenRevoked(.prefix): mayBeOlder ? .probe : .disconnect(.tokenRevoked)
+        case .tokensRevoked: mayBeOlder ? .probe : .disconnect(.tokensRevoked)
         case .accountDisabled where grant.state.endsCalls: .leave
-        case .accountDisabled: isOutdated ? .probe : .suspend(.accountDisabled)
+        case .accountDisabled: mayBeOlder ? .probe : .suspend(.accountDisabled)
         case .accountEnabled: grant.state.endsCalls ? .leave : .probe
         case .sessionsRevoked, .credentialChangeRequired, .verification, .other: .leave
         }

@@ -9,12 +9,15 @@ package struct SecurityEventToken: Hashable, Sendable {
 
     /// The name of the token (`jti`): it comes again when Google is not sure that it arrived.
     package let id: String
-    /// When the thing happened, or where that is not told, when the token was made: whole seconds.
-    package let happenedAt: Timestamp
+    /// The time of issue (`iat`), in whole seconds.
+    package let issuedAt: Timestamp
+    /// The time of the event itself (`toe`), in whole seconds; Google's own tokens do not have it.
+    package let happenedAt: Timestamp?
     package let events: [SecurityEvent]
 
-    package init(id: String, happenedAt: Timestamp, events: [SecurityEvent]) {
+    package init(id: String, issuedAt: Timestamp, happenedAt: Timestamp? = nil, events: [SecurityEvent]) {
         self.id = id
+        self.issuedAt = issuedAt
         self.happenedAt = happenedAt
         self.events = events
     }
@@ -46,7 +49,9 @@ package struct SecurityEventToken: Hashable, Sendable {
             throw .invalid(.request, "events is missing, empty or too long")
         }
         self.id = id
-        happenedAt = Timestamp(secondsSince1970: min(made, claims["toe"]?.integer ?? made))
+        issuedAt = Timestamp(secondsSince1970: made)
+        // Nothing is issued before it happens: such a time of the event is ignored.
+        happenedAt = claims["toe"]?.integer.flatMap { $0 <= made ? Timestamp(secondsSince1970: $0) : nil }
         self.events = events.sorted { $0.key < $1.key }.map { type, body in
             SecurityEvent.reading(type: type, body, issuer: issuer)
         }

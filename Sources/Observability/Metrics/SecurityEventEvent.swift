@@ -15,7 +15,7 @@ package struct SecurityEventEvent: MetricsEvent {
             "outcome",
             .string,
             "`applied`; `unmatched` (nothing stored here is meant); `ambiguous` (several grants could be meant: Google is "
-                + "asked about them); `outdated` (the user has signed in since: Google is asked instead); `recorded` (nothing is to be "
+                + "asked about them); `outdated` (it may be older than the stored tokens: Google is asked instead); `recorded` (nothing is to be "
                 + "done); `repeated` (the token was here before)"
         ),
         .always("grants", .integer, "how many grants were changed or made due"),

@@ -69,9 +69,15 @@ final class SecurityEventBench: Sendable {
         )
     }
 
+    /// Posts events as Google does: with the time of issue alone.
     @discardableResult
-    func post(_ event: SecurityEvent..., id: String = "jti", happenedAt: Timestamp? = nil) async -> ServerResponse {
-        let token = SecurityEventToken(id: id, happenedAt: happenedAt ?? time.now, events: event)
+    func post(
+        _ event: SecurityEvent...,
+        id: String = "jti",
+        issuedAt: Timestamp? = nil,
+        happenedAt: Timestamp? = nil
+    ) async -> ServerResponse {
+        let token = SecurityEventToken(id: id, issuedAt: issuedAt ?? time.now, happenedAt: happenedAt, events: event)
         posted.withLock { $0 = .success(token) }
         return await answer()
     }
@@ -85,12 +91,13 @@ final class SecurityEventBench: Sendable {
         await receiver.answer(ServerRequest(method: "POST", path: "/v1/google/security-events"))
     }
 
-    /// Stores a grant, with its user, as the app would bring it.
+    /// Stores a grant, with its user, as the app would have brought it an hour ago.
     func connect(
         _ number: Int64,
         account: String? = SecurityEventBench.account,
         refreshToken: String? = nil,
-        state: GrantState = .active
+        state: GrantState = .active,
+        ago age: Duration = .seconds(3600)
     ) async throws {
         let id = GrantID(rawValue: number)
         let handover = Handover(
@@ -102,18 +109,18 @@ final class SecurityEventBench: Sendable {
             ),
             accessToken: Grant.AccessToken(
                 sealed: try vault.seal(accessToken: Secret("ya29.\(number)"), for: id),
-                obtainedAt: time.now,
+                obtainedAt: time.now - age,
                 expiresAt: time.now + .seconds(3600)
             )
         )
-        let now = time.now
+        let now = time.now - age
         try await store.transact { transaction in
             if var grant = try transaction.grant(id) {
                 let events = grant.reconnect(
                     handover,
                     bringsOtherRefreshToken: true,
                     switchesAccount: false,
-                    dueAt: now + .seconds(3000),
+                    dueAt: now + age + .seconds(3000),
                     at: now
                 )
                 try transaction.update(grant)
@@ -124,7 +131,7 @@ final class SecurityEventBench: Sendable {
                 id: id,
                 userID: "user-\(number)",
                 handover: handover,
-                dueAt: now + .seconds(3000),
+                dueAt: now + age + .seconds(3000),
                 at: now
             )
             if state != .active { grant.adopt(state: state, reason: .none, since: now) }
@@ -189,14 +196,17 @@ final class EventLines: LineSink {
     }
 }
 
-/// A token endpoint that grants every refresh, but only when the test lets it.
+/// A token endpoint that grants every refresh until it is told to refuse, but only when the test lets it.
 actor HeldGoogle: AnsweringEndpoint {
     private(set) var asked = 0
     private var held: [CheckedContinuation<Void, Never>] = []
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var holds = false
+    private var refuses = false
 
     func hold() { holds = true }
+
+    func refuse() { refuses = true }
 
     func release() {
         holds = false
@@ -218,6 +228,7 @@ actor HeldGoogle: AnsweringEndpoint {
         for caller in waiting { caller.resume() }
         waiting = []
         if holds { await withCheckedContinuation { held.append($0) } }
+        guard !refuses else { return RefreshAnswer(verdict: .invalidGrant, status: 400) }
         let tokens = TokenAnswer(
             accessToken: Secret("ya29.late"),
             lifetime: .seconds(3599),

@@ -155,7 +155,7 @@ struct SecurityEventReceiverTests {
     func repeated() async throws {
         try await bench.connect(1)
         await bench.post(Self.about(.tokensRevoked))
-        try await bench.connect(1)
+        try await bench.connect(1, ago: .zero)
         let reconnected = try await bench.grant(1)
         #expect(await bench.post(Self.about(.tokensRevoked)).status == 202)
         #expect(try await bench.grant(1) == reconnected)
@@ -163,20 +163,91 @@ struct SecurityEventReceiverTests {
         #expect(bench.counters.running.counts.securityEvents == ["tokens_revoked": 1])
     }
 
-    @Test("An event from before the user's reconnect ends nothing: Google is asked instead")
-    func outdated() async throws {
+    @Test("An event from before the user's reconnect ends nothing: Google is asked instead", arguments: [false, true])
+    func outdated(tellsWhenItHappened: Bool) async throws {
         try await bench.connect(1)
         bench.time.advance(by: .seconds(5))
-        let happenedAt = bench.time.now
+        let then = bench.time.now
         bench.time.advance(by: .seconds(60))
-        try await bench.connect(1)
+        try await bench.connect(1, ago: .zero)
         bench.time.advance(by: .seconds(60))
-        await bench.post(Self.about(.tokensRevoked), happenedAt: happenedAt)
+        await bench.post(
+            Self.about(.tokensRevoked),
+            issuedAt: tellsWhenItHappened ? nil : then,
+            happenedAt: tellsWhenItHappened ? then : nil
+        )
         let grant = try await bench.grant(1)
         #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == bench.time.now)
         #expect(bench.lines.events == ["tokens_revoked outdated 1 0"])
-        await bench.post(Self.about(.tokensRevoked), id: "newer")
+        await bench.post(Self.about(.tokensRevoked), id: "newer", happenedAt: bench.time.now)
         #expect(try await bench.grant(1).state == .disconnected)
+    }
+
+    @Test(
+        "An event issued soon after a reconnect may be about the former tokens: the new token stays and Google is asked",
+        arguments: [
+            SecurityEventReceiverTests.about(.tokensRevoked),
+            SecurityEventReceiverTests.about(.accountDisabled(reason: nil)),
+            SecurityEvent(.tokenRevoked(.prefix("1//0e-after-the-"))),
+        ]
+    )
+    func issuedSoonAfterReconnect(event: SecurityEvent) async throws {
+        try await bench.connect(1)
+        bench.time.advance(by: .seconds(5))
+        try await bench.connect(1, refreshToken: "1//0e-after-the-disconnect", ago: .zero)
+        bench.time.advance(by: .seconds(15))
+        await bench.post(event)
+        let grant = try await bench.grant(1)
+        #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == bench.time.now)
+        #expect(bench.lines.events.first?.contains(" outdated 1 ") ?? false)
+    }
+
+    @Test(
+        "Within 15 minutes after a connection an event without its own time is checked, and later it is believed",
+        arguments: [(15 * 60, true), (15 * 60 + 1, false)]
+    )
+    func edgeOfTheWindow(seconds: Int, isChecked: Bool) async throws {
+        try await bench.connect(1, ago: .seconds(seconds))
+        await bench.post(Self.about(.tokensRevoked))
+        #expect(try await bench.grant(1).state == (isChecked ? .active : .disconnected))
+    }
+
+    @Test("A clock that runs an hour behind Google's does not shorten the 15 minutes")
+    func slowClock() async throws {
+        try await bench.connect(1, ago: .seconds(20))
+        await bench.post(Self.about(.tokensRevoked), issuedAt: bench.time.now + .seconds(3600))
+        #expect(try await bench.grant(1).state == .active)
+    }
+
+    @Test("A grant whose history names no connection counts as connected when it was created")
+    func connectionWithoutHistory() async throws {
+        let (time, vault) = (bench.time, bench.vault)
+        let id = GrantID(rawValue: 1)
+        let handover = Handover(
+            clientID: "client",
+            owner: Grant.Owner(googleUserID: SecurityEventBench.account),
+            refreshToken: try vault.seal(refreshToken: Secret("1//0e-imported"), for: id)
+        )
+        try await bench.store.transact { transaction in
+            let (grant, _) = Grant.connected(id: id, userID: "u", handover: handover, dueAt: time.now, at: time.now)
+            try transaction.insert(grant)
+        }
+        time.advance(by: .seconds(60))
+        await bench.post(Self.about(.tokensRevoked))
+        #expect(try await bench.grant(1).refreshToken != nil)
+    }
+
+    @Test("Of a grant that an event leaves to Google, Google's answer decides", arguments: [false, true])
+    func googleDecides(isRevoked: Bool) async throws {
+        try await bench.connect(1, ago: .seconds(20))
+        await bench.post(Self.about(.tokensRevoked))
+        if isRevoked { await bench.google.refuse() }
+        _ = await bench.engine.turn()
+        await bench.google.waitUntilAsked()
+        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        let grant = try await bench.grant(1)
+        #expect(grant.state == (isRevoked ? .disconnected : .active))
+        #expect(grant.reason == (isRevoked ? .invalidGrant : .none))
     }
 
     @Test("A token that is played back when its name has been forgotten ends nothing")
@@ -187,16 +258,16 @@ struct SecurityEventReceiverTests {
         let happenedAt = bench.time.now
         bench.time.advance(by: .seconds(61 * 86_400))
         let before = try await bench.grant(1)
-        #expect(await bench.post(Self.about(.accountDisabled(reason: nil)), happenedAt: happenedAt).status == 202)
+        #expect(await bench.post(Self.about(.accountDisabled(reason: nil)), issuedAt: happenedAt).status == 202)
         #expect(try await bench.grant(1) == before)
         #expect(try await bench.sessions(of: "user-1") == 2)
         #expect(bench.lines.events == ["account_disabled outdated 0 0"])
     }
 
-    @Test("An event of the very second of the connection is believed, since Google tells whole seconds")
+    @Test("An event that tells the very second of the connection as its own is believed")
     func sameSecond() async throws {
         bench.time.advance(by: .milliseconds(700))
-        try await bench.connect(1)
+        try await bench.connect(1, ago: .zero)
         let second = Timestamp(secondsSince1970: bench.time.now.milliseconds / 1000)
         await bench.post(Self.about(.tokensRevoked), happenedAt: second)
         #expect(try await bench.grant(1).state == .disconnected)
@@ -207,9 +278,9 @@ struct SecurityEventReceiverTests {
         let happenedAt = bench.time.now
         bench.time.advance(by: .seconds(60))
         let token = "1//0e0123456789abcdef"
-        try await bench.connect(1, refreshToken: token)
+        try await bench.connect(1, refreshToken: token, ago: .zero)
         let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
-        await bench.post(SecurityEvent(.tokenRevoked(.doubleHash(hash))), happenedAt: happenedAt)
+        await bench.post(SecurityEvent(.tokenRevoked(.doubleHash(hash))), issuedAt: happenedAt)
         #expect(try await bench.grant(1).state == .disconnected)
     }
 

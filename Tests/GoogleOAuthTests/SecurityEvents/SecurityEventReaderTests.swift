@@ -125,8 +125,30 @@ struct SecurityEventReaderTests {
             }
             let read = try await reader.read(token + [0x0a])
             #expect(read.id == "abc")
-            #expect(read.happenedAt == issuer.time.now.flooredToSecond)
+            #expect(read.issuedAt == issuer.time.now.flooredToSecond)
+            #expect(read.happenedAt == nil)
             #expect(read.events == [example.event])
+        }
+    }
+
+    @Test(
+        "tells the time of the event only where that is not after the issue",
+        arguments: [(-60, -60), (0, 0), (1, nil)] as [(Int64, Int64?)]
+    )
+    func timeOfEvent(offset: Int64, read expected: Int64?) async throws {
+        try await withIssuer { issuer, reader in
+            let now = issuer.time.now.milliseconds / 1000
+            let token = try issuer.token { line in
+                line.field("iss", "https://accounts.google.com")
+                line.field("aud", "other.apps")
+                line.field("iat", now)
+                line.field("toe", now + offset)
+                line.field("jti", "abc")
+                line.object("events") { events in events.object(EventType.verification) { _ in } }
+            }
+            let read = try await reader.read(token)
+            #expect(read.issuedAt == Timestamp(secondsSince1970: now))
+            #expect(read.happenedAt == expected.map { Timestamp(secondsSince1970: now + $0) })
         }
     }
 
