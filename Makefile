@@ -13,8 +13,8 @@ SOURCES := $(shell find Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test check format lint stories openapi check-units check-docs release install uninstall clean bench bench-check help toolchain \
-	packages
+.PHONY: run build test check format lint stories faults faults-short openapi check-units check-docs release install uninstall clean bench \
+	bench-check help toolchain packages
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -34,6 +34,13 @@ test: build ## build and run all tests
 
 stories: build ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run
+
+faults: build ## run the real program under thousands of faults and judge the tokens (about half an hour; Tests/Faults/run --help)
+	@scripts/ensure-packages check
+	@Tests/Faults/run
+
+faults-short: build ## a short part of that with a fixed seed (about a minute)
+	@Tests/Faults/run --short
 
 openapi: build ## hold the running worker to docs/openapi.yaml (about two minutes)
 	@scripts/ensure-python-tools

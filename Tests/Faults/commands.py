@@ -1,0 +1,113 @@
+"""kill -9 in commands: key rotation, import, backup and store copy are killed at a call, and then run again."""
+
+import json
+
+from judge import is_whole
+from trial import Fault, Template, Trial, command
+
+GRANTS = 60
+# What was killed counts as living for half a minute, and the next command waits for that.
+JOBS_FACTOR = 6
+
+
+def template(base):
+    return Template(base, GRANTS)
+
+
+def trial(part, seed, index, base, template):
+    story = [rotate, bring_in, back_up, copy][index % 4]
+    with Trial(part, seed, index, base, template, latency=0) as one:
+        one.control.set(one.control.ON, 1)
+        counts = story(one)
+        is_whole(one.database)
+        return counts, one.story
+
+
+def killed(one, kinds, *arguments, stdin=None):
+    """Runs a command that is killed at a call of one of these kinds; answers 1 if it was."""
+    kind, most = one.chance.choice(kinds)
+    rule = f"kill:{kind}:n={one.chance.randrange(1, most + 1)}"
+    for word in range(one.control.FIRST_RULE, one.control.WORDS):
+        one.control.set(word, 0)
+    result = one.run(*arguments, rules=[rule], stdin=stdin, expect=None)
+    if one.chance.random() < 0.5:
+        one.new_boot()  # Then what was killed does not count as living, and the next command need not wait.
+    one.say(f"{' '.join(map(str, arguments[:2]))} under {rule}: {result.returncode}")
+    if result.returncode not in (0, -9):
+        raise Fault(f"{arguments} under {rule} ended with {result.returncode}: {result.stderr[-400:]}")
+    return int(result.returncode == -9)
+
+
+def tokens(one, names):
+    """Raises unless each user's first token is stored and readable."""
+    stored = one.stored()
+    for name in names:
+        if stored.get(name, {}).get("refresh_token") != f"1//{name}-0-refresh":
+            raise Fault(f"{name}: stored is {stored.get(name)}")
+
+
+def rotate(one):
+    kills = killed(one, [("write/*", 60), ("sync/*", 8), ("rename/keys", 2), ("open/keys", 4), ("write/keys", 2)],
+                   "keys", "rotate")
+    tokens(one, one.google.accounts)
+    one.run("keys", "rotate")
+    tokens(one, one.google.accounts)
+    for key in sealing_nothing(one):
+        kills += killed(one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key)
+        tokens(one, one.google.accounts)
+        # 65 says that the key is gone already.
+        one.run("keys", "retire", key, expect=(0, 65))
+    tokens(one, one.google.accounts)
+    return {"kills": kills}
+
+
+def sealing_nothing(one):
+    """The keys that seal no token, by what `keys list` prints."""
+    lines = [line.split() for line in one.run("keys", "list").stdout.splitlines()]
+    return [words[0] for words in lines if words[2] == "0"]
+
+
+def bring_in(one):
+    names = [f"new{number}" for number in range(300)]
+    lines = "".join(json.dumps({
+        "user_id": name, "access_token": "a", "refresh_token": f"1//{name}-0-refresh",
+        "expires_at": "2026-01-01T00:00:00", "scope": "openid", "token_type": "Bearer",
+    }) + "\n" for name in names)
+    kills = killed(one, [("write/wal", 200), ("sync/*", 8), ("write/db", 60)], "grants", "import", "-", stdin=lines)
+    before = one.stored()
+    if not before.keys() >= one.google.accounts.keys():
+        raise Fault("the killed import took grants away")
+    one.run("grants", "import", "-", stdin=lines)
+    tokens(one, [*names, *one.google.accounts])
+    return {"kills": kills}
+
+
+def back_up(one):
+    target = one.disk / "backup.sqlite"
+    kills = killed(one, [("write/*", 80), ("sync/*", 4), ("rename/*", 1), ("unlink/*", 2), ("open/*", 12)], "backup", target)
+    if kills and not target.exists():
+        one.run("backup", target)
+    is_whole(target)
+    for leftover in ("-wal", "-shm"):
+        (one.disk / ("backup.sqlite" + leftover)).unlink(missing_ok=True)
+    one.database = target
+    tokens(one, one.google.accounts)
+    return {"kills": kills}
+
+
+def copy(one):
+    source, target = one.database, one.disk / "copy.sqlite"
+    line = ("store", "copy", "--from", source, "--to", target)
+    kills = killed(one, [("write/*", 300), ("sync/*", 20), ("open/*", 20), ("write/db", 60)], *line)
+    # A killed command may have finished its work.
+    again = one.run(*line, expect=None)
+    if again.returncode != 0 and "moved" not in again.stderr:
+        raise Fault(f"the copy does not go on: {again.stderr[-400:]}")
+    one.database = target
+    tokens(one, one.google.accounts)
+    is_whole(source)
+    refused = command(one.arguments()[:1], "--database", source, "--key-file", one.disk / "keys", "--client-id", "x",
+                      "--run-once", environment=one.environment(), expect=None)
+    if refused.returncode != 78:
+        raise Fault(f"the store that was left is still used: {refused.returncode} {refused.stderr[-300:]}")
+    return {"kills": kills}

@@ -1,0 +1,185 @@
+"""The power-cut model: what a disk holds after the power fails, worked out from the journal that the fault library keeps.
+
+The rules are those of Linux with a journaling file system:
+
+- A write changes what later reads see. A successful sync makes the file durable as it is then.
+- A failed sync marks the dirty pages as clean. Later reads see them, later syncs do not write them again, and a cut loses
+  those that had not reached the disk. A page that is written again is dirty again as a whole.
+- At a cut each 512-byte sector that is dirty holds what the last sync left, what was written, or something between.
+- A file's name is durable after a sync of its folder. Of the changes since then, the first few survive.
+- A cut of the length survives or not, like a sector.
+"""
+
+import random
+import struct
+
+PAGE = 4096
+SECTOR = 512
+HEAD = struct.Struct("=BBHIQ")
+
+
+def records(path):
+    """The journal's records up to the cut: type, path, offset, data."""
+    data = path.read_bytes()
+    place = 0
+    while place + HEAD.size <= len(data):
+        kind, _, name_length, length, offset = HEAD.unpack_from(data, place)
+        place += HEAD.size
+        name = data[place:place + name_length].decode()
+        place += name_length
+        if place + length > len(data):
+            return
+        if chr(kind) == "K":
+            return
+        yield chr(kind), name, offset, data[place:place + length]
+        place += length
+
+
+def fitted(content, size):
+    return content[:size].ljust(size, b"\0")
+
+
+class File:
+    """One file: what reads see, what the disk holds for certain, and which pages differ by chance."""
+
+    def __init__(self, content=b""):
+        self.seen = bytearray(content)
+        self.durable = bytearray(content)
+        self.dirty = {}  # page number and a state of it that may have reached the disk already, or None
+        self.shortest = len(content)  # since the last sync
+
+    def page(self, content, number):
+        return fitted(bytes(content[number * PAGE:(number + 1) * PAGE]), PAGE)
+
+    def write(self, offset, data, chance):
+        end = offset + len(data)
+        for number in range(offset // PAGE, (end - 1) // PAGE + 1):
+            # The kernel may write a dirty page at any time.
+            kept = self.page(self.seen, number) if number in self.dirty and chance.random() < 0.3 else None
+            self.dirty[number] = kept or self.dirty.get(number)
+        if len(self.seen) < end:
+            self.seen.extend(bytes(end - len(self.seen)))
+        self.seen[offset:end] = data
+
+    def truncate(self, size):
+        self.seen = bytearray(fitted(bytes(self.seen), size))
+        self.shortest = min(self.shortest, size)
+        self.dirty = {number: kept for number, kept in self.dirty.items() if number * PAGE < size}
+        if size % PAGE and size // PAGE not in self.dirty:
+            self.dirty[size // PAGE] = None
+
+    def settle(self, pages):
+        """Makes the length durable, and these of the dirty pages."""
+        # What a cut of the length took away does not come back with the length.
+        del self.durable[self.shortest:]
+        self.durable = bytearray(fitted(bytes(self.durable), len(self.seen)))
+        for number in pages:
+            content = self.page(self.seen, number)
+            start = number * PAGE
+            self.durable[start:start + PAGE] = content[:max(0, len(self.seen) - start)]
+        self.shortest = len(self.seen)
+        self.dirty = {}
+
+    def sync(self):
+        self.settle(list(self.dirty))
+
+    def fail_sync(self, chance):
+        lucky = chance.choice([0, 0.5, 0.9])
+        self.settle([number for number in self.dirty if chance.random() < lucky])
+
+    def after_cut(self, chance, share):
+        """The content after a cut, where each dirty sector survives with the probability `share`."""
+        whole = File()
+        whole.durable, size = bytearray(self.durable), len(self.durable)
+        if self.shortest < size and chance.random() < share:
+            del whole.durable[self.shortest:]
+            size = self.shortest
+        if chance.random() < share:
+            size = len(self.seen)
+        content = bytearray(fitted(bytes(whole.durable), size))
+        for number, kept in self.dirty.items():
+            new = self.page(self.seen, number)
+            for start in range(0, PAGE, SECTOR):
+                place = number * PAGE + start
+                if place >= size or chance.random() >= share:
+                    continue
+                source = kept if kept and chance.random() < 0.3 else new
+                content[place:place + SECTOR] = source[start:start + min(SECTOR, size - place)]
+        return bytes(content[:size])
+
+
+class Disk:
+    """A folder on that disk."""
+
+    def __init__(self, folder, chance):
+        self.folder = folder
+        self.chance = chance
+        self.names = {str(path): File(path.read_bytes()) for path in folder.iterdir() if path.is_file()}
+        self.durable_names = dict(self.names)
+        self.pending = []  # the states of the folder since its last sync
+        self.counts = {}
+
+    def replay(self, journal):
+        for kind, name, offset, data in records(journal):
+            self.counts[kind] = self.counts.get(kind, 0) + 1
+            self.apply(kind, name, offset, data)
+
+    def apply(self, kind, name, offset, data):
+        if name == str(self.folder):
+            self.sync_folder(failed=kind == "F")
+            return
+        if kind in "CULR":
+            self.change_names(kind, name, data.decode())
+            return
+        file = self.names.get(name)
+        if file is None:
+            return  # Deleted while it was open: no name leads to it after the cut.
+        if kind == "W":
+            if data:
+                file.write(offset, data, self.chance)
+        elif kind == "T":
+            file.truncate(offset)
+        elif kind == "S":
+            file.sync()
+        elif kind == "F":
+            file.fail_sync(self.chance)
+
+    def change_names(self, kind, name, target):
+        if kind == "C":
+            self.names[name] = File()
+        elif kind == "U":
+            self.names.pop(name, None)
+        elif name in self.names:
+            self.names[target] = self.names[name]
+            if kind == "R":
+                del self.names[name]
+        self.pending.append(dict(self.names))
+
+    def sync_folder(self, failed):
+        if self.pending and not (failed and self.chance.random() < 0.5):
+            self.durable_names = dict(self.names)
+        self.pending = []
+
+    def cut(self):
+        """Leaves in the folder what survives, and says how the dice fell."""
+        share = self.chance.choice([0, 0.05, 0.5, 0.95, 1])
+        states = [self.durable_names] + self.pending
+        names = states[self.chance.choice([0, len(states) - 1, self.chance.randrange(len(states))])]
+        for path in list(self.folder.iterdir()):
+            if path.is_file():
+                path.unlink()
+        contents = {}
+        for name, file in sorted(names.items()):
+            if name.endswith("-shm"):
+                continue  # Only memory, in effect: SQLite makes it again.
+            if id(file) not in contents:
+                contents[id(file)] = file.after_cut(self.chance, share)
+            path = self.folder / name.rsplit("/", 1)[1]
+            path.write_bytes(contents[id(file)])
+            path.chmod(0o600)
+        return f"{share:.0%} of the dirty sectors survive, {len(states) - 1} changes of names were pending"
+
+
+def chance_for(*words):
+    """Random numbers that follow from these words and from nothing else."""
+    return random.Random(":".join(map(str, words)))

@@ -1,0 +1,106 @@
+"""I/O errors on SQLite: reads, writes, syncs, cuts, opens and mappings fail by chance while the worker refreshes."""
+
+import errno
+
+from judge import is_whole, judge
+from trial import ORDERLY, Fault, Template, Trial
+
+GRANTS = 120
+SPAN = 20  # seconds under faults
+# After a failed commit the worker pauses, so that most trials wait most of the time.
+JOBS_FACTOR = 4
+SETTLING = 90  # seconds that the worker may take to be as before once the faults have ended
+
+
+def template(base):
+    return Template(base, GRANTS)
+
+
+def plan(chance):
+    """The rules of one trial: several kinds of calls at several rates, and the errors that a broken or full disk gives."""
+    rate = chance.choice([0.005, 0.02, 0.1, 0.3])
+    codes = [errno.EIO, errno.EIO, errno.ENOSPC, errno.EDQUOT]
+    kinds = chance.sample([
+        f"fail:write/wal:p={rate}:{chance.choice(codes)}",
+        f"short:write/wal:p={rate / 2}:{chance.choice(codes)}",
+        f"fail:write/db:p={rate}:{chance.choice(codes)}",
+        f"fail:read/wal:p={rate / 2}",
+        f"fail:read/db:p={rate / 2}",
+        f"fail:sync/wal:p={rate}",
+        f"fail:sync/db:p={rate}",
+        f"fail:truncate/*:p={rate}",
+        f"fail:open/*:p={rate}:{chance.choice([errno.EMFILE, errno.ENFILE, errno.EIO])}",
+        f"fail:mmap/shm:p={rate}:{chance.choice([errno.ENOMEM, errno.EIO])}",
+        f"fail:truncate/shm:p={rate}:{errno.ENOSPC}",
+        f"fail:unlink/*:p={rate}",
+    ], chance.randrange(2, 6))
+    return kinds
+
+
+def trial(part, seed, index, base, template):
+    with Trial(part, seed, index, base, template, lifetime=2) as one:
+        rules = plan(one.chance)
+        one.say(";".join(rules))
+        at_start = one.chance.random() < 0.3
+        one.control.set(one.control.ON, int(at_start))
+        worker = one.start(rules=rules)
+        exits = 0
+        deadline = worker.began + SPAN
+        if not at_start:
+            worker.wait_for(lambda: '"started"' in worker.text(), 30, "the worker starts without faults")
+            one.control.set(one.control.ON, 1)
+        while (left := deadline - worker.began) > 0:
+            code = worker.wait(left)
+            if code is None:
+                break
+            # systemd starts it again after a second.
+            exits += 1
+            accept(worker, code)
+            deadline -= 1
+            worker = again(one, rules, deadline)
+            if exits > 6:
+                break
+        one.control.set(one.control.ON, 0)
+        code = worker.wait(0)
+        if code is not None:
+            accept(worker, code)
+            exits += 1
+            worker = one.start()
+        exits += recover(one, worker)
+        counts = judge(one, complete=exits == 0)
+        is_whole(one.database)
+        return {**counts, "faults": one.control.hits(), "orderly exits": exits}, one.story
+
+
+def again(one, rules, deadline):
+    worker = one.start(rules=rules)
+    worker.began = min(worker.began, deadline)
+    return worker
+
+
+def accept(worker, code):
+    """An exit under faults must have a code that means something, and a sentence."""
+    if code not in ORDERLY or not worker.said():
+        raise Fault(f"the worker ended with {code}: {worker.said()}")
+
+
+def recover(one, worker):
+    """Waits until everything goes on as before, and stops the worker; answers how often it had to be started again."""
+    exits = 0
+    before = one.google.refusals
+
+    def has_settled():
+        done = sum(account.issued for account in one.google.accounts.values())
+        return done >= target and one.google.refusals >= before
+
+    target = sum(account.issued for account in one.google.accounts.values()) + GRANTS
+    while not worker.wait_for(has_settled, SETTLING, "the worker refreshes again after the faults have ended"):
+        accept(worker, worker.process.returncode)
+        exits += 1
+        if exits > 3:
+            raise Fault(f"the worker does not start after the faults have ended: {worker.said()}")
+        worker = one.start()
+    code = worker.stop()
+    if code != 0:
+        raise Fault(f"the worker ended with {code} after the faults had ended: {worker.said()}")
+    return exits

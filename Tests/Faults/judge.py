@@ -1,0 +1,99 @@
+"""The judge: compares what the worker reported, what the store holds, and what the server knows."""
+
+import calendar
+import contextlib
+import sqlite3
+import time
+
+from google import number_of, owner_of
+from trial import Fault
+
+ENDED = {"disconnected", "reauth_required"}
+# A report is written after its commit: allow for the time between the commit and the line's time stamp.
+SLACK = 0.002
+
+
+def seconds(text):
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float("0." + (fraction or "0"))
+
+
+def judge(trial, complete=False):
+    """Judges a trial whose worker has ended; raises `Fault` with all that is wrong, and answers the counts.
+
+    `complete` says that every answer reached a worker that lived on: then none may be missing in the store.
+    """
+    stored = trial.stored()
+    reports = {}
+    void = 0
+    for event in trial.metrics():
+        if event["event"] != "refresh":
+            continue
+        user = trial.users.get(event["grant"])
+        if event["outcome"] == "refreshed" and event["rotated"]:
+            reports.setdefault(user, []).append(seconds(event["time"]))
+        elif event["rotated"]:
+            void += 1
+    foreign, lost, wrong, doubled, explained = [], [], [], [], 0
+    for name, account in trial.google.accounts.items():
+        line, reported = stored.get(name), len(reports.get(name, []))
+        token = (line or {}).get("refresh_token")
+        held = number_of(token) if token else -1
+        if token and owner_of(token) != name:
+            foreign.append(f"{name}: holds a token of {owner_of(token)}")
+        elif held < reported:
+            lost.append(f"{name}: {reported} rotations reported, token number {held} stored, {account.issued} issued")
+        elif held > account.issued:
+            wrong.append(f"{name}: holds token number {held}, which was never issued")
+        elif held < account.issued and complete:
+            wrong.append(f"{name}: token number {account.issued} was issued and {held} is stored, although nothing was cut off")
+        elif held < account.issued:
+            explained += 1  # The answer with the newest token was lost on the way, and nobody was told otherwise.
+        elif line["state"] in ENDED:
+            uses = [f"{at:.3f} {number} {'granted' if granted else 'refused'}" for at, number, granted in account.uses]
+            wrong.append(
+                f"{name}: {line['state']} ({line.get('reason')}), but the server holds its token {held} as good; its uses: "
+                + ", ".join(uses)
+            )
+        doubled += repeats(name, account, reports.get(name, []), trial)
+    problems = []
+    for title, found in (
+        ("tokens of another user", foreign), ("reported tokens lost", lost), ("wrong states", wrong),
+        ("unexplained double calls", doubled),
+    ):
+        if found:
+            problems.append(f"{len(found)} {title}, such as {found[0]}")
+    overlaps = [name for name in trial.google.overlaps]
+    if overlaps:
+        problems.append(f"{len(overlaps)} times two requests for one grant at once, such as {overlaps[0]}")
+    if trial.google.pipelined:
+        problems.append(f"{trial.google.pipelined} requests on a connection whose last answer had not left")
+    if problems:
+        raise Fault("; ".join(problems))
+    return {
+        "reports": sum(map(len, reports.values())), "answers lost unreported": explained, "void with a token": void,
+        "requests": trial.google.requests,
+    }
+
+
+def repeats(name, account, reports, trial):
+    """Uses of a token that had been used successfully, although the worker knew the first one's outcome."""
+    found, used = [], {}
+    for at, number, granted in account.uses:
+        if number in used:
+            first = used[number]
+            # The outcome is known once it is reported, and forgotten with the process that waited for it.
+            known = len(reports) > number and sorted(reports)[number] < at - SLACK
+            if known:
+                found.append(f"{name}: token number {number} was used at {first:.3f}, reported, and used again at {at:.3f}")
+        elif granted:
+            used[number] = at
+    return found
+
+
+def is_whole(database):
+    """Raises unless SQLite finds the file without fault."""
+    with contextlib.closing(sqlite3.connect(database, timeout=10)) as connection:
+        rows = connection.execute("PRAGMA integrity_check").fetchall()
+    if rows != [("ok",)]:
+        raise Fault(f"the database is damaged: {rows[:3]}")

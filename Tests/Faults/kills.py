@@ -1,0 +1,67 @@
+"""kill -9 on SQLite at the n-th call of a kind: at each step of claim, send, settle, commit and checkpoint."""
+
+from judge import is_whole, judge
+from trial import ORDERLY, Fault, Template, Trial
+
+GRANTS = 120
+LIVES = 3  # kills in each trial
+
+
+def template(base):
+    return Template(base, GRANTS)
+
+
+def point(chance):
+    """A rule that kills, and whether the worker is stopped first, which checkpoints."""
+    kind, most, stops = chance.choice([
+        ("write/wal", 3000, False),  # claims and results
+        ("write/wal", 400, False),  # the start
+        ("sync/wal", 90, False),
+        ("send/net", 400, False),
+        ("receive/net", 500, False),
+        ("write/db", 200, True),  # a checkpoint
+        ("sync/db", 3, True),
+        ("sync/wal", 120, True),
+        ("truncate/wal", 2, True),
+        ("unlink/*", 2, True),
+        ("open/*", 12, False),
+        ("read/db", 120, False),
+    ])
+    return f"kill:{kind}:n={chance.randrange(1, most + 1)}", stops
+
+
+def trial(part, seed, index, base, template):
+    with Trial(part, seed, index, base, template, lifetime=2) as one:
+        one.control.set(one.control.ON, 1)
+        kills = 0
+        for _ in range(LIVES):
+            rule, stops = point(one.chance)
+            one.say(rule)
+            kills += life(one, rule, stops)
+        one.control.set(one.control.ON, 0)
+        judge(one)
+        # So that the leases of those that were killed do not hold the last run up.
+        one.new_boot()
+        one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
+        counts = judge(one)
+        is_whole(one.database)
+        return {**counts, "kills": kills}, one.story
+
+
+def life(one, rule, stops):
+    """One worker until it is killed; answers 1."""
+    for word in range(one.control.FIRST_RULE, one.control.WORDS):
+        one.control.set(word, 0)
+    worker = one.start(rules=[rule])
+    code = worker.wait(2 if stops else 6)
+    if code is None:
+        # It has not come to the point: it may while it stops.
+        code = worker.stop() if stops else None
+    if code is None:
+        worker.end()
+        return 1
+    if code == -9:
+        return 1
+    if code not in ORDERLY:
+        raise Fault(f"the worker ended with {code}: {worker.said()}")
+    return 0

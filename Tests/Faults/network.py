@@ -1,0 +1,59 @@
+"""Broken connections to the token server, over TLS: name lookups, connects, sends and receives fail by chance."""
+
+import errno
+import subprocess
+
+from judge import is_whole, judge
+from trial import Fault, Template, Trial
+
+GRANTS = 120
+SPAN = 5
+
+
+def template(base):
+    certificate = base / "server.pem"
+    if not certificate.exists():
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", certificate, "-out", base / "cert.pem",
+             "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+            check=True, capture_output=True,
+        )
+        with open(certificate, "a") as file:
+            file.write((base / "cert.pem").read_text())
+    return Template(base, GRANTS)
+
+
+def plan(chance):
+    rate = chance.choice([0.01, 0.05, 0.2])
+    return chance.sample([
+        f"fail:resolve/net:p={rate}",
+        f"fail:connect/net:p={rate}:{chance.choice([errno.ECONNREFUSED, errno.ENETUNREACH, errno.ETIMEDOUT])}",
+        f"fail:send/net:p={rate}:{errno.ECONNRESET}",
+        f"short:send/net:p={rate}:{errno.EPIPE}",
+        f"fail:receive/net:p={rate}:{errno.ECONNRESET}",
+        f"short:receive/net:p={min(1, rate * 4)}",
+    ], chance.randrange(2, 5))
+
+
+def trial(part, seed, index, base, template):
+    with Trial(part, seed, index, base, template, lifetime=2, certificate=base / "server.pem") as one:
+        # Every second server forgives the use of the token before the newest: then nothing at all may be lost.
+        one.google.grace = index % 2 == 1
+        rules = plan(one.chance)
+        one.say(f"{';'.join(rules)}; {'with' if one.google.grace else 'without'} grace")
+        worker = one.start(rules=rules)
+        worker.wait_for(lambda: '"started"' in worker.text(), 30, "the worker starts")
+        one.control.set(one.control.ON, 1)
+        code = worker.wait(SPAN)
+        one.control.set(one.control.ON, 0)
+        if code is not None:
+            raise Fault(f"the worker ended with {code}: {worker.said()}")
+        target = one.google.requests + GRANTS // 2
+        worker.wait_for(lambda: one.google.requests >= target, 60, "the worker asks again after the faults have ended")
+        if code := worker.stop():
+            raise Fault(f"the worker ended with {code}: {worker.said()}")
+        counts = judge(one)
+        if one.google.grace and one.google.refusals:
+            raise Fault(f"{one.google.refusals} refusals by a server with grace: a token was used that was two answers old")
+        is_whole(one.database)
+        return {**counts, "faults": one.control.hits()}, one.story

@@ -1,0 +1,63 @@
+"""Power cuts on SQLite: half of them after syncs that failed."""
+
+import shutil
+
+from disk import Disk, chance_for
+from judge import is_whole, judge
+from trial import ORDERLY, Fault, Template, Trial
+
+GRANTS = 120
+LONGEST = 12  # seconds until a cut that no rule has brought comes anyway
+
+
+def plan(chance, fails):
+    """The rules of one trial: which syncs fail, and at which call the power goes."""
+    # The start makes a dozen syncs; between two of them lie about 34 writes and 2 requests.
+    first = chance.randrange(1, 90) if fails else 0
+    rules = []
+    if fails:
+        rules.append(chance.choice([
+            f"fail:sync/wal:n={first}", f"fail:sync/wal:n={first}", "fail:sync/wal:p=0.1", "fail:sync/*:p=0.1",
+            f"fail:sync/db:p=0.5;fail:sync/wal:n={first}",
+        ]))
+    rules.append(chance.choice([
+        f"cut:sync/wal:n={first + chance.randrange(20, 120)}",
+        f"cut:sync/wal:n={first + chance.randrange(1, 20)}",
+        f"cut:write/wal:n={34 * first + chance.randrange(400, 4000)}",
+        f"cut:write/db:n={chance.randrange(1, 300)}",
+        f"cut:send/net:n={2 * first + chance.randrange(150, 900)}",
+    ]))
+    return rules
+
+
+def trial(part, seed, index, base, template):
+    fails = index % 2 == 1
+    with Trial(part, seed, index, base, template, lifetime=2) as one:
+        rules = plan(one.chance, fails)
+        one.control.set(one.control.ON, 1)
+        disk = Disk(one.disk, chance_for("disk", part, seed, index))
+        worker = one.start(rules=rules, journal=True)
+        code = worker.wait(LONGEST)
+        if code is None:
+            one.control.set(one.control.POWER_OFF, 1)
+            worker.end()
+        elif code != -9 and code not in ORDERLY:
+            raise Fault(f"the worker ended with {code}: {worker.said()}")
+        failed = one.control.hits() - one.control.get(one.control.POWER_OFF) if fails else 0
+        disk.replay(one.journal)
+        fallen = disk.cut()
+        one.say(f"rules {';'.join(rules)}; {failed} syncs failed; records {disk.counts}; {fallen}")
+        one.new_boot()
+        one.control.set(one.control.POWER_OFF, 0)
+        one.control.set(one.control.ON, 0)
+        shutil.copytree(one.disk, one.folder / "after-cut")
+        counts = judge(one)
+        # The worker starts again and refreshes what is due; what it can still use it must keep.
+        one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
+        counts = judge(one)
+        is_whole(one.database)
+        return {**counts, "failed syncs": failed, "cuts after a failed sync": int(failed > 0), "power cuts": 1}, one.story
+
+
+def template(base):
+    return Template(base, GRANTS)

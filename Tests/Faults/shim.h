@@ -1,0 +1,58 @@
+// The parts of the fault library (LD_PRELOAD) that decide, record and remember; the hooks themselves are in the other files.
+//
+// Environment:
+//   FAULTS_ROOT     the folder whose files are watched; files elsewhere are left alone
+//   FAULTS_RULES    rules separated by ";", each ACTION:OPERATION/CLASS:WHEN[:ERRNO]
+//   FAULTS_SEED     what the chance of rules with a probability follows
+//   FAULTS_CONTROL  a file of 64-bit words that the script shares with the process: the switch and the counters
+//   FAULTS_JOURNAL  a file that every change below FAULTS_ROOT is recorded in, for the power-cut model
+//   FAULTS_BOOT_ID  a file that is read in the place of /proc/sys/kernel/random/boot_id
+//   FAULTS_CALLER   part of a library's name: only its calls of malloc can fail
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum operation {
+    OP_OPEN, OP_READ, OP_WRITE, OP_SYNC, OP_TRUNCATE, OP_MMAP, OP_UNLINK, OP_RENAME,
+    OP_MALLOC, OP_RESOLVE, OP_CONNECT, OP_SEND, OP_RECEIVE, OPERATIONS
+};
+
+// What a descriptor leads to. A rule may name one of these or `*`.
+enum file_class {
+    CLASS_NONE, CLASS_DB, CLASS_WAL, CLASS_SHM, CLASS_JOURNAL, CLASS_LEASE, CLASS_SPILL, CLASS_RESERVE, CLASS_KEYS,
+    CLASS_FOLDER, CLASS_OTHER, CLASS_NET, CLASSES
+};
+
+enum action { PASS, FAIL, SHORTEN };
+
+struct verdict {
+    enum action action;
+    int error;
+};
+
+// Decides about one call. A rule that kills does not return.
+struct verdict decide(enum operation operation, enum file_class class);
+bool watches(enum operation operation);
+
+// The word that stops every process at a power cut, see rules.c.
+void stop_if_power_is_off(void);
+
+enum file_class class_of_path(const char *path);
+const char *intern(const char *path);
+
+struct watched {
+    const char *path; // NULL for a socket
+    enum file_class class;
+};
+void remember(int descriptor, const char *path, enum file_class class);
+struct watched watched(int descriptor);
+
+// The journal of the power-cut model: one record for each change, in the order in which the changes are made.
+enum record {
+    REC_WRITE = 'W', REC_TRUNCATE = 'T', REC_SYNC = 'S', REC_SYNC_FAILED = 'F', REC_CREATE = 'C', REC_LINK = 'L',
+    REC_UNLINK = 'U', REC_RENAME = 'R', REC_CUT = 'K'
+};
+bool keeps_journal(void);
+void record(enum record type, const char *path, uint64_t offset, const void *data, size_t length);
