@@ -83,6 +83,19 @@ extension Grant {
         due: (Grant) -> Timestamp
     ) -> [GrantEvent] {
         let former = state
+        var events = store(tokens, at: now)
+        endFailures()
+        enter(.active, reason: .none, at: now)
+        dueAt = due(self)
+        if former != state { events.append(GrantEvent(of: self, kind: .state, from: former, at: now)) }
+        return events
+    }
+
+    /// Stores the tokens of a successful refresh and leaves the state as it is.
+    ///
+    /// Used alone when the account was disabled while the request was in flight: the answer is older than that event, but a
+    /// rotated token must not be lost.
+    package mutating func store(_ tokens: RefreshedTokens, at now: Timestamp) -> [GrantEvent] {
         var events = rotate(to: tokens.rotated, at: now)
         accessToken = AccessToken.later(of: accessToken, tokens.accessToken, at: now)
         // Most answers repeat the text that is stored, which is seen without taking it apart.
@@ -96,10 +109,6 @@ extension Grant {
         isProven = true
         lastSuccessAt = now
         lastAttemptAt = now
-        endFailures()
-        enter(.active, reason: .none, at: now)
-        dueAt = due(self)
-        if former != state { events.append(GrantEvent(of: self, kind: .state, from: former, at: now)) }
         return events
     }
 
@@ -284,6 +293,11 @@ extension Grant {
 }
 
 extension Grant {
+    /// `true` if the user ended the grant, here or at Google.
+    package var wasEndedByUser: Bool {
+        state == .disconnected && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked].contains(reason)
+    }
+
     /// Whether storing `next` in this grant's place would bring back what was deleted.
     package func forbids(_ next: Grant) -> Bool {
         reason == .userDeleted && next.reason != .userDeleted

@@ -58,12 +58,15 @@ package struct Attempt: Hashable, Sendable {
     package var claim: Int64
     /// The fence: what is found out is about this version of the refresh token.
     package var generation: Int64
+    /// The time of the grant's last change of standing before the claim: a later one came while the request was in flight.
+    package var lastAttemptAt: Timestamp?
 
-    package init(grant: GrantID, clientID: String, claim: Int64, generation: Int64) {
+    package init(grant: GrantID, clientID: String, claim: Int64, generation: Int64, lastAttemptAt: Timestamp? = nil) {
         self.grant = grant
         self.clientID = clientID
         self.claim = claim
         self.generation = generation
+        self.lastAttemptAt = lastAttemptAt
     }
 }
 

@@ -54,7 +54,7 @@ package struct RefreshRules: Sendable {
             if case .granted(let tokens) = finding.answer, tokens.rotated != nil,
                 grant.wasEndedByAnswer(to: finding.attempt.generation)
             {
-                accept(tokens, grant: &grant, health: &health, at: moment, ruling: &ruling)
+                accept(tokens, of: finding.attempt, grant: &grant, health: &health, at: moment, ruling: &ruling)
             } else {
                 ruling.outcome = .void
             }
@@ -63,7 +63,7 @@ package struct RefreshRules: Sendable {
         switch finding.answer {
         case .granted(let tokens):
             // Good news is good whoever holds the lease now: a rotated token must not be lost.
-            accept(tokens, grant: &grant, health: &health, at: moment, ruling: &ruling)
+            accept(tokens, of: finding.attempt, grant: &grant, health: &health, at: moment, ruling: &ruling)
         case .flawed(let code, let rotated):
             ruling.events = grant.rotate(to: rotated, at: moment.now)
             ruling.outcome = .lostLease
@@ -75,7 +75,7 @@ package struct RefreshRules: Sendable {
         case .nothingToSend:
             runOut(&grant, at: moment, ruling: &ruling)
         case .unreadable:
-            grant.postpone(until: moment.now + Self.lookAgainAfter, at: moment.now)
+            lookAgain(at: &grant, at: moment, ruling: &ruling)
             ruling.alarm = Alarm(
                 kind: "unreadable_token",
                 clientID: grant.clientID,
@@ -133,6 +133,7 @@ package struct RefreshRules: Sendable {
 
     private func accept(
         _ tokens: RefreshedTokens,
+        of attempt: Attempt,
         grant: inout Grant,
         health: inout ClientHealth,
         at moment: Moment,
@@ -141,6 +142,12 @@ package struct RefreshRules: Sendable {
         note(grant, saysInvalid: false, in: &health)
         health.provenSuccessAt = moment.now
         health.clear(grant.id)
+        // The account was disabled while the request was in flight: what Google granted before does not end that.
+        if grant.reason == .accountDisabled, grant.lastAttemptAt != attempt.lastAttemptAt {
+            ruling.events = grant.store(tokens, at: moment.now)
+            ruling.outcome = .suspended
+            return
+        }
         ruling.events = grant.refreshed(tokens, at: moment.now) { DueTimes.due($0, at: moment.now) }
         ruling.outcome = .refreshed
     }
@@ -288,6 +295,16 @@ package struct RefreshRules: Sendable {
             ruling.events = grant.requireSignIn(reason: .noRefreshToken, at: moment.now)
             ruling.outcome = .reauthRequired
         }
+    }
+
+    /// Waits for the key of a token that cannot be opened; a revocation waits for a day at most.
+    private func lookAgain(at grant: inout Grant, at moment: Moment, ruling: inout Ruling) {
+        if let askedAt = grant.revocationAskedAt, moment.now - askedAt >= Self.revocationPatience {
+            grant.finishRevocation()
+            ruling.outcome = .disconnected
+            return
+        }
+        grant.postpone(until: moment.now + Self.lookAgainAfter, at: moment.now)
     }
 
     private func finishRevocation(

@@ -22,7 +22,13 @@ final class Flight: Sendable {
     }
 
     var attempt: Attempt {
-        Attempt(grant: grant.id, clientID: grant.clientID, claim: claim, generation: grant.generation)
+        Attempt(
+            grant: grant.id,
+            clientID: grant.clientID,
+            claim: claim,
+            generation: grant.generation,
+            lastAttemptAt: grant.lastAttemptAt
+        )
     }
 
     /// Whether the token endpoint is asked at all: not for a revocation, nor without a refresh token.

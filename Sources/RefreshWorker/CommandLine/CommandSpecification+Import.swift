@@ -17,7 +17,8 @@ extension CommandSpecification {
             """,
             """
             Bad lines are reported with their number and skipped; the good ones are stored. An existing grant is \
-            kept, and reported, unless --replace is given. An import that was interrupted can be started again.
+            kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
+            only by a line with a new refresh token. An import that was interrupted can be started again.
             """,
             """
             With --from aws-secrets-manager each secret whose name begins with the prefix is a grant, and the rest of \

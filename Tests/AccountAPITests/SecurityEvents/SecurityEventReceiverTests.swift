@@ -300,6 +300,52 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.of("refresh").map { $0["outcome"]?.string } == ["void"])
     }
 
+    @Test("A refresh that was sent before its account was disabled keeps its tokens and leaves the grant suspended")
+    func successBehindSuspension() async throws {
+        try await bench.connect(1)
+        bench.time.advance(by: .seconds(3001))
+        await bench.google.hold()
+        _ = await bench.engine.turn()
+        await bench.google.waitUntilAsked()
+        await bench.post(Self.about(.accountDisabled(reason: nil)))
+        let suspended = try await bench.grant(1)
+        bench.time.advance(by: .seconds(1))
+        await bench.google.release()
+        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        let grant = try await bench.grant(1)
+        #expect(grant.state == .suspended && grant.reason == .accountDisabled && grant.since == suspended.since)
+        #expect(grant.dueAt == suspended.dueAt)
+        #expect(try bench.vault.openRefreshToken(of: grant)?.reveal() == "1//0e-late")
+    }
+
+    @Test("The probe of a suspended account that succeeds ends the suspension")
+    func successOfProbe() async throws {
+        try await bench.connect(1)
+        await bench.post(Self.about(.accountDisabled(reason: nil)))
+        bench.time.advance(by: .seconds(60))
+        await bench.post(Self.about(.accountEnabled), id: "enabled")
+        _ = await bench.engine.turn()
+        await bench.google.waitUntilAsked()
+        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        #expect(try await bench.grant(1).state == .active)
+    }
+
+    @Test("A probe is no proof when the account is disabled again while it is in flight")
+    func disabledAgainDuringProbe() async throws {
+        try await bench.connect(1)
+        await bench.post(Self.about(.accountDisabled(reason: nil)))
+        bench.time.advance(by: .seconds(60))
+        await bench.post(Self.about(.accountEnabled), id: "enabled")
+        await bench.google.hold()
+        _ = await bench.engine.turn()
+        await bench.google.waitUntilAsked()
+        bench.time.advance(by: .seconds(1))
+        await bench.post(Self.about(.accountDisabled(reason: nil)), id: "again")
+        await bench.google.release()
+        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        #expect(try await bench.grant(1).state == .suspended)
+    }
+
     @Test("All events of one token are stored, or none")
     func allOrNothing() async throws {
         try await bench.connect(1)

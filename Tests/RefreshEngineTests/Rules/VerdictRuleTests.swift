@@ -266,6 +266,19 @@ struct VerdictRuleTests {
         #expect(grant.state == .disconnected && grant.reason == .userRequest)
     }
 
+    @Test("A revocation whose token cannot be opened is given up after a day: the tokens go")
+    func unreadableRevocation() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        _ = grant.disconnectByRequest(revokes: true, at: start)
+        #expect(bench.decide(.unreadable(.malformed), on: &grant).alarm?.kind == "unreadable_token")
+        #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
+        #expect(grant.dueAt == start + .seconds(600))
+        bench.pass(.seconds(86_400))
+        #expect(bench.decide(.unreadable(.malformed), on: &grant).outcome == .disconnected)
+        #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
+    }
+
     @Test("A revocation that Google confirms wipes the tokens at once")
     func revoked() throws {
         var grant = try Sample.grant()

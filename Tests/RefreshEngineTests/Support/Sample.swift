@@ -109,7 +109,8 @@ struct Bench {
             grant: grant.id,
             clientID: grant.clientID,
             claim: claim,
-            generation: generation ?? grant.generation
+            generation: generation ?? grant.generation,
+            lastAttemptAt: grant.lastAttemptAt
         )
         let moment = Moment(now: now, instant: instant, unit: unit)
         return rules.decide(Finding(attempt: attempt, answer: answer), grant: &grant, health: &health, at: moment)

@@ -190,6 +190,35 @@ struct GrantImportTests {
         #expect(grant.dueAt == grant.accessToken?.expiresAt)
     }
 
+    @Test(
+        "leaves a grant that its user ended as it is, unless the line brings a new refresh token",
+        arguments: [nil, "1//refresh-a", "1//another"] as [String?],
+        [GrantReason.userRequest, .tokenRevoked, .tokensRevoked]
+    )
+    func endedByUser(refreshToken: String?, reason: GrantReason) async throws {
+        try await bench.bring(try line("a"))
+        let now = bench.time.now
+        try await bench.store.transact { transaction in
+            guard var grant = try transaction.grant(ofUser: "a") else { return }
+            let events =
+                reason == .userRequest
+                ? grant.disconnectByRequest(revokes: true, at: now) : grant.disconnectByEvent(reason: reason, at: now)
+            try transaction.update(grant)
+            for event in events { try transaction.record(event) }
+        }
+        let ended = try await bench.grant("a")
+        let tally = try await bench.bring(try line("a", ["refresh_token": refreshToken]), replace: true)
+        // The tokens of a security event are deleted at once, so nothing is left to compare a token with.
+        let isNew = refreshToken == "1//another" || (refreshToken != nil && reason != .userRequest)
+        if isNew {
+            #expect(tally.replaced == 1)
+            #expect(try await bench.grant("a").state == .active)
+        } else {
+            #expect(tally.kept == 1 && bench.reports.count == 1)
+            #expect(try await bench.grant("a") == ended)
+        }
+    }
+
     @Test("asks the ids of the account before its e-mails")
     func accounts() {
         let known = Grant.Owner(googleUserID: "1", email: "a@x")

@@ -18,6 +18,8 @@ struct GrantImport: RecordImport {
         }
     }
 
+    /// The rest of a sentence about a user whose grant stays ended.
+    static let endedGrant = "ended the stored grant: kept, for there is no new refresh token"
     /// Lines whose grants share a transaction: enough to share its costs, and few enough that no other writer waits long.
     static let batchSize = 200
 
@@ -90,6 +92,9 @@ struct GrantImport: RecordImport {
         case .kept:
             tally.kept += 1
             report("line \(line): user \(DisplayedText(grant.userID)) is stored already: kept")
+        case .keptEnded:
+            tally.kept += 1
+            report("line \(line): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
         case .refused:
             tally.bad += 1
             report("line \(line): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")

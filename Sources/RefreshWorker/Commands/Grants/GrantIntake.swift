@@ -11,6 +11,8 @@ struct GrantIntake: Sendable {
         case replaced
         /// The user has a grant already, which stays as it was.
         case kept
+        /// The user ended the stored grant, and what is brought has no new refresh token.
+        case keptEnded
         /// The user was deleted, and the tombstone still stands.
         case refused
     }
@@ -79,7 +81,7 @@ struct GrantIntake: Sendable {
     private enum Preparation: Sendable {
         case new(Grant, [GrantEvent])
         case replacement(GrantReplacement)
-        case nothing
+        case nothing(Outcome)
     }
 
     private func round(_ arrivals: [Arrival]) async throws -> [Answer] {
@@ -102,8 +104,8 @@ struct GrantIntake: Sendable {
                 if try transaction.user(item.userID)?.isDeleted == true { return .done(.refused) }
                 let stored = try transaction.grant(ofUser: item.userID)
                 switch (item.content, stored) {
-                case (.nothing, _):
-                    return .done(.kept)
+                case (.nothing(let outcome), _):
+                    return .done(outcome)
                 case (.new(let grant, let events), nil):
                     if writes {
                         try transaction.insert(grant)
@@ -128,8 +130,11 @@ struct GrantIntake: Sendable {
 
     private func prepare(_ arrival: Arrival, at now: Timestamp) async throws -> Preparation {
         if let stored = arrival.stored {
-            if existing == .replaceOlder, try await isNew(stored, comparedTo: arrival.imported) { return .nothing }
-            return .replacement(try replacement(of: stored, with: arrival.imported))
+            if existing == .replaceOlder, try await isNew(stored, comparedTo: arrival.imported) {
+                return .nothing(.kept)
+            }
+            let replacement = try replacement(of: stored, with: arrival.imported)
+            return replacement.revivesWhatUserEnded ? .nothing(.keptEnded) : .replacement(replacement)
         }
         let (grant, events) = try newGrant(arrival.imported, at: now)
         return .new(grant, events)

@@ -7,6 +7,14 @@ struct GrantReplacement: Sendable {
     let standing: ImportedGrant.Standing?
     let dueTimes: FirstDueTime
 
+    /// `true` if the user ended the stored grant and the replacement would connect it again without a new refresh token.
+    ///
+    /// The stored refresh token of such a grant may be about to be revoked.
+    var revivesWhatUserEnded: Bool {
+        guard reconnection.stored.wasEndedByUser, standing?.state.endsCalls != true else { return false }
+        return reconnection.handover.refreshToken == nil || !reconnection.bringsOtherRefreshToken
+    }
+
     /// Puts the new content in place and answers what belongs in the history.
     func apply(to grant: inout Grant, at now: Timestamp) -> [GrantEvent] {
         var events = reconnection.apply(to: &grant, at: now) { grant in

@@ -36,7 +36,15 @@ extension Workshop {
         let stored = try await store.grant(ofUser: user)
         await presence.leave()
         await store.close()
-        let verb = outcome == [.replaced] ? "replaced" : "added"
+        let verb: String
+        switch outcome.first {
+        case .keptEnded:
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
+        case .refused:
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not brought back")
+        case .replaced: verb = "replaced"
+        case .stored, .kept, nil: verb = "added"
+        }
         let due = stored?.dueAt.map { ", due \(RelativeTime($0, from: time.now))" } ?? ""
         Output.standard.line("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)")
         return .success

@@ -101,6 +101,9 @@ struct SecretsManagerImport {
             tally.grants.kept += 1
             let reason = intake.existing == .keep ? "is stored already" : "what is stored is not older than the secret"
             detail("\(user): \(reason): kept")
+        case .keptEnded:
+            tally.grants.kept += 1
+            detail("\(user) \(GrantImport.endedGrant)")
         case .refused:
             tally.grants.bad += 1
             report("\(user) was deleted and is not brought back")
