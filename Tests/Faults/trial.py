@@ -63,7 +63,10 @@ class Template:
         self.names = [f"user{index}" for index in range(count)]
         if not (self.folder / "done").exists():
             self.make()
-        self.users = read_users(self.folder / "grants.sqlite")
+        self.users = self.read_users()
+
+    def read_users(self):
+        return read_users(self.folder / "grants.sqlite")
 
     def make(self):
         self.folder.mkdir(parents=True)

@@ -1,0 +1,187 @@
+"""PostgreSQL: two workers, kills of workers, sessions and servers, and cuts of the network between a worker and its server."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "EndToEnd"))
+
+from harness import Server  # noqa: E402
+from judge import judge  # noqa: E402
+from proxy import Proxy  # noqa: E402
+from trial import ORDERLY, Fault, Template, Trial, command  # noqa: E402
+
+GRANTS = 120
+EVENTS = 5  # kills or cuts in each trial
+SETTLING = 100
+# Most of a trial is waiting for leases to end and for connections to come back.
+JOBS_FACTOR = 3
+
+
+class PostgresTemplate(Template):
+    """A server's folder with grants that are all due."""
+
+    def make(self):
+        self.folder.mkdir(parents=True)
+        server = Server(self.folder)
+        try:
+            command(self.arguments(server.url), "keys", "generate")
+            command(self.arguments(server.url), "grants", "import", "-", stdin=self.lines())
+            rows = server.query("SELECT id, user_id FROM refresh_worker.grants")
+        finally:
+            server.stop("fast")
+        lines = [f"{row['id'] & (1 << 64) - 1:016x} {row['user_id']}\n" for row in rows]
+        (self.folder / "users").write_text("".join(lines))
+        (self.folder / "done").touch()
+
+    def arguments(self, database=None):
+        arguments = super().arguments()
+        return [*arguments[:2], database, *arguments[3:]] if database else arguments
+
+    def read_users(self):
+        return dict(line.split() for line in (self.folder / "users").read_text().splitlines())
+
+    def copy(self, folder):
+        folder.mkdir(parents=True)
+        shutil.copy2(self.folder / "keys", folder / "keys")
+        # A server's files belong to its own user.
+        subprocess.run(["cp", "-a", self.folder / "postgres", folder.parent / "postgres"], check=True)
+
+
+def template(base):
+    return PostgresTemplate(base, GRANTS)
+
+
+def address(proxy):
+    return f"postgres://postgres@127.0.0.1:{proxy.port}/postgres?sslmode=disable"
+
+
+class Pair:
+    """A server and two workers, the first of them behind a proxy."""
+
+    def __init__(self, one):
+        self.one = one
+        self.server = Server(one.folder)
+        self.proxy = Proxy(self.server.folder / ".s.PGSQL.5432")
+        one.database = self.server.url
+        self.places = [address(self.proxy), self.server.url]
+        self.workers = [self.start(0), self.start(1)]
+        for worker in self.workers:
+            worker.wait_for(lambda: '"started"' in worker.text(), 30, "the worker starts")
+
+    def start(self, number, rules=()):
+        self.one.database, direct = self.places[number], self.one.database
+        worker = self.one.start(rules=rules)
+        self.one.database = direct
+        return worker
+
+    def revive(self):
+        """Starts those again that have ended, as systemd would."""
+        for number, worker in enumerate(self.workers):
+            code = worker.wait(0)
+            if code is None:
+                continue
+            if code not in ORDERLY and code != -9:
+                raise Fault(f"the worker ended with {code}: {worker.said()}")
+            self.workers[number] = self.start(number)
+
+    def settle(self):
+        """Waits until refreshes go on after the last fault, and stops the workers."""
+        self.revive()
+        target = self.one.google.requests + GRANTS
+        deadline = time.monotonic() + SETTLING
+        while self.one.google.requests < target:
+            self.revive()
+            if time.monotonic() > deadline:
+                raise Fault("hang: the workers do not refresh again: " + self.workers[0].said() + self.workers[1].said())
+            time.sleep(0.1)
+        for worker in self.workers:
+            if code := worker.stop(60):
+                raise Fault(f"the worker ended with {code} after the faults had ended: {worker.said()}")
+
+    def close(self):
+        self.proxy.close()
+        for worker in self.one.workers:
+            worker.end()
+        self.server.stop()
+
+
+def kill_worker(pair, chance):
+    number = chance.randrange(2)
+    pair.workers[number].end()
+
+
+def kill_worker_at_call(pair, chance):
+    """The worker behind the proxy dies at a call to the server or to the database, which both count."""
+    pair.workers[0].end()
+    for word in range(pair.one.control.FIRST_RULE, pair.one.control.WORDS):
+        pair.one.control.set(word, 0)
+    pair.one.control.set(pair.one.control.ON, 1)
+    kind = chance.choice(["send", "receive"])
+    pair.workers[0] = pair.start(0, [f"kill:{kind}/net:n={chance.randrange(20, 400)}"])
+    pair.workers[0].wait(5)
+    pair.workers[0].end()
+    pair.one.control.set(pair.one.control.ON, 0)
+
+
+def end_sessions(pair, chance):
+    pair.server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND"
+                        f" backend_type = 'client backend' AND random() < {chance.choice([0.3, 1])}")
+
+
+def kill_backend(pair, chance):
+    """kill -9 of a session's process: the server ends all sessions and recovers."""
+    rows = pair.server.query("SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND"
+                             " backend_type = 'client backend'")
+    if rows:
+        os.kill(chance.choice(rows)["pid"], 9)
+
+
+def restart_server(pair, chance):
+    pair.server.stop(chance.choice(["immediate", "fast"]))
+    time.sleep(chance.choice([0, 0.5, 2]))
+    pair.server.start()
+
+
+def run_trial(part, seed, index, base, template, event):
+    with Trial(part, seed, index, base, template, lifetime=4) as one:
+        pair = Pair(one)
+        try:
+            for _ in range(EVENTS):
+                # Somewhere within a round of refreshes.
+                time.sleep(0.3 + one.chance.random())
+                one.say(event(pair, one.chance))
+                time.sleep(one.chance.random())
+                pair.revive()
+            pair.settle()
+            counts = judge(one)
+        finally:
+            pair.close()
+        return {**counts, "faults": EVENTS}, one.story
+
+
+def kill_something(pair, chance):
+    action = chance.choice([kill_worker, kill_worker, kill_worker_at_call, end_sessions, kill_backend, restart_server])
+    action(pair, chance)
+    return action.__name__
+
+
+def cut(pair, chance):
+    kind = chance.choice(["reset", "nothing passes", "requests pass", "answers pass"])
+    seconds = chance.choice([0.1, 1, 3, 12])
+    if kind == "reset":
+        pair.proxy.reset()
+        return kind
+    pair.proxy.pass_only(*([] if kind == "nothing passes" else [kind.split()[0]]))
+    time.sleep(seconds)
+    if chance.random() < 0.5:
+        pair.proxy.reset()
+    pair.proxy.pass_only("requests", "answers")
+    return f"{kind} for {seconds} s"
+
+
+def trial(part, seed, index, base, template):
+    return run_trial(part, seed, index, base, template, kill_something)
