@@ -8,3 +8,35 @@
 #include <openssl/rsa.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/sha.h>
+#include <string.h>
+
+// SHA-256 by its chaining state. OpenSSL 3 marks these calls deprecated in favour of EVP, which cannot start from a saved
+// state without allocating: an HMAC over a saved key state costs two compressions here, and several allocations there.
+
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+
+// Saves the state after one block as the first or the second of the states. Returns 1 on success.
+static inline int ccrypto_sha256_begin(void *states, int place, const void *block) {
+    SHA256_CTX context;
+    int done = SHA256_Init(&context) & SHA256_Update(&context, block, SHA256_CBLOCK);
+    memcpy((unsigned char *)states + place * sizeof context, &context, sizeof context);
+    OPENSSL_cleanse(&context, sizeof context);
+    return done;
+}
+
+// Makes an HMAC from the saved states of the inner and the outer hash (RFC 2104, section 4). Returns 1 on success.
+static inline int ccrypto_hmac_sha256(const void *states, const void *message, size_t length, void *code) {
+    SHA256_CTX context;
+    memcpy(&context, states, sizeof context);
+    int done = SHA256_Update(&context, message, length) & SHA256_Final(code, &context);
+    memcpy(&context, (const unsigned char *)states + sizeof context, sizeof context);
+    done &= SHA256_Update(&context, code, SHA256_DIGEST_LENGTH) & SHA256_Final(code, &context);
+    OPENSSL_cleanse(&context, sizeof context);
+    return done;
+}
+
+#pragma clang diagnostic pop
+
+static inline size_t ccrypto_sha256_state_size(void) { return sizeof(SHA256_CTX); }

@@ -1,7 +1,8 @@
 /// The keys that seal tokens at rest: the first that is not pending seals, every one opens what it sealed.
 ///
-/// Sealing is AES-256-GCM with a random nonce of 96 bits, which is good for 2³² seals under one key
-/// (NIST SP 800-38D, section 8.3): 100,000 grants that are sealed hourly take five years to get there.
+/// Sealing is AES-256-GCM with a random nonce of 96 bits, which is good for 2³² seals under one key (NIST SP 800-38D,
+/// section 8.3). Each place has a derived key of its own, so a grant that is sealed 29 times a day takes 400,000 years to get
+/// there, however many grants there are (docs/keys.md).
 package struct KeyRing: Sendable {
     /// In the order of the ring's file, pending ones included.
     package let keys: [SealingKey]
@@ -27,28 +28,29 @@ package struct KeyRing: Sendable {
         let length = SealedSecret.Layout.minimumByteCount + secret.count
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
-        bytes.append(SealedSecret.version)
+        bytes.append(SealedSecret.Version.derivedKey.rawValue)
         bytes.append(UInt8(KeyID.length))
         bytes.append(contentsOf: sealingKey.id.description.utf8)
         bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
-        try unsafe fill(&bytes, with: secret, authenticating: context.authenticatedBytes.span.bytes)
+        try fill(&bytes, with: secret, for: context)
         return try SealedSecret(bytes: bytes)
     }
 
     /// Writes nonce, ciphertext and tag into their places behind the header.
+    ///
+    /// Nothing beside the secret is authenticated: the place is part of the key, and so is the id of the ring's key.
     private func fill(
         _ bytes: inout [UInt8],
         with secret: Secret,
-        authenticating context: RawSpan
+        for context: SealContext
     ) throws(SealError) {
         let layout = SealedSecret.Layout(byteCount: bytes.count)
         var span = bytes.mutableSpan
         var room = unsafe span.mutableBytes
         try LibCrypto.fillRandomly(&room, in: layout.nonce)
-        let cipher = try sealingKey.material.withBytes { (key) throws(SealError) in
+        let cipher = try sealingKey.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
             try CipherContext(.seal, key: key, nonce: room.bytes.extracting(layout.nonce))
         }
-        try cipher.authenticate(context)
         try secret.withBytes { (message) throws(SealError) in
             try cipher.transform(message, into: &room, at: layout.ciphertext.lowerBound)
         }
@@ -60,14 +62,33 @@ package struct KeyRing: Sendable {
         let layout = SealedSecret.Layout(byteCount: sealed.bytes.count)
         return try Secret(capacity: layout.ciphertext.count) { (room) throws(SealError) in
             let bytes = unsafe sealed.bytes.span.bytes
-            let cipher = try key.material.withBytes { (material) throws(SealError) in
-                try CipherContext(.open, key: material, nonce: bytes.extracting(layout.nonce))
-            }
-            try unsafe cipher.authenticate(context.authenticatedBytes.span.bytes)
+            let cipher = try key.opener(of: sealed.version, nonce: bytes.extracting(layout.nonce), for: context)
             try cipher.transform(bytes.extracting(layout.ciphertext), into: &room, at: 0)
             let isWhole = try cipher.isVerified(by: bytes.extracting(layout.tag))
             guard isWhole else { throw .damaged(sealed.keyID) }
             return room.byteCount
+        }
+    }
+}
+
+extension SealingKey {
+    /// A cipher that is ready for the ciphertext of a value of this place.
+    fileprivate func opener(
+        of version: SealedSecret.Version,
+        nonce: RawSpan,
+        for context: SealContext
+    ) throws(SealError) -> CipherContext {
+        switch version {
+        case .ringKey:
+            let cipher = try material.withBytes { (key) throws(SealError) in
+                try CipherContext(.open, key: key, nonce: nonce)
+            }
+            try unsafe cipher.authenticate(context.authenticatedBytes.span.bytes)
+            return cipher
+        case .derivedKey:
+            return try derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
+                try CipherContext(.open, key: key, nonce: nonce)
+            }
         }
     }
 }

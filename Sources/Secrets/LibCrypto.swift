@@ -29,4 +29,9 @@ enum LibCrypto {
         }
         try check("RAND_bytes", result)
     }
+
+    /// Overwrites bytes in a way that the optimiser may not remove (https://docs.openssl.org/3.0/man3/OPENSSL_malloc/).
+    static func wipe(_ room: inout MutableRawSpan) {
+        unsafe room.withUnsafeMutableBytes { bytes in unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count) }
+    }
 }

@@ -1,39 +1,82 @@
 private import CCrypto
 
 /// A key that makes and checks messages by HMAC-SHA256 (RFC 2104).
+///
+/// Both hashes of an HMAC begin with a block that depends on the key alone. Their states after it are computed once, so
+/// that a short message costs two compressions.
 package struct MessageKey: Sendable {
     static let codeLength = 32
+    private static let blockLength = 64
+    private static let stateLength = ccrypto_sha256_state_size()
 
-    private let secret: Secret
+    /// The states of the inner and the outer hash: as secret as the key.
+    private let states: Secret
 
     package init(_ secret: Secret) {
-        self.secret = secret
+        // Longer keys are hashed first, shorter ones are padded with zeroes.
+        let isLong = secret.count > Self.blockLength
+        let key = isLong ? Secret(utf8: Digest.sha256(secret.bytes)) : secret
+        states = Secret(capacity: 2 * Self.stateLength) { room in
+            key.withBytes { key in
+                Self.begin(&room, place: 0, key: key, pad: 0x36)
+                Self.begin(&room, place: 1, key: key, pad: 0x5c)
+            }
+            return room.byteCount
+        }
     }
 
     /// The message's authentication code; compare it by ``ConstantTime`` alone.
     package func authenticate(_ message: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Self.codeLength)
-        let isMade = secret.withBytes { span in
-            unsafe span.withUnsafeBytes { key in
-                // A key without bytes still needs an address: the library takes none for "use the key of before".
-                var nothing: UInt8 = 0
-                return unsafe withUnsafePointer(to: &nothing) { nothing in
-                    let start = unsafe key.baseAddress ?? UnsafeRawPointer(nothing)
-                    let result = unsafe HMAC(
-                        EVP_sha256(),
-                        start,
-                        Int32(key.count),
-                        message,
-                        message.count,
-                        &code,
-                        nil
-                    )
-                    return unsafe result != nil
+        var span = code.mutableSpan
+        var room = unsafe span.mutableBytes
+        unsafe authenticate(message.span.bytes, into: &room)
+        return code
+    }
+
+    /// Writes the message's authentication code into the first 32 bytes of the room.
+    func authenticate(_ message: RawSpan, into room: inout MutableRawSpan) {
+        precondition(room.byteCount >= Self.codeLength)
+        let result = states.withBytes { states in
+            unsafe room.withUnsafeMutableBytes { room in
+                unsafe states.withUnsafeBytes { states in
+                    unsafe message.withUnsafeBytes { message in
+                        unsafe ccrypto_hmac_sha256(
+                            states.baseAddress,
+                            message.baseAddress,
+                            message.count,
+                            room.baseAddress
+                        )
+                    }
                 }
             }
         }
-        // It fails only where memory has run out: a code of zeroes would be worse.
-        precondition(isMade, "HMAC failed")
-        return code
+        // It cannot fail for any input: a wrong code would be worse than an end.
+        precondition(LibCrypto.isSuccess(result), "HMAC failed")
+    }
+
+    private static func begin(_ room: inout MutableRawSpan, place: Int32, key: RawSpan, pad: UInt8) {
+        // Wiped like every secret, because the padded key is the key.
+        let block = Secret(capacity: blockLength) { block in
+            for index in 0..<blockLength {
+                let byte = index < key.byteCount ? key.byte(at: index) : 0
+                block.storeBytes(of: byte ^ pad, toByteOffset: index, as: UInt8.self)
+            }
+            return blockLength
+        }
+        let result = block.withBytes { block in
+            unsafe room.withUnsafeMutableBytes { room in
+                unsafe block.withUnsafeBytes { block in
+                    unsafe ccrypto_sha256_begin(room.baseAddress, place, block.baseAddress)
+                }
+            }
+        }
+        precondition(LibCrypto.isSuccess(result), "SHA-256 failed")
+    }
+}
+
+extension Secret {
+    fileprivate var bytes: [UInt8] {
+        withBytes { span in (0..<span.byteCount).map { span.byte(at: $0) } }
     }
 }

@@ -19,12 +19,24 @@ package struct SealContext: Hashable, Sendable {
         )
     }
 
-    /// What the tag covers beside the secret; the fixed lengths before the column make it unambiguous.
+    /// The data that the tag of version 1 covers beside the secret; the fixed lengths before the column make it unambiguous.
     var authenticatedBytes: [UInt8] {
         let domain = "refresh-worker sealed 1".utf8
         var bytes: [UInt8] = []
         bytes.reserveCapacity(domain.count + owner.count + column.utf8.count)
         bytes.append(contentsOf: domain)
+        bytes.append(contentsOf: owner)
+        bytes.append(contentsOf: column.utf8)
+        return bytes
+    }
+
+    /// The name of the key that version 2 derives for this place.
+    ///
+    /// Up to 54 bytes of it fit into one block of the hash.
+    var derivationPurpose: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(2 + owner.count + column.utf8.count)
+        bytes.append(UInt8(owner.count))
         bytes.append(contentsOf: owner)
         bytes.append(contentsOf: column.utf8)
         return bytes

@@ -2,12 +2,15 @@
 ///
 /// | bytes | content |
 /// |---|---|
-/// | 1 | version, 1 |
+/// | 1 | version, 1 or 2 |
 /// | 1 | length of the key id, 8 |
 /// | 8 | key id, in ASCII |
 /// | 12 | nonce |
 /// | any | ciphertext, as long as the secret |
 /// | 16 | tag |
+///
+/// Both versions are AES-256-GCM. Version 1, which is only read, seals with the ring's key itself, and its tag covers the place
+/// of the value. Version 2 seals with a key that is derived from the ring's key for this one place.
 package struct SealedSecret: Hashable, Sendable {
     /// Where the parts lie in a value of so many bytes.
     struct Layout {
@@ -25,22 +28,27 @@ package struct SealedSecret: Hashable, Sendable {
         }
     }
 
-    static let version: UInt8 = 1
+    enum Version: UInt8 {
+        case ringKey = 1
+        case derivedKey = 2
+    }
 
     package let bytes: [UInt8]
     /// The key that sealed it, as it says itself: only opening proves it.
     package let keyID: KeyID
+    let version: Version
 
     /// Takes bytes that have the shape of a sealed value; whether they are whole, only opening can tell.
     package init(bytes: [UInt8]) throws(SealError) {
         guard
             bytes.count >= Layout.minimumByteCount,
-            bytes[0] == Self.version,
+            let version = Version(rawValue: bytes[0]),
             bytes[1] == UInt8(KeyID.length),
             let keyID = KeyID(ascii: bytes[Layout.keyID])
         else { throw .malformed }
         self.bytes = bytes
         self.keyID = keyID
+        self.version = version
     }
 }
 

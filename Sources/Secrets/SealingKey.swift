@@ -5,11 +5,16 @@ package struct SealingKey: Sendable {
     package let isPending: Bool
 
     let material: Secret
+    /// Derives the key of each place that a value is sealed for.
+    let derivation: KeyDerivation
+
+    private static let salt = Array("refresh-worker sealed 2".utf8)
 
     init(id: KeyID, material: Secret, isPending: Bool) {
         precondition(material.count == CipherContext.keyLength)
         self.id = id
         self.material = material
+        derivation = KeyDerivation(from: material, salt: Self.salt)
         self.isPending = isPending
     }
 

@@ -16,21 +16,56 @@ struct KeyRingTests {
         #expect(try ring.open(SealedSecret(bytes: sealed.bytes), for: Self.context) == secret)
     }
 
-    @Test("is AES-256-GCM over the documented bytes")
-    func knownValue() throws {
+    /// Values made with another implementation (pyca/cryptography 48): key 0…31, nonce 100…111.
+    ///
+    /// Version 1 authenticates "refresh-worker sealed 1", the owner as eight bytes, big end first, and the column. Version 2
+    /// derives its key by HKDF-SHA256 with the salt "refresh-worker sealed 2" and, as the info, the length of the owner in one
+    /// byte, the owner and the column.
+    @Test(
+        "is AES-256-GCM over the documented bytes",
+        arguments: [
+            (
+                "010830303131616166666465666768696a6b6c6d6e6f7934f107548238f1490c729abf031898"
+                    + "31aa2b7ee407961cc446b145428fccad509aac594fa7da0d",
+                SealContext(owner: -81_985_529_216_486_896, column: "refresh_token"), "1//a-known-refresh-token"
+            ),
+            (
+                "020830303131616166666465666768696a6b6c6d6e6fa9b24d29ffa33c078d0db92e81e5e345"
+                    + "43f62bf65908b60320007b3c31b4a6465ff6398666b4d504",
+                SealContext(owner: -81_985_529_216_486_896, column: "refresh_token"), "1//a-known-refresh-token"
+            ),
+            (
+                "020830303131616166666465666768696a6b6c6d6e6fb7e13d4bffde12cf56bae1287261d60e"
+                    + "fa4f8faf84dab777d5eb70",
+                SealContext(owner: Array(0..<16), column: "session_successor"), "a-successor"
+            ),
+        ]
+    )
+    func knownValue(hexadecimal: String, context: SealContext, secret: String) throws {
         let folder = try TemporaryFolder()
         let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)\n"))
-        // Made with another implementation (pyca/cryptography): key 0…31, nonce 100…111, associated data
-        // "refresh-worker sealed 1", the owner as eight bytes, big end first, and the column.
-        let hexadecimal =
+        let bytes = try #require(Hexadecimal.decode(hexadecimal))
+        #expect(try ring.open(SealedSecret(bytes: bytes), for: context).reveal() == secret)
+    }
+
+    @Test("is written in version 2")
+    func version() throws {
+        let ring = try KeyRing(keys: [.random()])
+        #expect(try ring.seal(Self.token, for: Self.context).bytes[0] == 2)
+    }
+
+    @Test("is not opened as the other version", arguments: [1, 2] as [UInt8])
+    func otherVersion(version: UInt8) throws {
+        let folder = try TemporaryFolder()
+        let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)\n"))
+        let context = SealContext(owner: -81_985_529_216_486_896, column: "refresh_token")
+        let first =
             "010830303131616166666465666768696a6b6c6d6e6f7934f107548238f1490c729abf031898"
             + "31aa2b7ee407961cc446b145428fccad509aac594fa7da0d"
-        let digits = Array(hexadecimal)
-        let bytes = try stride(from: 0, to: digits.count, by: 2).map { index in
-            try #require(UInt8(String(digits[index...index + 1]), radix: 16))
-        }
-        let context = SealContext(owner: -81_985_529_216_486_896, column: "refresh_token")
-        #expect(try ring.open(SealedSecret(bytes: bytes), for: context).reveal() == "1//a-known-refresh-token")
+        var bytes = try version == 1 ? #require(Hexadecimal.decode(first)) : ring.seal(Self.token, for: context).bytes
+        bytes[0] = 3 - version
+        let swapped = try SealedSecret(bytes: bytes)
+        #expect(throws: SealError.damaged(ring.sealingKeyID)) { try ring.open(swapped, for: context) }
     }
 
     @Test(
@@ -42,6 +77,7 @@ struct KeyRingTests {
             SealContext(owner: 42, column: "access_token"),
             SealContext(owner: 42, column: "refresh_toke"),
             SealContext(owner: 42, column: ""),
+            SealContext(owner: Array("\0\0\0\0\0\0\0*refresh_".utf8), column: "token"),
         ]
     )
     func wrongContext(other: SealContext) throws {
@@ -140,7 +176,7 @@ struct SealedSecretTests {
     func randomBytes(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let ring = try KeyRing(keys: [.random()])
-        let header = [1, 8] + Array(ring.sealingKeyID.description.utf8)
+        let header = [UInt8(1 + seed % 2), 8] + Array(ring.sealingKeyID.description.utf8)
         var shaped = 0
         for _ in 0..<2000 {
             let count = Int.random(in: 0...80, using: &generator)

@@ -1,0 +1,36 @@
+/// HKDF with SHA-256 (RFC 5869), to derive one key for each purpose from one secret.
+struct KeyDerivation: Sendable {
+    /// The length of a derived key: one block of the expansion, so that a key costs one HMAC.
+    static let keyLength = MessageKey.codeLength
+
+    /// The pseudorandom key of RFC 5869, section 2.2.
+    private let key: MessageKey
+
+    /// Extracts the pseudorandom key.
+    ///
+    /// The salt separates the uses of one secret and need not be secret.
+    init(from secret: Secret, salt: [UInt8]) {
+        let extractor = MessageKey(Secret(utf8: salt))
+        key = MessageKey(
+            Secret(capacity: Self.keyLength) { room in
+                secret.withBytes { extractor.authenticate($0, into: &room) }
+                return Self.keyLength
+            }
+        )
+    }
+
+    /// Lends the key of one purpose, and wipes it afterwards.
+    func withKey<Result: ~Copyable, Failure: Error>(
+        for purpose: [UInt8],
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var block = InlineArray<32, UInt8>(repeating: 0)
+        var span = block.mutableSpan
+        var room = unsafe span.mutableBytes
+        defer { LibCrypto.wipe(&room) }
+        // The counter of the first and only block ends the message (section 2.3).
+        let message = purpose + [1]
+        unsafe key.authenticate(message.span.bytes, into: &room)
+        return try body(room.bytes)
+    }
+}
