@@ -46,18 +46,40 @@ extension Secret {
     }
 
     /// The lines of a secret text, without their line breaks; empty ones are left out.
-    package var lines: [Secret] {
+    package var lines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn).filter { !$0.isEmpty } }
+
+    /// All lines of a secret text in order, without their line breaks: the first is line 1 of an editor.
+    package var allLines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn) }
+
+    /// The words of a secret line, between blanks.
+    package var words: [Secret] { parts(by: [UInt8(ascii: " "), UInt8(ascii: "\t")]).filter { !$0.isEmpty } }
+
+    /// `true` if it begins with `#`.
+    package var isComment: Bool { withBytes { $0.byteCount > 0 && $0.byte(at: 0) == UInt8(ascii: "#") } }
+
+    /// `true` if every byte is a visible character of ASCII.
+    package var isVisibleASCII: Bool {
+        withBytes { span in (0..<span.byteCount).allSatisfy { (0x21...0x7e).contains(span.byte(at: $0)) } }
+    }
+
+    private func parts(by separators: [UInt8]) -> [Secret] {
         withBytes { span in
-            var lines: [Secret] = []
+            var parts: [Secret] = []
             var start = 0
             for offset in 0...span.byteCount {
-                guard offset == span.byteCount || span.byte(at: offset) == UInt8(ascii: "\n") else { continue }
-                var end = offset
-                if end > start, span.byte(at: end - 1) == UInt8(ascii: "\r") { end -= 1 }
-                if end > start { lines.append(Secret(copying: span.extracting(start..<end))) }
+                guard offset == span.byteCount || separators.contains(span.byte(at: offset)) else { continue }
+                parts.append(Secret(copying: span.extracting(start..<offset)))
                 start = offset + 1
             }
-            return lines
+            return parts
+        }
+    }
+
+    private var withoutCarriageReturn: Secret {
+        withBytes { span in
+            let end = span.byteCount - 1
+            guard end >= 0, span.byte(at: end) == UInt8(ascii: "\r") else { return self }
+            return Secret(copying: span.extracting(0..<end))
         }
     }
 }

@@ -23,24 +23,4 @@ struct MissingDatabaseTests {
             #expect(try bench.names == ["keys"])
         }
     }
-
-    @Test(
-        "a client secret that cannot be read, is empty or is open to others is a wrong configuration",
-        arguments: [("none", "cannot be read"), ("empty", "is empty"), ("open", "chmod 600")]
-    )
-    func badSecret(name: String, advice: String) async throws {
-        try await OperatorBench.with { bench in
-            try bench.write("\n", to: "empty")
-            try bench.write("secret\n", to: "open", mode: 0o644)
-            let workshop = try bench.workshop([(.clientSecretFile, bench.path(name))])
-            _ = try await workshop.run(.generateKeys)
-            try await bench.openStore().close()
-            let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await workshop.run(.vendToken(user: "alice", minimumLifetime: .zero))
-            }
-            #expect(failure?.exitCode == .configuration)
-            #expect(failure?.message.hasPrefix("--client-secret-file: ") == true)
-            #expect(failure?.message.contains(advice) == true, "\(failure?.message ?? "")")
-        }
-    }
 }

@@ -9,7 +9,7 @@ struct Courier: Sendable {
     let vault: TokenVault
     let time: any TimeSource
     let leaseNeededToSend: Duration
-    let clientSecret: Secret?
+    let clientSecrets: [String: Secret]
 
     /// What a journey brought back, with what the log says of it.
     struct Report: Sendable {
@@ -52,7 +52,7 @@ struct Courier: Sendable {
             arrive(Arrival(flight, with: Report(finding: Finding(attempt: attempt, answer: .nothingToSend))))
             return nil
         }
-        let client = OAuthClient(id: attempt.clientID, secret: clientSecret)
+        let client = OAuthClient(id: attempt.clientID, secret: clientSecrets[attempt.clientID])
         let sentAt = time.sinceBoot
         return RefreshQuestion(token: token, client: client) {
             // A lease that could run out before the answer is stored sends nothing.

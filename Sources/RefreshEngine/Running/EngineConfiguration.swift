@@ -9,8 +9,8 @@ package struct EngineConfiguration: Sendable {
     package var workerName: String
     /// Requests a second of one client id.
     package var maxRate: Double
-    /// A confidential client's secret; Google's public clients have none.
-    package var clientSecret: Secret?
+    /// The secrets of confidential clients by their client ids; Google's public clients have none.
+    package var clientSecrets: [String: Secret]
     /// Requests on their way at once, at most: ``InFlightLimit`` asks for as many as are of use.
     package var mostInFlight: Int
     /// What one request may take in all; a lease must outlast it.
@@ -24,7 +24,7 @@ package struct EngineConfiguration: Sendable {
     package init(
         workerName: String,
         maxRate: Double = 200,
-        clientSecret: Secret? = nil,
+        clientSecrets: [String: Secret] = [:],
         mostInFlight: Int = usualMostInFlight,
         requestDeadline: Duration = .seconds(15),
         leaseSpan: Duration = .seconds(30),
@@ -33,7 +33,7 @@ package struct EngineConfiguration: Sendable {
     ) {
         self.workerName = workerName
         self.maxRate = maxRate
-        self.clientSecret = clientSecret
+        self.clientSecrets = clientSecrets
         self.mostInFlight = mostInFlight
         self.requestDeadline = requestDeadline
         self.leaseSpan = leaseSpan

@@ -80,7 +80,7 @@ package actor RefreshEngine {
             vault: vault,
             time: time,
             leaseNeededToSend: configuration.leaseNeededToSend,
-            clientSecret: configuration.clientSecret
+            clientSecrets: configuration.clientSecrets
         )
     }
 

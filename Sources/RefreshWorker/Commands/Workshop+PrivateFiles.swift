@@ -16,14 +16,11 @@ extension Workshop {
         }
     }
 
-    /// The secret of a confidential client, where there is one.
-    func openClientSecret() throws(CommandFailure) -> Secret? {
-        guard let path = configuration.clientSecretFile else { return nil }
-        let flag = "--client-secret-file"
-        guard let secret = try Self.readPrivate(path, for: flag).lines.first else {
-            throw CommandFailure(.configuration, "\(flag): \(path) is empty: put the client's secret into it")
-        }
-        return secret
+    /// The secrets of confidential clients by their client ids, where there are any.
+    func openClientSecrets() throws(CommandFailure) -> [String: Secret] {
+        guard let path = configuration.clientSecretFile else { return [:] }
+        let text = try Self.readPrivate(path, for: ClientSecretFile.flag)
+        return try ClientSecretFile.secrets(in: text, path: path, clientIDs: configuration.clientIDs)
     }
 }
 

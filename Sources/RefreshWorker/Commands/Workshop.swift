@@ -87,7 +87,7 @@ struct Workshop: Sendable {
         http: HTTPClient,
         log: EngineLog
     ) throws -> RefreshEngine {
-        let clientSecret = try openClientSecret()
+        let clientSecrets = try openClientSecrets()
         return RefreshEngine(
             store: store,
             endpoint: GoogleAccounts(http: http, endpoints: configuration.endpoints),
@@ -95,7 +95,7 @@ struct Workshop: Sendable {
             configuration: EngineConfiguration(
                 workerName: workerName,
                 maxRate: configuration.maximumRate,
-                clientSecret: clientSecret
+                clientSecrets: clientSecrets
             ),
             time: time,
             random: random,

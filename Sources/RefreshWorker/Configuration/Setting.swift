@@ -118,7 +118,11 @@ extension Setting {
         Setting(
             .clientSecretFile,
             "FILE",
-            "File with the secret of a confidential client of another OAuth server. Google's iOS clients have none."
+            """
+            File with the secrets of confidential clients of another OAuth server; Google's iOS clients have none. Each line \
+            is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
+            begin with # are comments. A secret is sent only with its own client id.
+            """
         ),
         Setting(
             .tokenEndpoint,

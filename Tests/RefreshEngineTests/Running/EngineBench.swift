@@ -18,22 +18,31 @@ struct EngineBench {
 
     init(
         mostInFlight: Int = 64,
+        clientSecrets: [String: Secret] = [:],
         answering answer: @escaping @Sendable (OAuthClient) async -> RefreshAnswer
     ) throws {
-        try self.init(mostInFlight: mostInFlight, asking: PlayedEndpoint(answer: answer))
+        try self.init(
+            mostInFlight: mostInFlight,
+            clientSecrets: clientSecrets,
+            asking: PlayedEndpoint(answer: answer)
+        )
     }
 
-    init(mostInFlight: Int = 64, asking endpoint: any TokenEndpoint) throws {
+    init(
+        mostInFlight: Int = 64,
+        clientSecrets: [String: Secret] = [:],
+        asking endpoint: any TokenEndpoint
+    ) throws {
         store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try LiveKeyRing { ring })
         self.endpoint = endpoint
-        engine = Self.engine(over: store, vault, endpoint, time, mostInFlight: mostInFlight)
+        engine = Self.engine(over: store, vault, endpoint, time, mostInFlight, clientSecrets)
     }
 
     /// The engine of another process.
     func anotherEngine() -> RefreshEngine {
-        Self.engine(over: store, vault, endpoint, time, mostInFlight: 64)
+        Self.engine(over: store, vault, endpoint, time, 64, [:])
     }
 
     private static func engine(
@@ -41,13 +50,18 @@ struct EngineBench {
         _ vault: TokenVault,
         _ endpoint: any TokenEndpoint,
         _ time: ManualTime,
-        mostInFlight: Int
+        _ mostInFlight: Int,
+        _ clientSecrets: [String: Secret]
     ) -> RefreshEngine {
         RefreshEngine(
             store: store,
             endpoint: endpoint,
             vault: vault,
-            configuration: EngineConfiguration(workerName: "bench", mostInFlight: mostInFlight),
+            configuration: EngineConfiguration(
+                workerName: "bench",
+                clientSecrets: clientSecrets,
+                mostInFlight: mostInFlight
+            ),
             time: time,
             random: SeededRandom(seed: 1),
             log: EngineLog(

@@ -54,6 +54,7 @@ struct DoctorTests {
         case certificatesMissing
         case certificatesNoPEM
         case secretOpenToOthers
+        case secretWithoutClientID
 
         var subject: String {
             switch self {
@@ -63,7 +64,7 @@ struct DoctorTests {
             case .databaseDamagedInside, .databaseOfAnotherProgram: "database content"
             case .metricsFolderMissing: "metrics log"
             case .certificatesMissing, .certificatesNoPEM: "certificates"
-            case .secretOpenToOthers: "client secret"
+            case .secretOpenToOthers, .secretWithoutClientID: "client secret"
             }
         }
 
@@ -78,6 +79,7 @@ struct DoctorTests {
             case .databaseIsFolder, .certificatesNoPEM: "name "
             case .databaseFolderMissing, .metricsFolderMissing: "mkdir -p"
             case .certificatesMissing: "path is right"
+            case .secretWithoutClientID: "line 1: holds a secret without its client id"
             }
         }
 
@@ -103,6 +105,9 @@ struct DoctorTests {
                 return [(.caFile, bench.path("ca.pem"))]
             case .secretOpenToOthers:
                 try bench.write("secret", to: "secret", mode: 0o644)
+                return [(.clientSecretFile, bench.path("secret"))]
+            case .secretWithoutClientID:
+                try bench.write("secret\n", to: "secret")
                 return [(.clientSecretFile, bench.path("secret"))]
             }
             return []

@@ -65,8 +65,8 @@ extension Doctor {
     private var clientSecret: Diagnosis? {
         guard let path = configuration.clientSecretFile else { return nil }
         return judge("client secret") { () throws in
-            _ = try workshop.openClientSecret()
-            return "\(path) can be used"
+            let count = try workshop.openClientSecrets().count
+            return "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
         }
     }
 

@@ -1,0 +1,75 @@
+import SQLiteStore
+import Secrets
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("A file of client secrets", .timeLimit(.minutes(1)))
+struct ClientSecretTests {
+    private static let path = "/etc/refresh-worker/client-secret"
+
+    @Test(
+        "gives each secret to its own client id",
+        arguments: [
+            ("only-secret\n", ["one"], ["one": "only-secret"]),
+            ("only-secret", ["one"], ["one": "only-secret"]),
+            ("# of the test server\r\n\r\nonly-secret\r\n", ["one"], ["one": "only-secret"]),
+            ("one first\ntwo\tsecond\n", ["one", "two"], ["one": "first", "two": "second"]),
+            ("  two   second  \n", ["one", "two"], ["two": "second"]),
+            ("one first", ["one"], ["one": "first"]),
+        ] as [(String, [String], [String: String])]
+    )
+    func taken(text: String, clientIDs: [String], secrets: [String: String]) throws {
+        let read = try ClientSecretFile.secrets(in: Secret(text), path: Self.path, clientIDs: clientIDs)
+        #expect(read.mapValues { $0.reveal() } == secrets)
+    }
+
+    @Test(
+        "is refused with the line's number where it is not understood",
+        arguments: [
+            ("", ["one"], "is empty"),
+            ("# nothing else\n", ["one"], "is empty"),
+            ("hush\n", [], "line 1: holds a secret without its client id, and no client id is configured"),
+            ("\nhush\n", ["one", "two"], "line 2: holds a secret without its client id, and 2 client ids are"),
+            ("hush\nhush-too\n", ["one"], "line 1: has 1 word"),
+            ("one hush\nhush-too\n", ["one"], "line 2: has 1 word"),
+            ("one hush too\n", ["one"], "line 1: has 3 words"),
+            ("three hush\n", ["one", "two"], "line 1: begins with none of the configured client ids"),
+            ("one hush\n# other\none hush-too\n", ["one"], "line 3: is the second one for client id"),
+            ("one hu\u{7}sh\n", ["one"], "line 1: holds a character"),
+            ("one hush\u{A0}too\n", ["one"], "line 1: holds a character"),
+        ]
+    )
+    func refused(text: String, clientIDs: [String], complaint: String) {
+        let failure = #expect(throws: CommandFailure.self) {
+            try ClientSecretFile.secrets(in: Secret(text), path: Self.path, clientIDs: clientIDs)
+        }
+        #expect(failure?.exitCode == .configuration)
+        #expect(failure?.message.hasPrefix("--client-secret-file: \(Self.path)") == true)
+        #expect(failure?.message.contains(complaint) == true, "\(failure?.message ?? "")")
+        #expect(failure?.message.contains("hush") == false)
+    }
+
+    @Test(
+        "that cannot be read, is empty, is open to others or is not understood ends a command",
+        arguments: [
+            ("none", "cannot be read"), ("empty", "is empty"), ("open", "chmod 600"), ("two", "line 1: has 1 word"),
+        ]
+    )
+    func badFile(name: String, advice: String) async throws {
+        try await OperatorBench.with { bench in
+            try bench.write("\n", to: "empty")
+            try bench.write("secret\n", to: "open", mode: 0o644)
+            try bench.write("secret\nformer-secret\n", to: "two")
+            let workshop = try bench.workshop([(.clientSecretFile, bench.path(name)), (.clientID, "one")])
+            _ = try await workshop.run(.generateKeys)
+            try await bench.openStore().close()
+            let failure = await #expect(throws: CommandFailure.self) {
+                _ = try await workshop.run(.vendToken(user: "alice", minimumLifetime: .zero))
+            }
+            #expect(failure?.exitCode == .configuration)
+            #expect(failure?.message.hasPrefix("--client-secret-file: ") == true)
+            #expect(failure?.message.contains(advice) == true, "\(failure?.message ?? "")")
+        }
+    }
+}
