@@ -1,6 +1,9 @@
-"""kill -9 in commands: key rotation, import, backup and store copy are killed at a call, and then run again."""
+"""kill -9 in commands: key rotation, import, backup, store copy and schema upgrade die at a call, and then run again."""
 
+import contextlib
 import json
+import pathlib
+import sqlite3
 
 from judge import is_whole
 from trial import Fault, Template, Trial, command
@@ -15,7 +18,7 @@ def template(base):
 
 
 def trial(part, seed, index, base, template):
-    story = [rotate, bring_in, back_up, copy][index % 4]
+    story = [rotate, bring_in, back_up, copy, upgrade][index % 5]
     with Trial(part, seed, index, base, template, latency=0) as one:
         one.control.set(one.control.ON, 1)
         counts = story(one)
@@ -110,4 +113,23 @@ def copy(one):
                       "--run-once", environment=one.environment(), expect=None)
     if refused.returncode != 78:
         raise Fault(f"the store that was left is still used: {refused.returncode} {refused.stderr[-300:]}")
+    return {"kills": kills}
+
+
+def upgrade(one):
+    """Brings a store of the schema before up to date; the first command that opens it does that."""
+    here = pathlib.Path(__file__).resolve().parent
+    (one.disk / "grants.sqlite").unlink()
+    with contextlib.closing(sqlite3.connect(one.database)) as connection:
+        connection.executescript((here / "old-store.sql").read_text())
+    one.database.chmod(0o600)
+    (one.disk / "keys").write_text((here / "old-store.keys").read_text())
+    line = json.dumps({
+        "user_id": "new", "access_token": "a", "refresh_token": "1//new-0-refresh", "expires_at": "2026-01-01T00:00:00",
+        "scope": "openid", "token_type": "Bearer",
+    })
+    kills = killed(one, [("write/wal", 60), ("sync/*", 6), ("write/db", 40), ("write/journal", 4)],
+                   "grants", "import", "-", stdin=line)
+    one.run("grants", "import", "-", stdin=line)
+    tokens(one, [f"user{number}" for number in range(30)] + ["new"])
     return {"kills": kills}

@@ -4,18 +4,31 @@ import re
 import signal
 
 from judge import is_whole, judge
-from trial import ORDERLY, Fault, Template, Trial
+from trial import ORDERLY, WORKER, Fault, Template, Trial
 
 GRANTS = 40
-# How Swift ends a process that gets no memory: an abort, or a trap with a sentence. Everything else would be a use of what
-# was refused.
-TRAPS = {-signal.SIGILL, -signal.SIGTRAP}
-SENTENCE = re.compile("^.*(Precondition failed|Fatal error): .+", re.MULTILINE)
+# How a process without memory ends: with an abort; with a trap of Swift's, whose runtime has no words for it; or in a library
+# that uses the block it did not get, which lies on the null page, where nothing can be written.
+SENTENCE = re.compile("(Precondition failed|Fatal error): .+")
+CRASH = re.compile("^faults: signal ([0-9]+) at address 0x([0-9a-f]+) in (.+)$", re.MULTILINE)
+NULL_PAGE = 0x10000
 LIBRARIES = ["libsqlite3", "libcurl", "libcrypto", "libssl"]
 
 
 def template(base):
     return Template(base, GRANTS)
+
+
+def ends_cleanly(code, text):
+    if code == -signal.SIGABRT:
+        return True
+    crash = CRASH.search(text)
+    if not crash or int(crash[1]) != -code:
+        return False
+    address, library = int(crash[2], 16), crash[3]
+    if code in (-signal.SIGILL, -signal.SIGTRAP):
+        return library.startswith("libswift") or bool(SENTENCE.search(text))
+    return code == -signal.SIGSEGV and address < NULL_PAGE and library != WORKER.name
 
 
 def trial(part, seed, index, base, template):
@@ -30,13 +43,13 @@ def trial(part, seed, index, base, template):
             rule = f"fail:malloc/*:n={int(10 ** one.chance.uniform(0, 5))}"
             extra = {}
         one.say(f"{rule} of {library or 'all'}")
-        worker = one.start(rules=[rule], SWIFT_BACKTRACE="enable=no", **extra)
+        worker = one.start(rules=[rule], SWIFT_BACKTRACE="enable=no", FAULTS_REPORT_CRASHES="1", **extra)
         code = worker.wait(2.5)
         one.control.set(one.control.ON, 0)
         if code is None:
             code = worker.stop()
         one.say(f"ended with {code}")
-        is_clean = code == -signal.SIGABRT or code in TRAPS and SENTENCE.search(worker.errors.read_text(errors="replace"))
+        is_clean = code not in ORDERLY and ends_cleanly(code, worker.errors.read_text(errors="replace"))
         if not is_clean and code not in ORDERLY:
             raise Fault(f"the worker ended with {code}, {rule} of {library or 'all'}: {worker.said()}")
         judge(one)
@@ -44,4 +57,6 @@ def trial(part, seed, index, base, template):
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = judge(one)
         is_whole(one.database)
-        return {**counts, "refused": one.control.hits(), "clean aborts": int(bool(is_clean))}, one.story
+        crash = CRASH.search(worker.errors.read_text(errors="replace"))
+        crashes = {f"ended in {crash[3]} by signal {crash[1]}": 1} if crash else {}
+        return {**counts, **crashes, "refused": one.control.hits(), "clean aborts": int(bool(is_clean))}, one.story

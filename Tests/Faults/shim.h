@@ -8,6 +8,7 @@
 //   FAULTS_JOURNAL  a file that every change below FAULTS_ROOT is recorded in, for the power-cut model
 //   FAULTS_BOOT_ID  a file that is read in the place of /proc/sys/kernel/random/boot_id
 //   FAULTS_CALLER   part of a library's name: only its calls of malloc can fail
+//   FAULTS_REPORT_CRASHES  if set, a crash leaves one line that says where
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,54 @@
+"""A full disk and SIGTERM: what could not be stored must be there after the next start, also if that is killed on its way."""
+
+import errno
+import time
+
+from judge import is_whole, judge
+from trial import ORDERLY, Fault, Template, Trial
+
+GRANTS = 120
+
+
+def template(base):
+    return Template(base, GRANTS)
+
+
+def trial(part, seed, index, base, template):
+    with Trial(part, seed, index, base, template, lifetime=2) as one:
+        code = one.chance.choice([errno.ENOSPC, errno.ENOSPC, errno.EDQUOT, errno.EIO])
+        rules = [f"fail:{kind}:p=1:{code}" for kind in ("write/db", "write/wal", "write/journal")]
+        worker = one.start(rules=rules)
+        worker.wait_for(lambda: worker.text().count('"refreshed"') > GRANTS // 2, 60, "grants are refreshed")
+        time.sleep(one.chance.random())
+        one.control.set(one.control.ON, 1)
+        time.sleep(3 * one.chance.random())
+        code = worker.stop(45)
+        if code not in ORDERLY:
+            raise Fault(f"the worker ended with {code}: {worker.said()}")
+        one.control.set(one.control.ON, 0)
+        spilled = [path.name for path in one.disk.iterdir() if "spill" in path.name]
+        one.say(f"ended with {code}; {spilled or 'nothing spilled'}")
+        kills = 0
+        for _ in range(one.chance.randrange(3) if spilled else 0):
+            kills += kill_recovery(one)
+        judge(one, complete=True)
+        one.new_boot()
+        one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
+        counts = judge(one, complete=True)
+        is_whole(one.database)
+        return {**counts, "spill files": len(spilled), "kills of the recovery": kills}, one.story
+
+
+def kill_recovery(one):
+    """A command that finds the spill file is killed; answers 1 if it came to that."""
+    kind, most = one.chance.choice([("write/wal", 40), ("sync/*", 3), ("unlink/spill", 1), ("open/spill", 2), ("sync/folder", 1)])
+    for word in range(one.control.FIRST_RULE, one.control.WORDS):
+        one.control.set(word, 0)
+    one.control.set(one.control.ON, 1)
+    rule = f"kill:{kind}:n={one.chance.randrange(1, most + 1)}"
+    result = one.run("grants", "list", rules=[rule], expect=None)
+    one.control.set(one.control.ON, 0)
+    one.say(f"recovery under {rule}: {result.returncode}")
+    if result.returncode not in (0, -9):
+        raise Fault(f"the recovery under {rule} ended with {result.returncode}: {result.stderr[-400:]}")
+    return int(result.returncode == -9)
