@@ -40,6 +40,21 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
     return curl_multi_setopt(multi, option, value);
 }
 
+// OpenSSL's own declaration (openssl/ssl.h), repeated because two Swift modules must not import the same headers.
+extern void SSL_get0_alpn_selected(const struct ssl_st *ssl, const unsigned char **name, unsigned int *length);
+
+// 1 if the transfer's connection agreed on HTTP/2 during its TLS handshake. CURLINFO_HTTP_VERSION repeats the status line,
+// where an HTTP/1.1 server can claim any version.
+static inline int ccurl_connection_is_http2(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return 0;
+    if (session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return 0;
+    const unsigned char *name = NULL;
+    unsigned int length = 0;
+    SSL_get0_alpn_selected((const struct ssl_st *)session->internals, &name, &length);
+    return length == 2 && name[0] == 'h' && name[1] == '2';
+}
+
 // CURL_GLOBAL_DEFAULT is a macro made of other macros, which Swift does not import.
 static inline CURLcode ccurl_global_init(void) {
     return curl_global_init(CURL_GLOBAL_DEFAULT);

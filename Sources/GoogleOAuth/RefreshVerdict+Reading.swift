@@ -8,7 +8,7 @@ extension RefreshAnswer {
     package static func reading(_ reply: RefreshReply, sent: Secret) -> RefreshAnswer {
         switch reply {
         case .response(let response): reading(response, sent: sent)
-        case .failure(let failure): reading(failure)
+        case .failure(let failure): failure.partialAnswer.flatMap(salvage) ?? reading(failure)
         case .answer(let answer): answer
         }
     }
@@ -16,6 +16,7 @@ extension RefreshAnswer {
     /// Reads the token endpoint's answer to a refresh with `sent`.
     package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
         let body = JSONValue.object(in: response.body.reveal())
+        if body == nil, let salvaged = salvage(response) { return salvaged }
         let verdict = verdict(status: response.status, body: body, sent: sent)
         if case .granted = verdict { return RefreshAnswer(verdict: verdict, status: response.status) }
         return RefreshAnswer(
@@ -26,10 +27,23 @@ extension RefreshAnswer {
         )
     }
 
+    /// The rotated refresh token of a broken 200, if one arrived whole; `nil` for every other answer.
+    ///
+    /// The server has spent the token that was sent, so the new one is kept whatever else is wrong: the body is longer or
+    /// shorter than promised, breaks off, or goes on after its end.
+    private static func salvage(_ response: HTTPResponse) -> RefreshAnswer? {
+        guard response.status == 200 else { return nil }
+        let members = JSONValue.salvagedObject(in: response.body.reveal())
+        guard let rotated = Token.optional(members?["refresh_token"]).value else { return nil }
+        return RefreshAnswer(verdict: .flawed(code: "flawed_answer", rotated: rotated), status: 200)
+    }
+
     /// The meaning of a request that got no answer.
     package static func reading(_ failure: HTTPFailure) -> RefreshAnswer {
         switch failure.kind {
-        case .withheld, .cancelled, .shutDown: RefreshAnswer(verdict: .notSent(code: failure.shortCode))
+        case .withheld, .expired: RefreshAnswer(verdict: .notSent(code: failure.shortCode))
+        case .cancelled where !failure.outcomeUnknown, .shutDown where !failure.outcomeUnknown:
+            RefreshAnswer(verdict: .notSent(code: failure.shortCode))
         default: RefreshAnswer(verdict: .noAnswer(code: failure.shortCode), text: failure.description)
         }
     }

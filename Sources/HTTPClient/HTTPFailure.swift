@@ -2,7 +2,7 @@
 ///
 /// A status that the caller dislikes is no failure: it comes as an ``HTTPResponse``. No text here holds a secret: the
 /// words are libcurl's, which names hosts and ports and neither queries, headers nor bodies.
-package struct HTTPFailure: Error, Hashable, Sendable {
+package struct HTTPFailure: Error, Sendable {
     package enum Kind: String, Hashable, Sendable {
         /// libcurl cannot read the URL, though it is an ``Endpoint``.
         case invalidURL
@@ -28,6 +28,8 @@ package struct HTTPFailure: Error, Hashable, Sendable {
         case shutDown
         /// The caller's `beforeSend` said no; nothing was sent.
         case withheld
+        /// The deadline passed while the request waited in this process; nothing was sent, and the server was not asked.
+        case expired
         case other
     }
 
@@ -41,13 +43,26 @@ package struct HTTPFailure: Error, Hashable, Sendable {
     package let message: String
     /// From the asking to the failure.
     package let elapsed: Duration
+    /// The part of the answer that arrived before the failure: all headers, and the body up to the failure or the limit.
+    ///
+    /// A server that rotates refresh tokens has spent the old one when it answers, so the token in a broken answer may be
+    /// the only copy of the new one. Only a reader that can tell a complete value from a cut one may use it.
+    package let partialAnswer: HTTPResponse?
 
-    init(kind: Kind, outcomeUnknown: Bool = false, code: Int? = nil, message: String, elapsed: Duration = .zero) {
+    init(
+        kind: Kind,
+        outcomeUnknown: Bool = false,
+        code: Int? = nil,
+        message: String,
+        elapsed: Duration = .zero,
+        partialAnswer: HTTPResponse? = nil
+    ) {
         self.kind = kind
         self.outcomeUnknown = outcomeUnknown
         self.code = code
         self.message = message
         self.elapsed = elapsed
+        self.partialAnswer = partialAnswer
     }
 }
 

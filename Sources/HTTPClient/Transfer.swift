@@ -25,10 +25,14 @@ final class Transfer {
     private let time: any TimeSource
 
     private(set) var ticket: Ticket?
+    /// The time at which libcurl was given the request.
+    private var startedAt = BootInstant(milliseconds: 0)
     private var head = WipedBytes()
     private var body = WipedBytes()
     /// Whether libcurl was let send the request.
     private var isIssued = false
+    /// `true` if libcurl may use the connection again after this request.
+    private var mayKeepConnection = false
     /// Whether the empty line has come that ends the headers.
     private var isHeadComplete = false
     private var abort: Abort?
@@ -62,6 +66,7 @@ final class Transfer {
     /// Makes the handle ready for a request.
     func prepare(for ticket: Ticket, at now: BootInstant) throws(HTTPFailure) {
         self.ticket = ticket
+        startedAt = now
         let pattern = ticket.request.pattern
         if prepared !== pattern {
             forgetOptions()
@@ -71,6 +76,10 @@ final class Transfer {
             if pattern.isLasting { prepared = pattern }
         }
         try setDeadline(remaining: ticket.deadline - now)
+        if mayKeepConnection {
+            try set(CURLOPT_FORBID_REUSE, 1)
+            mayKeepConnection = false
+        }
         if pattern.method == .post { try setBody(ticket.request.body) }
     }
 
@@ -101,6 +110,7 @@ final class Transfer {
         unsafe headerList = nil
         prepared = nil
         connectMilliseconds = 0
+        mayKeepConnection = false
     }
 }
 
@@ -111,27 +121,53 @@ extension Transfer {
     func result(code: UInt32) -> Result<HTTPResponse, HTTPFailure> {
         guard CURLcode(code) == CURLE_OK else { return .failure(failure(code: code)) }
         // libcurl 7.88 takes headers that a lost connection cut off for an answer without a body.
-        guard isHeadComplete else { return .failure(failure(.receiveFailed, "the answer's headers were cut off")) }
+        guard let answer = takeAnswer() else {
+            return .failure(failure(.receiveFailed, "the answer's headers were cut off"))
+        }
+        return .success(answer)
+    }
+
+    /// A failure that the loop decided on; takes out what has arrived of the answer.
+    func failure(_ kind: HTTPFailure.Kind, _ message: String) -> HTTPFailure {
+        HTTPFailure(
+            kind: kind,
+            outcomeUnknown: isIssued,
+            message: message,
+            elapsed: elapsed,
+            partialAnswer: takeAnswer()
+        )
+    }
+
+    /// The failure of a request whose deadline has passed.
+    ///
+    /// A request that was not sent blames the server only if connecting took longer than the wait in this process.
+    func expiry() -> HTTPFailure {
+        guard !isIssued, let ticket else { return failure(.timeout, "no answer within the deadline") }
+        let connecting = time.sinceBoot - startedAt
+        guard connecting < startedAt - ticket.submitted else {
+            return failure(.timeout, "no connection within the deadline")
+        }
+        return failure(.expired, "the deadline passed before the request was sent")
+    }
+
+    /// The final answer with what has arrived of its body; `nil` before its headers are complete.
+    private func takeAnswer() -> HTTPResponse? {
+        let status = long(CURLINFO_RESPONSE_CODE)
+        guard isHeadComplete, status >= 200 else { return nil }
         let version: HTTPResponse.Version =
             switch long(CURLINFO_HTTP_VERSION) {
             case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1): .http1
             case Int(CURL_HTTP_VERSION_2_0): .http2
             default: .other
             }
-        let answer = HTTPResponse(
-            status: long(CURLINFO_RESPONSE_CODE),
+        return HTTPResponse(
+            status: status,
             body: HTTPBody(exchange(&body)),
             httpVersion: version,
             newConnection: long(CURLINFO_NUM_CONNECTS) > 0,
             elapsed: elapsed,
             head: HTTPBody(exchange(&head))
         )
-        return .success(answer)
-    }
-
-    /// A failure that the loop decided on.
-    func failure(_ kind: HTTPFailure.Kind, _ message: String) -> HTTPFailure {
-        HTTPFailure(kind: kind, outcomeUnknown: isIssued, message: message, elapsed: elapsed)
     }
 
     /// Connections opened, body bytes sent and body bytes received on the request's behalf.
@@ -151,7 +187,7 @@ extension Transfer {
     private func failure(code: UInt32) -> HTTPFailure {
         switch abort {
         case .late:
-            return failure(.timeout, "the deadline passed before the request was sent")
+            return failure(.expired, "the deadline passed before the request was sent")
         case .repeated:
             return failure(.receiveFailed, "the connection was lost without an answer; the request is not repeated")
         case .bodyTooLarge:
@@ -167,7 +203,8 @@ extension Transfer {
                 outcomeUnknown: isIssued,
                 code: Int(code),
                 message: message(code: CURLcode(code)),
-                elapsed: elapsed
+                elapsed: elapsed,
+                partialAnswer: takeAnswer()
             )
         }
     }
@@ -218,12 +255,26 @@ extension Transfer {
             abort = .late
             return false
         }
+        guard allowReuseOverHTTP2() else { return false }
         isIssued = true
         return true
     }
 
+    /// Lets libcurl keep the connection if it speaks HTTP/2; every other connection carries one request.
+    ///
+    /// An HTTP/1.1 answer does not say which request it belongs to. What a server sends unasked, even after the next request
+    /// is written, would become that request's answer: one user would get another user's token.
+    private func allowReuseOverHTTP2() -> Bool {
+        guard unsafe ccurl_connection_is_http2(easy) == 1 else { return true }
+        mayKeepConnection = true
+        return unsafe ccurl_easy_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK
+    }
+
+    /// Keeps the body up to the limit: what fits may hold a whole token.
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard body.count + bytes.count <= configuration.maximumBodyBytes else {
+        let room = configuration.maximumBodyBytes - body.count
+        guard bytes.count <= room else {
+            unsafe body.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)))
             abort = .bodyTooLarge
             return false
         }
@@ -306,6 +357,7 @@ extension Transfer {
         try set(CURLOPT_NOSIGNAL, 1)
         // CURLOPT_BUFFERSIZE stays at 16 KB: libcurl 7.88 refuses another size once a handle has its buffer, and may keep the
         // buffer over curl_easy_reset.
+        try set(CURLOPT_FORBID_REUSE, 1)
         try set(CURLOPT_TCP_NODELAY, 1)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
         // A proxy of the environment's cannot reach this machine's own loopback; an empty name means none.
@@ -344,6 +396,9 @@ extension Transfer {
         // Without this libcurl may ask for leave before it sends a body, which costs a round trip. libcurl 7.88 signs the
         // line although it does not send it, so that no server could agree with the signature.
         if !isSigned { try unsafe appendHeader("Expect:") }
+        // Over HTTP/1.1 only: libcurl leaves it out of HTTP/2. A server that closes first keeps the port in TIME_WAIT, of
+        // which this side would have too few. A proxy may drop the line, so that it must not be signed.
+        if !isSigned { try unsafe appendHeader("Connection: close") }
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
     }
 

@@ -69,8 +69,17 @@ final class TransferLoop {
 
     private func endExpired() {
         for id in queue.expired(at: time.sinceBoot) {
-            fail(id, .timeout, "no answer within the deadline")
+            guard let ticket = tickets[id] else { continue }
+            end(ticket, .failure(running[id]?.expiry() ?? expiredInQueue(ticket)))
         }
+    }
+
+    private func expiredInQueue(_ ticket: Ticket) -> HTTPFailure {
+        HTTPFailure(
+            kind: .expired,
+            message: "the deadline passed before the request was sent",
+            elapsed: time.sinceBoot - ticket.submitted
+        )
     }
 
     private func startWaiting() {
@@ -94,7 +103,7 @@ final class TransferLoop {
         }
         let now = time.sinceBoot
         guard now < ticket.deadline else {
-            throw HTTPFailure(kind: .timeout, message: "the deadline passed before the request was sent")
+            throw expiredInQueue(ticket)
         }
         let transfer: Transfer
         if let last = idle.popLast() {
@@ -115,31 +124,42 @@ final class TransferLoop {
     }
 
     private func turnLibcurl() {
+        var failure: HTTPFailure?
         do throws(HTTPFailure) {
             try multi.perform()
-            try endFinished()
-            // After libcurl has read: a process that stood still beyond a deadline may have the answer, and the only copy of
-            // a new refresh token, waiting in its socket.
-            endExpired()
-            counters.rounds += 1
-            answerEnded()
+        } catch {
+            failure = error
+        }
+        // What has ended before a failure of libcurl's keeps its answer.
+        endFinished()
+        // The multi handle itself failed, mostly for want of memory: no transfer in it can go on.
+        if let failure { for id in running.keys.sorted() { fail(id, .other, failure.message) } }
+        // After libcurl has read: a process that stood still beyond a deadline may have the answer, and the only copy of
+        // a new refresh token, waiting in its socket.
+        endExpired()
+        counters.rounds += 1
+        answerEnded()
+        do throws(HTTPFailure) {
+            if let failure { throw failure }
             let pause = queue.pause(at: time.sinceBoot, limit: Self.longestPause)
             try multi.wait(milliseconds: Int32(pause.wholeMilliseconds))
         } catch {
-            // The multi handle itself failed (no memory, no descriptors): no transfer in it can go on, and the rest
-            // keeps the thread from spinning until the machine has recovered.
-            for id in running.keys.sorted() { fail(id, .other, error.message) }
-            answerEnded()
+            // Keeps the thread from spinning until the machine has recovered. A failed wait ends no transfer.
             _ = poll(nil, 0, 100)
         }
     }
 
-    private func endFinished() throws(HTTPFailure) {
+    private func endFinished() {
         while let (transfer, code) = multi.nextEnded() {
             guard let ticket = transfer.ticket else { continue }
             let result = transfer.result(code: code)
             end(ticket, result)
-            if case .success(let answer) = result, answer.httpVersion == .http1 { try allowForHTTP1() }
+            guard case .success(let answer) = result, answer.httpVersion == .http1 else { continue }
+            do throws(HTTPFailure) {
+                try allowForHTTP1()
+            } catch {
+                // Fewer connections are slower and right all the same; the next answer asks again.
+            }
         }
     }
 

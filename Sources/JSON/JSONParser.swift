@@ -21,6 +21,17 @@ extension JSONValue {
     }
 }
 
+extension JSONValue {
+    /// The complete members of an object whose text breaks off or goes on after its end; `nil` if no object begins there.
+    ///
+    /// For a value that must not be lost together with the rest of its text. A value that may have been cut is left out: a
+    /// number counts only when something follows it. A text with a fault before its end gives nothing.
+    package static func salvagedObject(in text: some Collection<UInt8>) -> JSONValue? {
+        var parser = JSONParser(bytes: Array(text))
+        return parser.salvageObject().map(JSONValue.object)
+    }
+}
+
 /// A recursive-descent parser over bytes: strict about the grammar, bounded in depth.
 private struct JSONParser {
     private let bytes: [UInt8]
@@ -35,6 +46,26 @@ private struct JSONParser {
         skipSpace()
         guard position == bytes.count else { throw failure("something follows the value") }
         return value
+    }
+
+    /// Parses the members of the object that begins the text, up to the object's end or the text's.
+    mutating func salvageObject() -> [String: JSONValue]? {
+        skipSpace()
+        guard take("{") else { return nil }
+        skipSpace()
+        guard !take("}") else { return [:] }
+        var members: [String: JSONValue] = [:]
+        do throws(JSONError) {
+            repeat {
+                let (name, value) = try parseMember(depth: 0)
+                if case .number = value, peek == nil { break }
+                members[name] = value
+                skipSpace()
+            } while take(",")
+            return peek == nil || take("}") ? members : nil
+        } catch {
+            return endsAtFault ? members : nil
+        }
     }
 
     private mutating func parseValue(depth: Int) throws(JSONError) -> JSONValue {
@@ -58,16 +89,21 @@ private struct JSONParser {
         skipSpace()
         if take("}") { return .object(members) }
         repeat {
-            skipSpace()
-            guard peek == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
-            let name = try parseString()
-            skipSpace()
-            guard take(":") else { throw failure("a colon is missing") }
-            members[name] = try parseValue(depth: depth + 1)
+            let (name, value) = try parseMember(depth: depth)
+            members[name] = value
             skipSpace()
         } while take(",")
         guard take("}") else { throw failure("an object is not closed") }
         return .object(members)
+    }
+
+    private mutating func parseMember(depth: Int) throws(JSONError) -> (name: String, value: JSONValue) {
+        skipSpace()
+        guard peek == UInt8(ascii: "\"") else { throw failure("a member's name is missing") }
+        let name = try parseString()
+        skipSpace()
+        guard take(":") else { throw failure("a colon is missing") }
+        return (name, try parseValue(depth: depth + 1))
     }
 
     private mutating func parseArray(depth: Int) throws(JSONError) -> JSONValue {
@@ -85,7 +121,10 @@ private struct JSONParser {
 
     private mutating func parseWord(_ word: StaticString, as value: JSONValue) throws(JSONError) -> JSONValue {
         let expected = Array(String(describing: word).utf8)
-        guard bytes[position...].starts(with: expected) else { throw failure("not a JSON value") }
+        guard bytes[position...].starts(with: expected) else {
+            if expected.starts(with: bytes[position...]) { position = bytes.count }
+            throw failure("not a JSON value")
+        }
         position += expected.count
         return value
     }
@@ -179,7 +218,10 @@ private struct JSONParser {
     }
 
     private mutating func parseFourDigits() throws(JSONError) -> UInt16 {
-        guard position + 4 <= bytes.count else { throw failure("the text ends too early") }
+        guard position + 4 <= bytes.count else {
+            position = bytes.count
+            throw failure("the text ends too early")
+        }
         let digits = bytes[position..<position + 4]
         guard digits.allSatisfy({ isDigit($0) || (0x41...0x46).contains($0) || (0x61...0x66).contains($0) }),
             let code = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
@@ -187,6 +229,9 @@ private struct JSONParser {
         position += 4
         return code
     }
+
+    /// `true` if the parser failed because the text ended.
+    private var endsAtFault: Bool { position == bytes.count }
 
     private var peek: UInt8? { position < bytes.count ? bytes[position] : nil }
 

@@ -1,6 +1,8 @@
-import GoogleOAuth
 import Secrets
 import Testing
+
+@testable import GoogleOAuth
+@testable import HTTPClient
 
 @Suite("A 200 that is wrong in some way")
 struct FlawedAnswerTests {
@@ -71,13 +73,50 @@ struct FlawedAnswerTests {
         #expect(verdict.code == "not_json")
     }
 
-    @Test("Every beginning of a good answer is no answer")
+    @Test("A good answer that breaks off grants nothing, and its refresh token is kept once it is complete")
     func truncated() {
-        let good = #"{"access_token":"ya29.x","expires_in":3599,"refresh_token":"1//next","token_type":"Bearer"}"#
+        let start = #"{"access_token":"ya29.x","expires_in":3599,"refresh_token":"1//next""#
+        let good = start + #","token_type":"Bearer"}"#
         #expect(read(200, good).verdict.kind == .granted)
         for length in 0..<good.utf8.count {
-            #expect(read(200, String(good.prefix(length))).verdict.kind == .notJSON, "the first \(length) bytes")
+            let verdict = read(200, String(good.prefix(length))).verdict
+            let isKept = length >= start.utf8.count
+            #expect(verdict.kind == (isKept ? .flawed : .notJSON), "the first \(length) bytes")
+            #expect(verdict.rotated == (isKept ? "1//next" : nil), "the first \(length) bytes")
         }
+    }
+
+    @Test(
+        "A refresh token is kept although something follows the object",
+        arguments: [" junk", "{}", "\0", #"{"refresh_token":"other"}"#, "</html>"]
+    )
+    func followed(rest: String) {
+        let verdict = read(200, #"{"access_token":"a","refresh_token":"1//next"}"# + rest).verdict
+        #expect(verdict.kind == .flawed)
+        #expect(verdict.rotated == "1//next")
+    }
+
+    @Test("A refresh token in an answer that failed on its way is kept; any other such answer is no answer")
+    func partial() {
+        let failure = { (status: Int, body: String) in
+            HTTPFailure(
+                kind: .receiveFailed,
+                outcomeUnknown: true,
+                message: "cut",
+                partialAnswer: response(status, body)
+            )
+        }
+        let read = { (status: Int, body: String) in
+            RefreshAnswer.reading(.failure(failure(status, body)), sent: Secret(sentToken)).verdict
+        }
+        let kept = read(200, #"{"access_token":"a","expires_in":3599,"refresh_token":"1//next"}"#)
+        #expect(kept.kind == .flawed)
+        #expect(kept.rotated == "1//next")
+        #expect(read(200, #"{"access_token":"a","expires_in":3599}"#).kind == .noAnswer)
+        #expect(read(200, #"{"refresh_token":"two words"}"#).kind == .noAnswer)
+        #expect(read(400, #"{"error":"invalid_grant"}"#).kind == .noAnswer)
+        #expect(read(500, #"{"refresh_token":"1//next"}"#).kind == .noAnswer)
+        #expect(read(200, "").kind == .noAnswer)
     }
 
     @Test("Bytes that are no text are no JSON")

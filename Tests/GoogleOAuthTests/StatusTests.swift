@@ -90,7 +90,7 @@ struct StatusTests {
             (.bodyTooLarge, .noAnswer, "body_too_large"), (.headersTooLarge, .noAnswer, "headers_too_large"),
             (.invalidURL, .noAnswer, "invalid_url"), (.invalidHeader, .noAnswer, "invalid_header"),
             (.other, .noAnswer, "other"), (.withheld, .notSent, "withheld"), (.cancelled, .notSent, "cancelled"),
-            (.shutDown, .notSent, "shut_down"),
+            (.shutDown, .notSent, "shut_down"), (.expired, .notSent, "expired"),
         ]
     )
     func failures(failure: HTTPFailure.Kind, kind: Kind, code: String) {
@@ -98,6 +98,15 @@ struct StatusTests {
         #expect(answer.verdict.kind == kind)
         #expect(answer.verdict.code == code)
         #expect(answer.status == nil)
+    }
+
+    @Test(
+        "What was sent and then given up may have been carried out",
+        arguments: [HTTPFailure.Kind.cancelled, .shutDown]
+    )
+    func givenUp(kind: HTTPFailure.Kind) {
+        let answer = RefreshAnswer.reading(HTTPFailure(kind: kind, outcomeUnknown: true, message: "why"))
+        #expect(answer.verdict.kind == .noAnswer)
     }
 
     @Test(

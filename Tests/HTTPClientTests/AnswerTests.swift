@@ -38,7 +38,7 @@ struct AnswerTests {
         #expect(
             Set(lines) == [
                 "post /token http/1.1", "host: 127.0.0.1:\(server.port)", "user-agent: refresh-worker/1.2",
-                "accept: */*", "content-type: application/x-www-form-urlencoded", "x-empty:",
+                "accept: */*", "connection: close", "content-type: application/x-www-form-urlencoded", "x-empty:",
                 "content-length: \(length)",
             ]
         )
@@ -101,6 +101,43 @@ struct AnswerTests {
         let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
         #expect(failure?.kind == .bodyTooLarge)
         #expect(failure?.outcomeUnknown == true)
+        #expect(failure?.partialAnswer?.text == String(repeating: "x", count: 1000))
+    }
+
+    /// Ways to break an answer after the last byte of its body that matters.
+    static let brokenEnds: [(String, [ScriptedServer.Step])] = [
+        ("promises more", [.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"), .close]),
+        (
+            "never ends its chunks",
+            [.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n"), .close]
+        ),
+        (
+            "has a wrong chunk size",
+            [.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\nzz\r\n"), .close]
+        ),
+    ]
+
+    @Test("What has arrived of a broken answer comes with its failure", arguments: brokenEnds)
+    func partialAnswer(name: String, steps: [ScriptedServer.Step]) async throws {
+        let server = try ScriptedServer { _ in steps }
+        defer { server.stop() }
+        let client = try makeClient()
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        #expect(failure?.kind == .receiveFailed, "a server that \(name)")
+        #expect(failure?.partialAnswer?.status == 200)
+        #expect(failure?.partialAnswer?.text == "whole")
+    }
+
+    @Test("What has arrived by the deadline comes with the failure")
+    func partialAnswerInTime() async throws {
+        let server = try ScriptedServer { _ in
+            [.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"), .hang]
+        }
+        defer { server.stop() }
+        let client = try makeClient { $0.totalDeadline = .seconds(1) }
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        #expect(failure?.kind == .timeout)
+        #expect(failure?.partialAnswer?.text == "whole")
     }
 
     /// Each way in which a server can break its answer, and the failure it comes to.
@@ -112,6 +149,7 @@ struct AnswerTests {
             .receiveFailed
         ),
         ("speaks no HTTP", [.send("SSH-2.0-OpenSSH_9.2\r\n\r\n"), .close], .receiveFailed),
+        ("says nothing after an interim answer", [.send("HTTP/1.1 103 Early Hints\r\n\r\n"), .close], .receiveFailed),
         (
             "has a wrong chunk size",
             [.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), .close], .receiveFailed

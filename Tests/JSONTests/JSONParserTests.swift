@@ -47,6 +47,21 @@ import Testing
         #expect(JSONValue.number(text).integer == value)
     }
 
+    @Test(
+        "salvages the complete members of an object that breaks off or goes on",
+        arguments: [
+            ("", nil), ("[1]", nil), ("\"a\"", nil), ("{", [:]), ("{}", [:]), (#"{"a"#, [:]), (#"{"a":"b"#, [:]),
+            (#"{"a":"b""#, ["a": .string("b")]), (#" {"a":"b","c":{"d":1"#, ["a": .string("b")]),
+            (#"{"a":12"#, [:]), (#"{"a":12,"#, ["a": .number("12")]), (#"{"a":"b"} more"#, ["a": .string("b")]),
+            (#"{"a":"b"}{"a":"c"}"#, ["a": .string("b")]), (#"{"a":true,"b":x"#, nil), (#"{"a":"b" "c":1"#, nil),
+            ("{}}", [:]),
+            (#"{"a":"b","c":"\u00"#, ["a": .string("b")]), (#"{"a":"b","c":tru"#, ["a": .string("b")]),
+        ] as [(String, [String: JSONValue]?)]
+    )
+    func salvages(text: String, members: [String: JSONValue]?) {
+        #expect(JSONValue.salvagedObject(in: text.utf8)?.object == members)
+    }
+
     @Test("survives damaged texts", arguments: 0..<200 as Range<UInt64>)
     func survivesDamage(seed: UInt64) {
         let random = SeededRandom(seed: seed)

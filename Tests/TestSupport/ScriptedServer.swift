@@ -14,6 +14,8 @@ package final class ScriptedServer: Sendable {
 
     package enum Step: Sendable {
         case send(String)
+        /// Waits until the client has sent more on this connection, or has closed it.
+        case awaitMore
         case close
         /// Says nothing more until the client closes the connection.
         case hang
@@ -22,6 +24,7 @@ package final class ScriptedServer: Sendable {
     private struct State {
         var connections: Set<Int32> = []
         var accepted = 0
+        var open = 0
         var mostAtOnce = 0
         var closedByClient = 0
         var received: [Received] = []
@@ -44,6 +47,7 @@ package final class ScriptedServer: Sendable {
     package var url: String { "http://127.0.0.1:\(port)/token" }
     package var received: [Received] { state.withLock { $0.received } }
     package var accepted: Int { state.withLock { $0.accepted } }
+    /// The greatest number of requests that had arrived and were not answered yet.
     package var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
 
     package func waitForRequests(_ count: Int) async { await wait { $0.received.count >= count } }
@@ -82,7 +86,6 @@ package final class ScriptedServer: Sendable {
             change { state in
                 state.accepted += 1
                 state.connections.insert(connection)
-                state.mostAtOnce = max(state.mostAtOnce, state.connections.count)
             }
             Thread.detachNewThread { [self] in serve(connection) }
         }
@@ -95,10 +98,17 @@ package final class ScriptedServer: Sendable {
             change { state in
                 number = state.received.count + 1
                 state.received.append(Received(number: number, head: head, body: body))
+                state.open += 1
+                state.mostAtOnce = max(state.mostAtOnce, state.open)
             }
-            for step in script(Received(number: number, head: head, body: body)) {
+            let steps = script(Received(number: number, head: head, body: body))
+            change { $0.open -= 1 }
+            for step in steps {
                 switch step {
                 case .send(let text): guard Self.sendAll(connection, Array(text.utf8)) else { break serving }
+                case .awaitMore:
+                    var byte: UInt8 = 0
+                    guard !pending.isEmpty || recv(connection, &byte, 1, Int32(MSG_PEEK)) > 0 else { break serving }
                 case .close: break serving
                 case .hang:
                     var byte: UInt8 = 0

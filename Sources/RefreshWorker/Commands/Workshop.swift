@@ -71,11 +71,9 @@ struct Workshop: Sendable {
         )
     }
 
-    func openHTTP() throws(HTTPFailure) -> HTTPClient {
-        var settings = HTTPClient.Configuration(
-            // A few more than refreshes may be on their way: a sign-in does not wait for those.
-            maximumInFlight: EngineConfiguration.usualMostInFlight + 64
-        )
+    /// The client for refreshes and notices: as many requests at once as the engine sends, and 64 more.
+    func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure) -> HTTPClient {
+        var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
         settings.caFile = configuration.certificateAuthorityFile
         settings.userAgent = "refresh-worker/\(Version.current)"
         return try HTTPClient(configuration: settings, time: time)

@@ -41,7 +41,6 @@ struct Daemon: Sendable {
                 store: store,
                 engine: engine,
                 vault: vault,
-                http: http,
                 metrics: metrics.log,
                 counters: metrics.counters,
                 log: log,

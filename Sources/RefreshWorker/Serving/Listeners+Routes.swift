@@ -14,10 +14,12 @@ extension Listeners {
     static func publicRouter(_ parts: Parts, phase: ServingPhase) throws -> Router {
         let workshop = parts.workshop
         let configuration = workshop.configuration
+        // A client of their own: however many strangers bring tokens to look up, no refresh waits behind them.
+        let lookups = try workshop.openHTTP(maximumInFlight: mostLookups)
         let services = AccountServices(
             store: parts.store,
             engine: parts.engine,
-            google: GoogleAccounts(http: parts.http, endpoints: configuration.endpoints),
+            google: GoogleAccounts(http: lookups, endpoints: configuration.endpoints),
             vault: parts.vault,
             signer: try workshop.openSigner(),
             clientIDs: configuration.clientIDs,
@@ -29,7 +31,7 @@ extension Listeners {
         )
         let reader = SecurityEventReader(
             keys: SecurityEventKeys(
-                http: parts.http,
+                http: lookups,
                 configurationEndpoint: configuration.securityEventsEndpoint,
                 time: workshop.time
             ),

@@ -1,5 +1,4 @@
 import AccountAPI
-import HTTPClient
 import HTTPServer
 import Observability
 import RefreshEngine
@@ -14,7 +13,6 @@ struct Listeners: Sendable {
         let store: any AccountStore
         let engine: RefreshEngine
         let vault: TokenVault
-        let http: HTTPClient
         let metrics: MetricsLog
         let counters: IntervalCounters
         let log: EngineLog
@@ -22,6 +20,8 @@ struct Listeners: Sendable {
     }
 
     private static let mostConnectionsOfAddress = 256
+    /// Requests to Google at one time on behalf of the public listener's callers.
+    static let mostLookups = 128
     /// How long a loop may take to come round before the process counts as ill.
     static let longestTurn: Duration = .seconds(60)
 

@@ -83,7 +83,7 @@ extension Doctor {
         case .timeout: "it did not answer in time: see whether a firewall or proxy is in between, and try again"
         case .sendFailed, .receiveFailed, .bodyTooLarge, .headersTooLarge:
             "what is there does not speak HTTP properly: see that the address is right"
-        case .invalidURL, .invalidHeader, .cancelled, .shutDown, .withheld, .other:
+        case .invalidURL, .invalidHeader, .cancelled, .shutDown, .withheld, .expired, .other:
             "see that the address and --ca-file are right, and try again"
         }
     }
