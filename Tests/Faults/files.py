@@ -6,7 +6,7 @@ from judge import is_whole, judge
 from trial import ORDERLY, Fault, Template, Trial
 
 GRANTS = 120
-SPAN = 20  # seconds under faults
+SPAN = 10  # seconds under faults
 # After a failed commit the worker pauses, so that most trials wait most of the time.
 JOBS_FACTOR = 4
 SETTLING = 90  # seconds that the worker may take to be as before once the faults have ended

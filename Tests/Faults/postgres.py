@@ -24,6 +24,8 @@ JOBS_FACTOR = 3
 class PostgresTemplate(Template):
     """A server's folder with grants that are all due."""
 
+    kind = "postgres"
+
     def make(self):
         self.folder.mkdir(parents=True)
         server = Server(self.folder)

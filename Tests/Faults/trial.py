@@ -58,8 +58,10 @@ class Control:
 class Template:
     """A store with grants that are all due, made once and copied for each trial."""
 
+    kind = "sqlite"
+
     def __init__(self, folder, count):
-        self.folder = folder / "template"
+        self.folder = folder / f"template-{self.kind}-{count}"
         self.names = [f"user{index}" for index in range(count)]
         if not (self.folder / "done").exists():
             self.make()
