@@ -6,6 +6,7 @@ import pathlib
 import sqlite3
 
 from judge import is_whole
+from postgres import Proxy, Server, address
 from trial import Fault, Template, Trial, command
 
 GRANTS = 60
@@ -18,11 +19,12 @@ def template(base):
 
 
 def trial(part, seed, index, base, template):
-    story = [rotate, bring_in, back_up, copy, upgrade][index % 5]
+    story = [rotate, bring_in, back_up, copy, upgrade, copy_to_server][index % 6]
     with Trial(part, seed, index, base, template, latency=0) as one:
         one.control.set(one.control.ON, 1)
         counts = story(one)
-        is_whole(one.database)
+        if isinstance(one.database, pathlib.Path):
+            is_whole(one.database)
         return counts, one.story
 
 
@@ -100,20 +102,46 @@ def back_up(one):
 
 def copy(one):
     source, target = one.database, one.disk / "copy.sqlite"
-    line = ("store", "copy", "--from", source, "--to", target)
-    kills = killed(one, [("write/*", 300), ("sync/*", 20), ("open/*", 20), ("write/db", 60)], *line)
-    again = one.run(*line, expect=None)
-    # 73 says that the target is in use: the killed command had finished, which the source's refusal below confirms.
-    if again.returncode not in (0, 73):
-        raise Fault(f"the copy does not go on: {again.stderr[-400:]}")
+    kills = copy_twice(one, source, target, [("write/*", 300), ("sync/*", 20), ("open/*", 20), ("write/db", 60)])
     one.database = target
     tokens(one, one.google.accounts)
+    is_left(one, source)
+    return {"kills": kills}
+
+
+def copy_to_server(one):
+    server = Server(one.folder)
+    proxy = Proxy(server.folder / ".s.PGSQL.5432")
+    try:
+        source = one.database
+        kills = copy_twice(one, source, address(proxy), [("send/net", 50), ("receive/net", 60), ("write/wal", 8), ("sync/wal", 3)])
+        one.database = server.url
+        tokens(one, one.google.accounts)
+        is_left(one, source)
+    finally:
+        proxy.close()
+        server.stop()
+    return {"kills": kills}
+
+
+def copy_twice(one, source, target, kinds):
+    """Copies under a kill, and then again; answers how often it was killed."""
+    line = ("store", "copy", "--from", source, "--to", target)
+    kills = killed(one, kinds, *line)
+    again = one.run(*line, expect=None)
+    # 73 says that the target is in use: the killed command had finished, which the source's refusal confirms.
+    if again.returncode not in (0, 73):
+        raise Fault(f"the copy does not go on: {again.stderr[-400:]}")
+    return kills
+
+
+def is_left(one, source):
+    """Raises unless the store that was copied is whole and refuses to be used."""
     is_whole(source)
     refused = command(one.arguments()[:1], "--database", source, "--key-file", one.disk / "keys", "--client-id", "x",
                       "--run-once", environment=one.environment(), expect=None)
     if refused.returncode != 78:
         raise Fault(f"the store that was left is still used: {refused.returncode} {refused.stderr[-300:]}")
-    return {"kills": kills}
 
 
 def upgrade(one):
