@@ -13,6 +13,7 @@ final class Transfer {
         case repeated
         case bodyTooLarge
         case headersTooLarge
+        case foldedHeader
     }
 
     let easy: UnsafeMutableRawPointer
@@ -197,6 +198,8 @@ extension Transfer {
                 .headersTooLarge,
                 "the answer's headers are longer than \(configuration.maximumHeaderBytes) bytes"
             )
+        case .foldedHeader:
+            return failure(.receiveFailed, "a header of the answer goes on in a second line")
         case nil:
             return HTTPFailure(
                 kind: HTTPFailure.Kind(curlCode: code, requestIssued: isIssued),
@@ -286,6 +289,12 @@ extension Transfer {
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         guard head.count + line.count <= configuration.maximumHeaderBytes else {
             abort = .headersTooLarge
+            return false
+        }
+        // libcurl 7.88 reads freed memory when it joins such a line to the one before; no server has been allowed to
+        // send one since RFC 7230 of 2014.
+        guard unsafe line.first != UInt8(ascii: " "), unsafe line.first != UInt8(ascii: "\t") else {
+            abort = .foldedHeader
             return false
         }
         if unsafe line.first == UInt8(ascii: "H"), unsafe line.starts(with: "HTTP/".utf8) {

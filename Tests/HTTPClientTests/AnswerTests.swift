@@ -80,6 +80,20 @@ struct AnswerTests {
         #expect(server.received.count == 1)
     }
 
+    @Test(
+        "A header that goes on in a second line is refused, because libcurl reads freed memory there",
+        arguments: [" ", "\t"]
+    )
+    func foldedHeader(blank: String) async throws {
+        let server = try ScriptedServer { _ in answer("body", headers: "X-Long: one\r\n\(blank)two\r\n") }
+        defer { server.stop() }
+        let client = try makeClient()
+        let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }.failure
+        #expect(failure?.kind == .receiveFailed)
+        #expect(failure?.outcomeUnknown == true)
+        #expect(failure?.message == "a header of the answer goes on in a second line")
+    }
+
     @Test("A compressed body is handed over as it came")
     func noDecompression() async throws {
         let server = try ScriptedServer { _ in answer("not gzip", headers: "Content-Encoding: gzip\r\n") }
