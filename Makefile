@@ -13,7 +13,7 @@ SOURCES := $(shell find Sources -type f) Package.swift
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test check format lint stories faults faults-short openapi check-units check-docs release install uninstall clean bench \
+.PHONY: run build test sanitize fuzz check format lint stories faults faults-short openapi check-units check-docs release install uninstall clean bench \
 	bench-check help toolchain packages
 
 help: ## say what there is
@@ -31,6 +31,15 @@ test: build ## build and run all tests
 	@scripts/ensure-packages test
 	@$(SWIFT) build --build-tests $(BUILD_FLAGS)
 	@scripts/test
+
+sanitize: toolchain packages ## run the tests once more under AddressSanitizer
+	@scripts/ensure-packages test
+	@scripts/build-sanitized
+	@ASAN_OPTIONS=detect_leaks=0 scripts/test --scratch-path .build/address
+
+TIME ?= 60
+fuzz: toolchain packages ## feed random input to every parser for TIME seconds (60)
+	@Tests/FuzzTests/run --seconds $(TIME)
 
 stories: build ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run
@@ -57,7 +66,7 @@ bench-check: toolchain ## see that the benchmarks run and do their work right (a
 check: toolchain ## everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory lint test stories openapi release check-units check-docs bench-check
+	@$(MAKE) --no-print-directory lint test sanitize fuzz stories openapi release check-units check-docs bench-check
 
 format: toolchain ## lay the Swift code out
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks

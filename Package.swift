@@ -160,6 +160,15 @@ let package = Package(
             ],
             swiftSettings: common
         ),
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
+                "RefreshEngine", "RefreshWorker", "Secrets", "Store",
+            ],
+            exclude: ["Corpus", "run"],
+            swiftSettings: common
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

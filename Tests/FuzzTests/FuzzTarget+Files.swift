@@ -1,0 +1,108 @@
+import AccountAPI
+import Clocks
+import GoogleOAuth
+import HTTPClient
+import HTTPServer
+import PostgresStore
+import Store
+
+@testable import RefreshWorker
+@testable import Secrets
+
+/// Files and settings that an operator writes.
+extension FuzzTarget {
+    static let files: [FuzzTarget] = [
+        FuzzTarget(name: "import", run: readImport),
+        FuzzTarget(name: "environment_file", run: readEnvironmentFile),
+        FuzzTarget(name: "database_address", run: readDatabaseAddress),
+        FuzzTarget(name: "endpoint", run: readEndpoint),
+        FuzzTarget(name: "key_ring", run: readKeyRing),
+        FuzzTarget(name: "services_file", run: readServicesFile),
+        FuzzTarget(name: "service_account", run: readServiceAccount),
+    ]
+
+    private static let now = Timestamp(secondsSince1970: 1_790_000_000)
+    private static let reader = GrantReader(clientIDs: ["1-a.apps.googleusercontent.com"])
+
+    /// The first byte says where the input is cut in two: the chunks that a pipe delivers must not change the records.
+    private static func readImport(_ input: [UInt8]) {
+        guard let first = input.first else { return }
+        let text = Array(input.dropFirst())
+        var whole = RecordSplitter()
+        let records = whole.feed(text) + whole.finish()
+        let cut = text.isEmpty ? 0 : Int(first) % text.count
+        var parts = RecordSplitter()
+        require(
+            parts.feed(text[..<cut]) + parts.feed(text[cut...]) + parts.finish() == records,
+            "chunks do not change the records"
+        )
+        for record in records {
+            do throws(ImportProblem) {
+                let grant = try reader.grant(from: record, at: now)
+                require((1...GrantFields.textLimit).contains(grant.userID.utf8.count), "a user id is bounded")
+                if let token = grant.accessToken { require(!token.secret.isEmpty, "a stored token is not empty") }
+                if let token = grant.refreshToken { require(!token.isEmpty, "a stored token is not empty") }
+            } catch {
+                require(!error.message.isEmpty, "a refusal has a text")
+            }
+            do throws(ImportProblem) { _ = try ImportedUser(from: record, at: now) } catch {}
+        }
+    }
+
+    private static func readEnvironmentFile(_ input: [UInt8]) {
+        let file = EnvironmentFile(parsing: input)
+        let lines = input.count { $0 == 0x0a || $0 == 0x0d } + 1
+        for entry in file.entries {
+            require(!entry.key.isEmpty && (1...lines).contains(entry.line), "an entry has a key and a line of the file")
+        }
+        for mistake in file.mistakes {
+            require((1...lines).contains(mistake.line), "a mistake names a line of the file")
+        }
+    }
+
+    private static func readDatabaseAddress(_ input: [UInt8]) {
+        // libpq reads C strings.
+        let text = String(decoding: input.prefix { $0 != 0 }, as: UTF8.self)
+        do throws(StoreError) {
+            let address = try DatabaseAddress(url: Secret(text))
+            let shown = try DatabaseAddress(url: Secret(address.url))
+            require(!shown.holdsPassword, "the address that is shown has no password")
+        } catch {
+            require(!error.message.isEmpty, "a refusal has a text")
+        }
+    }
+
+    private static func readEndpoint(_ input: [UInt8]) {
+        let text = String(decoding: input, as: UTF8.self)
+        do throws(EndpointError) {
+            let endpoint = try Endpoint(text)
+            require(endpoint.scheme == .https || endpoint.isLoopback, "plain HTTP goes to this machine only")
+            require(!endpoint.host.isEmpty && !endpoint.host.contains("@"), "a host is a host")
+        } catch {}
+        _ = ListenAddress(text)
+    }
+
+    private static func readKeyRing(_ input: [UInt8]) {
+        do throws(KeyRingDocument.Fault) {
+            let document = try KeyRingDocument(text: Secret(utf8: input))
+            let again = try KeyRingDocument(text: document.text)
+            require(again.ring.keyIDs == document.ring.keyIDs, "a ring that was written reads back the same")
+        } catch {}
+    }
+
+    private static func readServicesFile(_ input: [UInt8]) {
+        do throws(ServicesFileError) {
+            _ = try ServiceRoster(reading: input)
+        } catch {
+            require(!error.description.isEmpty, "a refusal has a text")
+        }
+    }
+
+    private static func readServiceAccount(_ input: [UInt8]) {
+        do throws(ServiceAccountError) {
+            _ = try ServiceAccount(keyFile: Secret(utf8: input))
+        } catch {
+            require(!error.description.isEmpty, "a refusal has a text")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import Clocks
+import JSON
+import Store
+
+@testable import AccountAPI
+@testable import GoogleOAuth
+@testable import Secrets
+
+/// Signed tokens and sealed values: no input may pass for something that a key holder made.
+extension FuzzTarget {
+    static let tokens: [FuzzTarget] = [
+        FuzzTarget(name: "jwt", run: readToken),
+        FuzzTarget(name: "claims", run: readClaims),
+        FuzzTarget(name: "security_event", run: readSecurityEvent),
+        FuzzTarget(name: "key_set", run: readKeySet),
+        FuzzTarget(name: "sealed", run: openSealed),
+    ]
+
+    private static let now = Timestamp(secondsSince1970: 1_790_000_000)
+    private static let signer = made {
+        try TokenSigner(secrets: [
+            Secret("a secret of the tests, long enough to sign"), Secret("another one, also long enough to do so"),
+        ])
+    }
+    private static let ring = made { try KeyRing(keys: [.random(), .random()]) }
+
+    static func made<Value>(_ body: () throws -> Value) -> Value {
+        do {
+            return try body()
+        } catch {
+            fatalError("cannot prepare the fuzz target: \(error)")
+        }
+    }
+
+    private static func readToken(_ input: [UInt8]) {
+        let text = String(decoding: input, as: UTF8.self)
+        do throws(TokenRefusal) {
+            _ = try signer.claims(of: text, at: now)
+            fatalError("violated: a token that was not signed is refused")
+        } catch {}
+        do throws(TokenRefusal) {
+            _ = try SignedToken(text, limit: SecurityEventReader.longestBody)
+        } catch {}
+    }
+
+    /// Claims of a token with a good signature: the input is what a backend that knows the secret has signed.
+    private static func readClaims(_ input: [UInt8]) {
+        guard let claims = JSONValue.object(in: input) else { return }
+        do throws(TokenRefusal) { try TokenSigner.checkTimes(of: claims, at: now) } catch { return }
+        do throws(AuthenticationRefusal) {
+            let access = try AccessClaims(claims)
+            require(
+                UserIdentifier.isWellFormed(access.userID),
+                "a user id is short and printable"
+            )
+            require(
+                claims["type"] == nil || claims["type"] == .string("access"),
+                "no other token is an access token"
+            )
+        } catch {}
+    }
+
+    private static func readSecurityEvent(_ input: [UInt8]) {
+        guard let claims = JSONValue.object(in: input) else { return }
+        do throws(SecurityEventRefusal) {
+            let token = try SecurityEventToken(
+                claims: claims,
+                issuer: "https://accounts.google.com/",
+                clientIDs: ["ours"],
+                at: now
+            )
+            require((1...255).contains(token.id.utf8.count), "the event's id is bounded")
+            require(token.events.count <= 16, "the number of events is bounded")
+            require(token.issuedAt <= now + .seconds(86_400), "a token is not issued in the future")
+            require(token.happenedAt.map { $0 <= token.issuedAt } ?? true, "an event precedes its token")
+        } catch {}
+    }
+
+    private static func readKeySet(_ input: [UInt8]) {
+        guard let document = JSONValue.object(in: input) else { return }
+        guard let keys = KeySet(issuer: "https://accounts.google.com", document: document) else { return }
+        for key in keys.keys.values {
+            require(!key.verifies(signature: input, of: input), "a random signature is not good")
+        }
+    }
+
+    /// First the bytes themselves, then a good sealed value with the bytes laid over it.
+    private static func openSealed(_ input: [UInt8]) {
+        let context = SealContext(owner: 7, column: "refresh_token")
+        refuse(input, in: context)
+        let good = made { try ring.seal(Secret("1//a-refresh-token"), for: context).bytes }
+        var changed = good
+        for (index, byte) in input.enumerated() where index < changed.count { changed[index] ^= byte }
+        if changed != good { refuse(changed, in: context) }
+    }
+
+    private static func refuse(_ bytes: [UInt8], in context: SealContext) {
+        do throws(SealError) {
+            _ = try ring.open(try SealedSecret(bytes: bytes), for: context)
+            fatalError("violated: only what was sealed can be opened")
+        } catch {}
+    }
+}

@@ -1,0 +1,84 @@
+import Clocks
+import Foundation
+import JSON
+import RefreshEngine
+import Secrets
+
+@testable import GoogleOAuth
+@testable import HTTPClient
+
+/// JSON, and the answers of Google's endpoints.
+extension FuzzTarget {
+    static let values: [FuzzTarget] = [
+        FuzzTarget(name: "json", run: readJSON),
+        FuzzTarget(name: "verdict", run: readVerdict),
+        FuzzTarget(name: "accounts", run: readAccountAnswers),
+        FuzzTarget(name: "health", run: readHealth),
+    ]
+
+    private static let sent = "1//0gSentRefreshToken-AbCdEfGhIjKlMnOpQrStUvWxYz"
+    private static let statuses = [200, 400, 401, 403, 404, 408, 429, 500, 503, 301, 204]
+
+    private static func readJSON(_ input: [UInt8]) {
+        guard case .success(let value) = Result(catching: { () throws(JSONError) in try JSONValue.parse(input) }) else {
+            return
+        }
+        visit(value)
+        // Foundation is the second opinion: what is JSON here is JSON there, too, unless a number is too large for it.
+        let isJSON = (try? JSONSerialization.jsonObject(with: Data(input), options: .fragmentsAllowed)) != nil
+        let mayDiffer = input.contains(UInt8(ascii: "e")) || input.contains(UInt8(ascii: "E")) || input.count > 300
+        require(isJSON || mayDiffer, "Foundation refuses what was parsed as JSON")
+    }
+
+    private static func visit(_ value: JSONValue) {
+        _ = value.integer
+        for element in value.array ?? [] { visit(element) }
+        for (_, member) in value.object ?? [:] { visit(member) }
+    }
+
+    /// The first byte selects the status; the rest is the body.
+    private static func readVerdict(_ input: [UInt8]) {
+        guard let first = input.first else { return }
+        let status = statuses[Int(first) % statuses.count]
+        let body = Array(input.dropFirst())
+        let response = HTTPResponse(
+            status: status,
+            body: HTTPBody(body),
+            httpVersion: .http2,
+            newConnection: false,
+            elapsed: .zero,
+            head: HTTPBody(Array("HTTP/2 \(status)\r\nRetry-After: ".utf8) + body.prefix(32) + Array("\r\n\r\n".utf8))
+        )
+        let answer = RefreshAnswer.reading(response, sent: Secret(sent))
+        require((answer.text?.utf8.count ?? 0) <= 256, "the excerpt is short")
+        require(!(answer.text ?? "").contains(sent), "the excerpt does not contain the token that was sent")
+        require(!answer.verdict.code.contains(sent), "the code does not contain the token that was sent")
+        switch answer.verdict {
+        case .granted(let tokens):
+            require(status == 200, "only status 200 grants")
+            require(!tokens.accessToken.isEmpty, "a granted access token is not empty")
+            require(tokens.lifetime > .zero && tokens.lifetime <= .seconds(400 * 86_400), "the lifetime is bounded")
+        case .invalidGrant:
+            let said = JSONValue.object(in: body)?["error"]?.string.map(ErrorCode.bare)
+            require([400, 401, 403].contains(status) && said == "invalid_grant", "only invalid_grant ends a grant")
+        default:
+            break
+        }
+        if let retryAfter = answer.retryAfter { require(retryAfter >= .zero, "a pause is not negative") }
+    }
+
+    private static func readAccountAnswers(_ input: [UInt8]) {
+        guard let body = JSONValue.object(in: input) else { return }
+        if let user = UserInfo(body) {
+            require((1...255).contains(user.googleUserID.utf8.count), "a Google user id has 1 to 255 bytes")
+        }
+        _ = TokenInfo(body)
+    }
+
+    /// The health of a client as the database holds it: whatever stands there, it can be read and written again.
+    private static func readHealth(_ input: [UInt8]) {
+        let health = ClientHealth(stored: input, epoch: "boot")
+        let again = ClientHealth(stored: health.stored, epoch: "boot")
+        require(again.stored == health.stored, "a record that was written reads back the same")
+    }
+}
