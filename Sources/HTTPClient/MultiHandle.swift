@@ -11,7 +11,11 @@ final class MultiHandle: @unchecked Sendable {
 
     init(_ configuration: HTTPClient.Configuration) throws(HTTPFailure) {
         guard Self.globalResult == CURLE_OK, let multi = unsafe curl_multi_init() else {
-            throw HTTPFailure(kind: .other, message: "libcurl cannot be started")
+            throw HTTPFailure(
+                kind: .other,
+                message: "libcurl cannot be started: there is no memory or no file descriptor left. Try again; if it "
+                    + "stays so, raise the limits of the process."
+            )
         }
         unsafe self.multi = unsafe multi
         try allow(connections: configuration.connectionsOverHTTP2)

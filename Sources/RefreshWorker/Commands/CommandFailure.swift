@@ -1,4 +1,5 @@
 import Clocks
+import HTTPClient
 import Observability
 import RefreshEngine
 import Secrets
@@ -26,6 +27,8 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
         case let error as VendFailure: self.init(error)
+        // Only the start of the client fails this way: a request's failure is an answer to whoever sent it.
+        case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
         case let error as SystemCallFailure: self.init(.internalFailure, "\(error)")
         default: self.init(.internalFailure, "\(error)")
         }
