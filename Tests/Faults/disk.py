@@ -125,7 +125,7 @@ class Disk:
             self.apply(kind, name, offset, data)
 
     def apply(self, kind, name, offset, data):
-        if name == str(self.folder):
+        if name.rstrip("/") == str(self.folder):
             self.sync_folder(failed=kind == "F")
             return
         if kind in "CULR":

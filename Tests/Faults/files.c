@@ -155,7 +155,8 @@ EXPORT int posix_fallocate64(int descriptor, off64_t offset, off64_t length) {
     if (file.class != CLASS_NONE && file.path) {
         struct verdict verdict = decide(OP_WRITE, file.class);
         if (verdict.action != PASS) return verdict.error;
-        record(REC_TRUNCATE, file.path, (uint64_t)(offset + length), NULL, 0);
+        off64_t end = syscall(SYS_lseek, descriptor, 0, SEEK_END);
+        if (end < offset + length) record(REC_TRUNCATE, file.path, (uint64_t)(offset + length), NULL, 0);
     }
     return syscall(SYS_fallocate, descriptor, 0, offset, length) == 0 ? 0 : errno;
 }
@@ -211,7 +212,9 @@ static int name_again(long call, enum record type, const char *from, const char 
         return -1;
     }
     int result = (int)syscall(call, from, to);
-    if (class != CLASS_NONE && result == 0) record(type, from, 0, to, strlen(to));
+    if (class == CLASS_NONE || result != 0) return result;
+    record(type, from, 0, to, strlen(to));
+    if (type == REC_RENAME) follow_rename(from, to);
     return result;
 }
 

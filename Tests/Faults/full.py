@@ -1,8 +1,12 @@
-"""A full disk and SIGTERM: what could not be stored must be there after the next start, also if that is killed on its way."""
+"""A full disk and SIGTERM: what could not be stored must be there after the next start.
+
+In half of the trials the power fails once the worker has ended. The recovery is killed on its way.
+"""
 
 import errno
 import time
 
+from disk import Disk, chance_for
 from judge import is_whole, judge
 from trial import ORDERLY, Fault, Template, Trial
 
@@ -17,7 +21,9 @@ def trial(part, seed, index, base, template):
     with Trial(part, seed, index, base, template, lifetime=2) as one:
         code = one.chance.choice([errno.ENOSPC, errno.ENOSPC, errno.EDQUOT, errno.EIO])
         rules = [f"fail:{kind}:p=1:{code}" for kind in ("write/db", "write/wal", "write/journal")]
-        worker = one.start(rules=rules)
+        is_cut = one.chance.random() < 0.5
+        disk = Disk(one.disk, chance_for("disk", part, seed, index))
+        worker = one.start(rules=rules, journal=is_cut)
         worker.wait_for(lambda: worker.text().count('"refreshed"') > GRANTS // 2, 60, "grants are refreshed")
         time.sleep(one.chance.random())
         one.control.set(one.control.ON, 1)
@@ -26,7 +32,11 @@ def trial(part, seed, index, base, template):
         if code not in ORDERLY:
             raise Fault(f"the worker ended with {code}: {worker.said()}")
         one.control.set(one.control.ON, 0)
-        spilled = [path.name for path in one.disk.iterdir() if "spill" in path.name]
+        if is_cut:
+            disk.replay(one.journal)
+            one.say("then the power fails: " + disk.cut())
+            one.new_boot()
+        spilled = [path.name for path in one.disk.iterdir() if ".unsaved-" in path.name]
         one.say(f"ended with {code}; {spilled or 'nothing spilled'}")
         kills = 0
         for _ in range(one.chance.randrange(3) if spilled else 0):
@@ -36,12 +46,13 @@ def trial(part, seed, index, base, template):
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = judge(one, complete=True)
         is_whole(one.database)
-        return {**counts, "spill files": len(spilled), "kills of the recovery": kills}, one.story
+        return {**counts, "spill files": len(spilled), "kills of the recovery": kills,
+                "power cuts after it": int(is_cut)}, one.story
 
 
 def kill_recovery(one):
     """A command that finds the spill file is killed; answers 1 if it came to that."""
-    kind, most = one.chance.choice([("write/wal", 40), ("sync/*", 3), ("unlink/spill", 1), ("open/spill", 2), ("sync/folder", 1)])
+    kind, most = one.chance.choice([("write/wal", 40), ("sync/*", 3), ("unlink/spill", 1), ("open/spill", 2), ("read/spill", 3), ("sync/folder", 1)])
     for word in range(one.control.FIRST_RULE, one.control.WORDS):
         one.control.set(word, 0)
     one.control.set(one.control.ON, 1)

@@ -49,6 +49,7 @@ struct watched {
 };
 void remember(int descriptor, const char *path, enum file_class class);
 struct watched watched(int descriptor);
+void follow_rename(const char *from, const char *to);
 
 // The journal of the power-cut model: one record for each change, in the order in which the changes are made.
 enum record {

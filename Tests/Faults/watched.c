@@ -38,18 +38,18 @@ __attribute__((constructor(102))) static void begin(void) {
 
 enum file_class class_of_path(const char *path) {
     if (!root_length || !path || strncmp(path, root, root_length) != 0) return CLASS_NONE;
-    if (path[root_length] == 0) return CLASS_FOLDER;
+    if (path[root_length] == 0 || strcmp(path + root_length, "/") == 0) return CLASS_FOLDER;
     if (path[root_length] != '/') return CLASS_NONE;
     const char *name = strrchr(path, '/') + 1;
     if (strstr(name, "lease")) return CLASS_LEASE;
-    if (strstr(name, "spill")) return CLASS_SPILL;
-    if (strstr(name, "reserve")) return CLASS_RESERVE;
+    if (strstr(name, ".unsaved-") || strstr(name, ".writing-")) return CLASS_SPILL;
+    if (strstr(name, ".reserve")) return CLASS_RESERVE;
     if (strstr(name, "keys")) return CLASS_KEYS;
     size_t length = strlen(name);
     if (length > 4 && strcmp(name + length - 4, "-wal") == 0) return CLASS_WAL;
     if (length > 4 && strcmp(name + length - 4, "-shm") == 0) return CLASS_SHM;
     if (length > 8 && strcmp(name + length - 8, "-journal") == 0) return CLASS_JOURNAL;
-    if (strstr(name, "sqlite")) return CLASS_DB;
+    if (length > 7 && strcmp(name + length - 7, ".sqlite") == 0) return CLASS_DB;
     return CLASS_OTHER;
 }
 
@@ -73,6 +73,14 @@ const char *intern(const char *path) {
 void remember(int descriptor, const char *path, enum file_class class) {
     if (descriptor < 0 || descriptor >= MOST_DESCRIPTORS) return;
     table[descriptor] = (struct watched){path, class};
+}
+
+// What is open follows its file to the new name.
+void follow_rename(const char *from, const char *to) {
+    from = intern(from);
+    to = intern(to);
+    for (int descriptor = 0; descriptor < MOST_DESCRIPTORS; descriptor++)
+        if (table[descriptor].path == from) table[descriptor].path = to;
 }
 
 struct watched watched(int descriptor) {
