@@ -6,8 +6,8 @@ extension Connection {
     /// The oldest server that is known to do what is asked of it.
     static let oldestServer = 130_000
 
-    /// Tells whether a pooler stands between: it gives itself another process id than the server's.
-    private static let probe = Query("greeting", "SELECT pg_backend_pid()::bigint")
+    /// Asked of a server that does not say which one it is, as some managed servers.
+    private static let greeting = Query("greeting", "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint")
 
     /// Connects, and finds out who answers.
     static func open(_ address: DatabaseAddress, until deadline: Deadline) throws(Failure) -> Connection {
@@ -33,13 +33,27 @@ extension Connection {
         }
         // Before it is known, nothing is prepared under a name.
         connection.noticePooler()
-        var batch = Batch()
-        batch.add(probe)
-        let process = try connection.run(batch, until: deadline)[0].first { (row: inout Row) throws(Failure) in
-            row.integer()
-        }
-        if process == Int64(connection.serverProcess) { connection.noticeDirectServer() }
+        try identify(connection, until: deadline)
         return connection
+    }
+
+    /// Finds out whether a pooler stands between, which gives itself another process id than the server's, and which server it
+    /// is.
+    private static func identify(_ connection: Connection, until deadline: Deadline) throws(Failure) {
+        let answer: Answer
+        do throws(Failure) {
+            answer = try connection.run(Batch(ServerIdentity.question), until: deadline)[0]
+        } catch  where !error.losesConnection {
+            answer = try connection.run(Batch(greeting), until: deadline)[0]
+        }
+        _ = try answer.first { (row: inout Row) throws(Failure) in
+            if row.integer() == Int64(connection.serverProcess) { connection.noticeDirectServer() }
+            let system = row.optionalText()
+            let timeline = row.optionalInteger()
+            if let system, let timeline {
+                connection.identity = ServerIdentity(system: system, timeline: timeline)
+            }
+        }
     }
 
     private static func finish(

@@ -19,6 +19,9 @@ final class Connection {
     /// Whether a pooler stands between, which may lend each transaction another session: nothing is kept there.
     private(set) var isPooled = false
 
+    /// The server that answered when the connection was opened; `nil` for a standby, and for one that does not say.
+    var identity: ServerIdentity?
+
     /// Takes over a connection that was just established, and that no other owns.
     init(adopting handle: OpaquePointer, database: String) {
         unsafe self.handle = handle
@@ -248,7 +251,8 @@ final class Connection {
 }
 
 extension String {
-    var oneLine: String { split(separator: "\n").joined(separator: " ") }
+    /// The text in one line: libpq's messages have line breaks and tabs.
+    var oneLine: String { split(whereSeparator: { $0.isWhitespace || $0.isNewline }).joined(separator: " ") }
     var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }
 
@@ -259,5 +263,5 @@ extension Duration {
         return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     }
 
-    fileprivate var inWords: String { "\(components.seconds) s" }
+    var inWords: String { "\(components.seconds) s" }
 }

@@ -40,20 +40,67 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         }
         unsafe PQconninfoFree(parsed)
         try Self.check(found)
-        let shown = { (keyword: String) in found[keyword].map { $0.reveal() } }
-        let host = shown("host") ?? shown("hostaddr") ?? ""
-        description =
-            "the database \(shown("dbname") ?? shown("user") ?? "of the default name")"
-            + (host.isEmpty ? "" : " on \(host)") + (shown("port").map { " port \($0)" } ?? "")
-            + (shown("user").map { " as \($0)" } ?? "")
+        description = Self.description(of: found)
         self.url = Self.url(of: found)
         for (keyword, value) in Self.defaults where found[keyword] == nil { found[keyword] = Secret(value) }
-        if host.contains(","), found["target_session_attrs"] == nil {
+        let host = found["host"] ?? found["hostaddr"]
+        if host?.reveal().contains(",") == true, found["target_session_attrs"] == nil {
             found["target_session_attrs"] = Secret("read-write")
         }
         // Strings go to and fro as UTF-8, whatever the machine's locale is.
         found["client_encoding"] = Secret("UTF8")
         options = found
+    }
+
+    private init(options: [String: Secret], description: String, url: String) {
+        self.options = options
+        self.description = description
+        self.url = url
+    }
+
+    /// One address for each host that this one names.
+    var hosts: [DatabaseAddress] {
+        let names = list("host")
+        let numbers = list("hostaddr")
+        let ports = list("port")
+        let count = max(names.count, numbers.count)
+        // Lists that do not match are for libpq to refuse.
+        guard count > 1, [0, count].contains(names.count), [0, count].contains(numbers.count),
+            [0, 1, count].contains(ports.count)
+        else { return [self] }
+        return (0..<count).map { index in
+            var options = options
+            options["host"] = names.isEmpty ? nil : Secret(names[index])
+            options["hostaddr"] = numbers.isEmpty ? nil : Secret(numbers[index])
+            // One port counts for all hosts.
+            options["port"] = ports.isEmpty ? nil : Secret(ports.count == 1 ? ports[0] : ports[index])
+            return DatabaseAddress(
+                options: options,
+                description: Self.description(of: options),
+                url: Self.url(of: options)
+            )
+        }
+    }
+
+    /// The same address for a session that may be read-only.
+    var withoutSessionRequirement: DatabaseAddress {
+        var options = options
+        options["target_session_attrs"] = nil
+        return DatabaseAddress(options: options, description: description, url: url)
+    }
+
+    /// The parts of an option that takes a list, as far as the lists agree in length: libpq refuses others.
+    private func list(_ keyword: String) -> [String] {
+        guard let text = options[keyword]?.reveal(), !text.isEmpty else { return [] }
+        return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private static func description(of options: [String: Secret]) -> String {
+        let shown = { (keyword: String) in options[keyword].map { $0.reveal() } }
+        let host = shown("host") ?? shown("hostaddr") ?? ""
+        return "the database \(shown("dbname") ?? shown("user") ?? "of the default name")"
+            + (host.isEmpty ? "" : " on \(host)") + (shown("port").map { " port \($0)" } ?? "")
+            + (shown("user").map { " as \($0)" } ?? "")
     }
 
     /// Lends keywords and values as libpq wants them.

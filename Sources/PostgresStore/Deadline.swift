@@ -8,6 +8,11 @@ struct Deadline: Sendable {
         self.patience = patience
     }
 
+    /// The deadline of one of several tries that share what is left.
+    func part(of tries: Int) -> Deadline {
+        tries > 1 ? Deadline(in: remaining / tries) : self
+    }
+
     var remaining: Duration { max(.zero, end - ContinuousClock.now) }
     var isOver: Bool { remaining == .zero }
 }

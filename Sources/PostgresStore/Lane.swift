@@ -14,16 +14,16 @@ final class Lane: Sendable {
     }
 
     private let queue: DispatchQueue
-    private let address: DatabaseAddress
+    private let connector: Connector
     private let patience: Duration
     private let random: any RandomSource
     /// Only the queue takes the lock, so nobody ever waits for it.
     private let line = Mutex(Line())
     private let isClosed = Atomic(false)
 
-    init(to address: DatabaseAddress, label: String, patience: Duration, random: any RandomSource) {
+    init(to connector: Connector, label: String, patience: Duration, random: any RandomSource) {
         queue = DispatchQueue(label: label)
-        self.address = address
+        self.connector = connector
         self.patience = patience
         self.random = random
     }
@@ -58,7 +58,16 @@ final class Lane: Sendable {
         _ body: @Sendable (Connection, Deadline) throws(Failure) -> Answer,
         until deadline: Deadline
     ) -> Result<Answer, StoreError> {
-        line.withLock { line in
+        // The caller has been told so by its own clock, or will be; the statements would only cost the connection.
+        guard !deadline.isOver else {
+            return .failure(
+                StoreError(
+                    .busy,
+                    "\(connector.description.capitalizedFirst) was busy with other calls for \(deadline.patience.inWords). Try again."
+                )
+            )
+        }
+        return line.withLock { line in
             while true {
                 do throws(Failure) {
                     let connection = try self.connection(of: &line, until: deadline)
@@ -76,14 +85,14 @@ final class Lane: Sendable {
     }
 
     private func connection(of line: inout Line, until deadline: Deadline) throws(Failure) -> Connection {
-        if let connection = line.connection, connection.seemsAlive() { return connection }
+        if let connection = line.connection, connection.seemsAlive(), isCurrent(connection) { return connection }
         line.connection = nil
         while true {
             guard !isClosed.load(ordering: .acquiring) else {
                 throw Failure(.closed, "The store is closed.")
             }
             do throws(Failure) {
-                let connection = try Connection.open(address, until: deadline)
+                let connection = try connector.open(until: deadline)
                 line.connection = connection
                 line.failures = 0
                 return connection
@@ -91,11 +100,16 @@ final class Lane: Sendable {
                 line.failures += 1
                 let pause = ReconnectPause.after(failures: line.failures, random: random)
                 // What a server refused, it would refuse again; and a pause beyond the patience is of no use.
-                guard error.error.code == .unreachable, pause < deadline.remaining else {
+                guard [.unreachable, .readOnly].contains(error.error.code), pause < deadline.remaining else {
                     throw Failure(error.error)
                 }
                 usleep(useconds_t(clamping: pause.wholeMilliseconds * 1000))
             }
         }
+    }
+
+    /// `false` once a newer server is known than the one of this connection.
+    private func isCurrent(_ connection: Connection) -> Bool {
+        connector.lineage?.admits(connection.identity) ?? true
     }
 }

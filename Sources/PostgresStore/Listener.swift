@@ -22,15 +22,15 @@ final class Listener: Sendable {
     private static let listen = Query("listen", "LISTEN \(PendingWrites.channel)")
     private static let patience: Duration = .seconds(10)
 
-    private let address: DatabaseAddress
+    private let connector: Connector
     private let random: any RandomSource
     private let tell: @Sendable () -> Void
     private let queue = DispatchQueue(label: "postgres.listener")
     /// Only the queue takes the lock, so nobody ever waits for it.
     private let post = Mutex(Post())
 
-    init(to address: DatabaseAddress, random: any RandomSource, tell: @escaping @Sendable () -> Void) {
-        self.address = address
+    init(to connector: Connector, random: any RandomSource, tell: @escaping @Sendable () -> Void) {
+        self.connector = connector
         self.random = random
         self.tell = tell
     }
@@ -53,7 +53,7 @@ final class Listener: Sendable {
             guard !post.isClosed else { return nil }
             do throws(Failure) {
                 let deadline = Deadline(in: Self.patience)
-                let connection = try Connection.open(address, until: deadline)
+                let connection = try connector.open(until: deadline)
                 // Behind a pooler the session that listens would be lent to others.
                 guard !connection.isPooled else { return nil }
                 _ = try connection.run(Batch(Self.listen), until: deadline)

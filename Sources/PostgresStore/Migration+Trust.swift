@@ -1,4 +1,11 @@
 extension Migration {
     /// Columns and tables that keep tokens and states safe under faults.
-    static let trust = Migration(statements: "")
+    static let trust = Migration(
+        statements: """
+            \(useCheck)
+            -- A replay takes all notices of a grant at a time.
+            DROP INDEX refresh_worker.notices_pending;
+            CREATE INDEX notices_by_grant ON refresh_worker.notices (grant_id, seq);
+            """
+    )
 }

@@ -70,7 +70,7 @@ extension PostgresStore {
     package func sweep(at now: Timestamp) async throws -> SweepCount {
         var count = try await writer.run { [self] connection, deadline throws(Failure) in
             let limit = Int64(SweepCount.limit)
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             let bind = { (end: Timestamp) in
                 { (parameters: inout Parameters) in
@@ -109,7 +109,7 @@ extension PostgresStore {
         )
         guard !users.isEmpty else { return 0 }
         return try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             var last = 0
             for query in Query.removeUsers {

@@ -71,7 +71,9 @@ extension PostgresStore: StoreArchive {
 
     package func noteMove(to place: String?) async throws {
         try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = Batch(until: deadline)
+            // Whoever changes something now does so before the note, or sees it: see the use check.
+            batch.add(.takeTurn) { $0.bind(Schema.moveLock) }
             batch.add(place == nil ? Self.deleteMeta : .writeMeta) {
                 $0.bind(Self.movedKey)
                 if let place { $0.bind(place) }
@@ -82,7 +84,7 @@ extension PostgresStore: StoreArchive {
 
     package func beginReceiving() async throws {
         let isNoted = try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = Batch(until: deadline)
             batch.addTurn()
             batch.add(Self.noteReceiving) { $0.bind(Self.receivingKey) }
             let place = batch.add(.readMeta) { $0.bind(Self.receivingKey) }
@@ -95,7 +97,7 @@ extension PostgresStore: StoreArchive {
 
     package func receive(_ records: [ArchiveRecord]) async throws {
         try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = Batch(until: deadline)
             ArchivePage(records: records).move(to: &batch)
             _ = try commit(batch, on: connection, until: deadline)
         }
@@ -103,7 +105,7 @@ extension PostgresStore: StoreArchive {
 
     package func endReceiving() async throws {
         try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = Batch(until: deadline)
             batch.add(Self.moveSequences)
             for key in [Self.receivingKey, Self.movedKey] { batch.add(Self.deleteMeta) { $0.bind(key) } }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)

@@ -9,7 +9,7 @@ extension PostgresStore {
     /// has to look by the clock, as everybody should who must not miss anything.
     package func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let listener = Listener(to: address, random: random, tell: { continuation.yield() })
+        let listener = Listener(to: connector, random: random, tell: { continuation.yield() })
         continuation.onTermination = { _ in listener.close() }
         listeners.add { continuation.finish() }
         listener.start()

@@ -89,7 +89,7 @@ extension PostgresStore {
         guard !ids.isEmpty else { return [] }
         let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
         let grants = try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             batch.add(dueBy == nil ? .claimAny : .claimDue) {
                 $0.bind(owner)
                 $0.bind(Self.epoch)
@@ -114,7 +114,7 @@ extension PostgresStore {
         guard !leases.isEmpty else { return [] }
         let pairs = leases.sorted { $0.key < $1.key }
         return try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             let place = batch.add(.renew) {
                 $0.bind(integers: pairs, \.key.rawValue)
                 $0.bind(integers: pairs, \.value)
@@ -132,7 +132,7 @@ extension PostgresStore {
         guard !leases.isEmpty else { return }
         let pairs = leases.sorted { $0.key < $1.key }
         try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = Batch(until: deadline)
             batch.add(.release) {
                 $0.bind(integers: pairs, \.key.rawValue)
                 $0.bind(integers: pairs, \.value)

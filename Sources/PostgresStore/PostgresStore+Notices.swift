@@ -54,11 +54,22 @@ extension Query {
         WHERE seq = $1 AND next_try_at IS NOT NULL
         """
     )
+    private static let isSettled = "(accepted_at IS NOT NULL OR given_up_at IS NOT NULL)"
+
+    /// The settled notices behind the one at `$1` with the number `$2`.
+    fileprivate static let settledNotices = Query(
+        "settled notices",
+        """
+        SELECT at, seq, grant_id FROM refresh_worker.notices
+        WHERE (at, seq) > ($1, $2) AND at >= $1 AND ($3::text IS NULL OR user_id = $3) AND \(isSettled)
+        ORDER BY at, seq LIMIT $4
+        """
+    )
     fileprivate static let replayNotices = Query(
         "replay notices",
         """
         UPDATE refresh_worker.notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = $3
-        WHERE at >= $1 AND ($2::text IS NULL OR user_id = $2) AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
+        WHERE grant_id = ANY($4) AND at >= $1 AND ($2::text IS NULL OR user_id = $2) AND \(isSettled)
         """
     )
     fileprivate static let giveTurns = Query(
@@ -72,7 +83,7 @@ extension Query {
             ) THEN NULL
             ELSE coalesce(next_try_at, $1)
         END
-        WHERE \(isPending)
+        WHERE grant_id = ANY($2) AND \(isPending)
         """
     )
     /// "until owner", where the former has ended, is the same owner's, or ends later than any can since the clock was set
@@ -150,15 +161,60 @@ extension PostgresStore {
     }
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
+        var cursor = NoticeCursor(at: start, sequence: -1)
+        var count = 0
+        while true {
+            let page = try await settledNotices(after: cursor, ofUser: userID)
+            guard let last = page.last else { return count }
+            count += try await replay(Set(page.map(\.grant)), since: start, ofUser: userID, at: now)
+            guard page.count == NoticeReplay.batchSize else { return count }
+            cursor = last.cursor
+        }
+    }
+
+    private struct NoticeCursor {
+        var at: Timestamp
+        var sequence: Int64
+    }
+
+    private func settledNotices(
+        after cursor: NoticeCursor,
+        ofUser userID: String?
+    ) async throws -> [(cursor: NoticeCursor, grant: Int64)] {
+        try await scanner.rows(
+            .settledNotices,
+            bind: { parameters in
+                parameters.bind(cursor.at)
+                parameters.bind(cursor.sequence)
+                parameters.bind(userID)
+                parameters.bind(Int64(NoticeReplay.batchSize))
+            },
+            read: { (row: inout Row) throws(Failure) in
+                let at = Timestamp(milliseconds: row.integer())
+                return (NoticeCursor(at: at, sequence: row.integer()), row.integer())
+            }
+        )
+    }
+
+    private func replay(
+        _ grants: Set<Int64>,
+        since start: Timestamp,
+        ofUser userID: String?,
+        at now: Timestamp
+    ) async throws -> Int {
         try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             let place = batch.add(.replayNotices) {
                 $0.bind(start)
                 $0.bind(userID)
                 $0.bind(now)
+                $0.bind(integers: grants, \.self)
             }
-            batch.add(.giveTurns) { $0.bind(now) }
+            batch.add(.giveTurns) {
+                $0.bind(now)
+                $0.bind(integers: grants, \.self)
+            }
             return try commit(batch, on: connection, until: deadline)[place].changedRows
         }
     }
@@ -166,7 +222,7 @@ extension PostgresStore {
     private func settle(_ sequence: Int64, by query: Query, at time: Timestamp) async throws {
         // In turn with the transactions, which look for a pending notice before they add one.
         try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             batch.add(query) {
                 $0.bind(sequence)
@@ -179,7 +235,7 @@ extension PostgresStore {
     /// Runs one statement that may be repeated; answers how many rows it changed.
     private func change(_ query: Query, bind: @escaping @Sendable (inout Parameters) -> Void) async throws -> Int {
         try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             let place = batch.add(query, bind: bind)
             return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place].changedRows
         }

@@ -32,6 +32,16 @@ extension Query {
         "looking whether writes are taken",
         "SELECT NOT current_setting('transaction_read_only')::boolean FROM refresh_worker.schema_version"
     )
+    /// Conflicts with every lock that would keep results from being stored, and writes nothing.
+    fileprivate static let lockTables = Query(
+        "looking whether tables are locked",
+        """
+        LOCK TABLE refresh_worker.grants, refresh_worker.grant_schedule, refresh_worker.grant_events,
+            refresh_worker.grant_counts, refresh_worker.clients IN ROW EXCLUSIVE MODE
+        """
+    )
+    fileprivate static let begin = Query("begin", "BEGIN")
+    fileprivate static let rollback = Query("roll back", "ROLLBACK")
 }
 
 extension PostgresStore {
@@ -85,30 +95,36 @@ extension PostgresStore {
         try await reader.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
     }
 
-    /// Asks without writing: a probe may come often.
+    /// How long the check may take: whoever asks wants to know now.
+    private static let checkPatience: Duration = .milliseconds(2_500)
+
+    /// Takes the locks of a transaction that stores results, and writes nothing, since it is called every few seconds.
     package func checkUsable() async throws {
-        let lane = reader
         do {
-            try await lane.checkTakingWrites()
-        } catch  where error.code == .readOnly {
+            try await checkTakingWrites()
+        } catch let error as StoreError where error.code == .readOnly {
             // A session that began while no writes were taken stays so; it is gone now, and a new one tells how things are.
-            try await lane.checkTakingWrites()
+            try await checkTakingWrites()
         }
     }
 
-    package func clientHealth() async throws -> [String: [UInt8]] {
-        let rows = try await reader.rows(.allHealth) { (row: inout Row) throws(Failure) in
-            (clientID: row.text(), health: row.optionalBlob() ?? [])
-        }
-        return rows.reduce(into: [:]) { $0[$1.clientID] = $1.health }
-    }
-}
-
-extension Lane {
-    fileprivate func checkTakingWrites() async throws(StoreError) {
-        try await run { connection, deadline throws(Failure) in
-            let takesWrites = try connection.run(Batch(.takesWrites), until: deadline)[0]
-                .first { (row: inout Row) throws(Failure) in row.flag() }
+    private func checkTakingWrites() async throws {
+        try await checking.run(patience: Self.checkPatience) { [self] connection, deadline throws(Failure) in
+            var batch = Batch(.begin)
+            batch.addLimits(until: deadline)
+            let place = batch.add(.takesWrites)
+            batch.addTurn()
+            addUseCheck(to: &batch, on: connection)
+            batch.add(.lockTables)
+            batch.add(.rollback)
+            let takesWrites: Bool?
+            do throws(Failure) {
+                takesWrites = try run(batch, on: connection, until: deadline)[place]
+                    .first { (row: inout Row) throws(Failure) in row.flag() }
+            } catch {
+                if !error.losesConnection { _ = try connection.run(Batch(.rollback), until: deadline) }
+                throw error
+            }
             guard takesWrites == true else {
                 // As the server says it of a write.
                 let state = "25006"
@@ -123,6 +139,15 @@ extension Lane {
         }
     }
 
+    package func clientHealth() async throws -> [String: [UInt8]] {
+        let rows = try await reader.rows(.allHealth) { (row: inout Row) throws(Failure) in
+            (clientID: row.text(), health: row.optionalBlob() ?? [])
+        }
+        return rows.reduce(into: [:]) { $0[$1.clientID] = $1.health }
+    }
+}
+
+extension Lane {
     /// Asks one question that changes nothing.
     func rows<Element: Sendable>(
         _ query: Query,
@@ -131,9 +156,9 @@ extension Lane {
         read: @escaping @Sendable (inout Row) throws(Failure) -> Element
     ) async throws(StoreError) -> [Element] {
         try await run(patience: patience) { connection, deadline throws(Failure) in
-            var batch = Batch()
-            batch.add(query, bind: bind)
-            return try connection.run(batch, until: deadline)[0].rows(read)
+            var batch = Batch(askingUntil: deadline)
+            let place = batch.add(query, bind: bind)
+            return try connection.run(batch, until: deadline)[place].rows(read)
         }
     }
 

@@ -103,7 +103,7 @@ extension PostgresStore {
         idleSince: Timestamp
     ) async throws -> Census {
         try await scanner.run { connection, deadline throws(Failure) in
-            var batch = Batch()
+            var batch = Batch(askingUntil: deadline)
             let counts = batch.add(.counts)
             let rest = batch.add(.census) {
                 $0.bind(now)
@@ -146,7 +146,7 @@ extension PostgresStore {
 
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
         try await writer.run(patience: Self.scanPatience) { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: Self.scanPatience)
+            var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             let place = batch.add(.reschedule) { $0.bind(now) }
             batch.add(.hastenNotices) { $0.bind(now) }

@@ -48,8 +48,19 @@ extension Query {
 
 extension PostgresStore {
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
+        surveyor.surveyIfDue(connector)
+        do {
+            return try await store(worker)
+        } catch  where error.code == .moved {
+            try await forgetWorker(worker.id)
+            throw error
+        }
+    }
+
+    private func store(_ worker: WorkerReport) async throws(StoreError) -> [WorkerReport] {
+        let unrecorded = lineage.unrecorded
         let reports = try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             batch.add(.upsertWorker) {
                 $0.bind(worker.id)
                 $0.bind(worker.sealingKeyID.description)
@@ -60,14 +71,16 @@ extension PostgresStore {
             batch.add(.deleteDeadWorkers, bind: bindLifeTest)
             let place = batch.add(.liveWorkers, bind: bindLifeTest)
             batch.add(.clock)
+            if let unrecorded {
+                batch.add(.recordServer) {
+                    $0.bind(unrecorded.system)
+                    $0.bind(unrecorded.timeline)
+                }
+            }
             return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
                 .rows(WorkerReport.read)
         }
-        // Only after the report is there: of a report and a move at one moment, at least one sees the other.
-        if let place = try await movedTo {
-            try await forgetWorker(worker.id)
-            throw StoreError(moved: address.url, to: place)
-        }
+        if let unrecorded { lineage.recorded(unrecorded) }
         return reports
     }
 
@@ -77,7 +90,7 @@ extension PostgresStore {
 
     package func forgetWorker(_ id: String) async throws {
         try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = Batch(until: deadline)
             batch.add(.deleteWorker) { $0.bind(id) }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
@@ -86,7 +99,7 @@ extension PostgresStore {
     package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
         let key = "clock_reading"
         return try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(limitedTo: patience)
+            var batch = changes(until: deadline, on: connection)
             let place = batch.add(.readMeta) { $0.bind(key) }
             batch.add(.writeMeta) {
                 $0.bind(key)

@@ -4,9 +4,11 @@ package import Store
 
 /// Grants, users and sessions in a PostgreSQL database that any number of workers share.
 ///
-/// Each of a few connections has a queue of its own: one for transactions, one for leases and other short writes, two for
-/// questions about single grants, and one for scans, so that nobody who waits for a token waits for those. A connection is
-/// made when there is a call for it, and made anew when it is lost.
+/// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions, one for
+/// leases and other short writes, two for questions about single grants, one for scans, and one for the check that readiness
+/// goes by. So a result does not wait behind
+/// the requests of strangers, nor a caller who asks for a token behind a scan. A connection is opened when a call needs it, and
+/// again after it was lost.
 ///
 /// All transactions of all workers take turns, by an advisory lock: each is short, and all need the health of the same
 /// clients anyway. Claims do without; they pass over the rows that a transaction has read.
@@ -21,11 +23,19 @@ package final class PostgresStore: AccountStore {
     let leaseClock: (any TimeSource)?
     let patience: Duration
     let keepsNotices: Bool
+    /// Transactions of routes and commands.
     let writer: Lane
+    /// Transactions that store answers of the provider: no request of a stranger stands in their way.
+    let results: Lane
     let leasing: Lane
+    /// The check whether results can be stored: in a queue with others it would wait as long as they do.
+    let checking: Lane
     let scanner: Lane
     private let readers: [Lane]
     let listeners = ListenerRegister()
+    let connector: Connector
+    let lineage: ServerLineage
+    let surveyor = Surveyor()
 
     /// Connects and brings the schema up to date; throws where that does not come about within `patience`.
     ///
@@ -68,9 +78,11 @@ package final class PostgresStore: AccountStore {
             keepsNotices: keepsNotices,
             leaseClock: leaseClock
         )
+        await store.survey()
         do throws(StoreError) {
             try await store.writer.run { connection, deadline throws(Failure) in
                 try Schema().migrate(connection, until: deadline)
+                try store.recognize(connection, until: deadline)
                 _ = try store.run(Batch(.clock), on: connection, until: deadline)
             }
         } catch {
@@ -97,11 +109,15 @@ package final class PostgresStore: AccountStore {
         self.patience = patience
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
-        let lane = { (name: String) in
-            Lane(to: address, label: "postgres.\(name)", patience: patience, random: random)
+        lineage = ServerLineage()
+        connector = Connector(to: address, lineage: lineage)
+        let lane = { [connector] (name: String) in
+            Lane(to: connector, label: "postgres.\(name)", patience: patience, random: random)
         }
         writer = lane("writer")
+        results = lane("results")
         leasing = lane("leasing")
+        checking = lane("checking")
         scanner = lane("scanner")
         readers = [lane("reader-1"), lane("reader-2")]
     }
@@ -122,7 +138,20 @@ package final class PostgresStore: AccountStore {
     package func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
-        let outcome: Swift.Result<Result, any Error> = try await writer.run {
+        try await transact(through: writer, body)
+    }
+
+    package func storeResults<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        try await transact(through: results, body)
+    }
+
+    private func transact<Result: Sendable>(
+        through lane: Lane,
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        let outcome: Swift.Result<Result, any Error> = try await lane.run {
             [self] connection, deadline throws(Failure) in
             let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
             let outcome = Swift.Result { try body(transaction) }
@@ -139,14 +168,20 @@ package final class PostgresStore: AccountStore {
     /// Closes all connections; a second call does nothing.
     package func close() async {
         listeners.close()
-        for lane in [writer, leasing, scanner] + readers { await lane.close() }
+        for lane in [writer, results, leasing, checking, scanner] + readers { await lane.close() }
     }
 
     /// Runs a batch; where its last statement reads the clock, the reading is taken in.
     func run(_ batch: Batch, on connection: Connection, until deadline: Deadline) throws(Failure) -> [Answer] {
         let start = local.sinceBoot
-        let answers = try connection.run(batch, until: deadline)
+        let answers: [Answer]
+        do throws(Failure) {
+            answers = try connection.run(batch, until: deadline)
+        } catch {
+            throw judge(error, on: connection)
+        }
         let end = local.sinceBoot
+        try learn(from: answers, of: batch, on: connection)
         if let place = batch.clockPlace {
             let reading = try answers[place].first { (row: inout Row) throws(Failure) in row.timestamp() }
             if let reading = reading ?? nil { clock.take(reading, askedAt: start, answeredAt: end) }
@@ -166,7 +201,8 @@ package final class PostgresStore: AccountStore {
         do {
             return try run(batch, on: connection, until: deadline)
         } catch {
-            throw error.losesConnection && !isRepeatable ? error.asUncertain(in: connection.database) : error
+            let isOpen = error.losesConnection && error.state != UseCheckState.outdated
+            throw isOpen && !isRepeatable ? error.asUncertain(in: connection.database) : error
         }
     }
 }
@@ -194,19 +230,13 @@ extension Query {
                 THEN set_config('synchronous_commit', 'on', true) END
         """
     )
+    /// The limit of a single question, which ends it even where it waits for a lock: a server does not notice that nobody
+    /// listens any more to a session that waits, and such sessions would add up.
+    static let questionLimit = Query("question limit", "SELECT set_config('statement_timeout', $1, true)")
     static let takeTurn = Query("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
 }
 
 extension Batch {
-    /// Begins a transaction that gives way after `patience` and is durable once it is answered.
-    ///
-    /// The statements up to the end of a batch are one transaction
-    /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among them.
-    init(limitedTo patience: Duration) {
-        self.init()
-        add(.limits) { $0.bind("\(max(1, patience.wholeMilliseconds))") }
-    }
-
     /// Waits for the turn of a transaction that changes grants.
     mutating func addTurn() {
         add(.takeTurn) { $0.bind(Schema.writingLock) }

@@ -84,8 +84,9 @@ final class PostgresTransaction: StoreTransaction {
         guard !hasBegun else { return Batch() }
         hasBegun = true
         var batch = Batch(Self.begin)
-        batch.add(.limits) { $0.bind("\(max(1, store.patience.wholeMilliseconds))") }
+        batch.addLimits(until: deadline)
         batch.addTurn()
+        store.addUseCheck(to: &batch, on: connection)
         batch.add(.clock)
         return batch
     }
@@ -106,6 +107,13 @@ final class PostgresTransaction: StoreTransaction {
         isOpen = false
         guard failure == nil else { return try rollBack() }
         guard hasBegun || !writes.isEmpty else { return }
+        do throws(Failure) {
+            // Another connection may have met a newer server since this transaction began.
+            try store.connector.check(connection)
+        } catch {
+            failure = error
+            try rollBack()
+        }
         var batch = opening()
         writes.move(to: &batch, notifying: true)
         batch.add(Self.commit)

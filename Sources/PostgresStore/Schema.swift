@@ -5,6 +5,8 @@ struct Schema {
     /// Any numbers, so long as no other program locks the same: "RfWk" and one or two.
     static let migrationLock: Int64 = 0x5266_576b_0001
     static let writingLock: Int64 = 0x5266_576b_0002
+    /// Shared by all who change something, and taken alone by the note that the database was moved.
+    static let moveLock: Int64 = 0x5266_576b_0003
 
     /// Whether there is such a schema, whether it is ours, whether it holds anything, and whether it may be used.
     ///

@@ -97,7 +97,12 @@ extension ServerFacts {
         time: any TimeSource,
         patience: Duration = .seconds(10)
     ) async throws(StoreError) -> ServerFacts {
-        let lane = Lane(to: address, label: "postgres.facts", patience: patience, random: SystemRandom())
+        let lane = Lane(
+            to: Connector(to: address, lineage: nil),
+            label: "postgres.facts",
+            patience: patience,
+            random: SystemRandom()
+        )
         let outcome: Result<ServerFacts, StoreError>
         do {
             outcome = .success(

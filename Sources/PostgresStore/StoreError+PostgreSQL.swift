@@ -5,8 +5,22 @@ extension StoreError {
     ///
     /// `detail` is the server's own message, or libpq's, which name tables and constraints but never a stored value.
     init(state: String?, detail: String, database: String, during action: String) {
-        let cause = "(\(action): \(detail)\(state.map { ", SQLSTATE \($0)" } ?? ""))"
+        let place = database.capitalizedFirst
+        let cause = "(\(action): \(detail.oneLine)\(state.map { ", SQLSTATE \($0)" } ?? ""))"
         switch state ?? "" {
+        case UseCheckState.moved: self.init(moved: database, to: detail)
+        case UseCheckState.outdated:
+            self.init(
+                .unreachable,
+                "\(place) was replaced by a promoted server \(cause). It is not used: what is written there is lost. Shut it "
+                    + "down, or make it a standby."
+            )
+        case UseCheckState.otherTables:
+            self.init(
+                .cannotOpen,
+                "The tables in \(database) were dropped and created again while this worker used them \(cause). Restore a backup "
+                    + "of the schema refresh_worker; results wait in this worker's memory until then."
+            )
         case "40001", "40P01", "55P03", "57014", "25P03":
             self.init(.busy, "Others hold what was asked for in \(database) \(cause). Try again.")
         case "53100":
@@ -17,47 +31,47 @@ extension StoreError {
         case "53300":
             self.init(
                 .busy,
-                "\(database) has no connection left \(cause). Raise max_connections, put a pooler in front, or run fewer workers."
+                "\(place) has no connection left \(cause). Raise max_connections, put a pooler in front, or run fewer workers."
             )
         case "25006":
             self.init(
                 .readOnly,
-                "\(database) takes no writes, as a standby does and a server that failed over \(cause). Let the URL name the "
+                "\(place) takes no writes, as a standby does and a server that failed over \(cause). Let the URL name the "
                     + "primary, or all servers."
             )
         case "28P01", "28000":
             self.init(
                 .refused,
-                "\(database) does not let this user in \(cause). Check user and password in the URL or the password file, and "
+                "\(place) does not let this user in \(cause). Check user and password in the URL or the password file, and "
                     + "the server's pg_hba.conf."
             )
         case "3D000":
             self.init(
                 .refused,
-                "\(database.capitalizedFirst) is not there \(cause). Create it, or name another in the URL."
+                "\(place) is not there \(cause). Create it, or name another in the URL."
             )
         case "42501":
             self.init(
                 .refused,
-                "\(database) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the user; "
+                "\(place) lacks a permission \(cause). As its owner run: GRANT ALL ON SCHEMA refresh_worker TO the user; "
                     + "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO the user;"
             )
-        case "42P01", "42703", "3F000":
+        case "42P01", "42703", "42883", "3F000":
             self.init(
                 .cannotOpen,
-                "The schema refresh_worker of \(database) is not as it was made \(cause). Restore a backup, or restart the "
-                    + "worker to have a missing schema made."
+                "Tables or functions of the schema refresh_worker are missing in \(database) \(cause). Restore a backup. Results "
+                    + "wait in this worker's memory until then: do not restart it."
             )
         case "57P01", "57P02", "57P03", "57P05":
-            self.init(.unreachable, "\(database) is shutting down or starting \(cause). It is tried again.")
+            self.init(.unreachable, "\(place) is shutting down or starting \(cause). It is tried again.")
         case "23503", "23505":
             self.init(.conflict, "What was to be written contradicts what \(database) holds \(cause).")
         case "XX001", "XX002":
-            self.init(.corrupt, "\(database) is damaged \(cause). Stop the workers and restore a backup.")
+            self.init(.corrupt, "\(place) is damaged \(cause). Stop the workers and restore a backup.")
         case let state where state.hasPrefix("08"):
             self.init(.unreachable, "The connection to \(database) failed \(cause). It is tried again.")
         case let state where state.hasPrefix("53") || state.hasPrefix("58"):
-            self.init(.input, "\(database) lacks memory or cannot use its disk \(cause). Look at the server's log.")
+            self.init(.input, "\(place) lacks memory or cannot use its disk \(cause). Look at the server's log.")
         default:
             self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }
@@ -70,10 +84,15 @@ extension StoreError {
         "syntax error in service file ", "nested service specifications ",
     ]
 
+    /// What libpq says of a server that does not meet `target_session_attrs`.
+    private static let sessionRefusals = [
+        "session is read-only", "server is in hot standby mode", "server is not in hot standby mode",
+    ]
+
     /// Why no connection came about, by libpq's message, which holds the server's code where a server answered.
     init(connecting detail: String, database: String) {
         let lines = detail.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
-        let words = lines.joined(separator: " ").split(separator: " ")
+        let words = lines.joined(separator: " ").oneLine.split(separator: " ")
         // Asked to be verbose, libpq writes "FATAL:  28P01: password authentication failed …".
         let state = words.first { word in
             word.utf8.count == 6 && word.last == ":" && word.contains(where: \.isNumber)
@@ -85,19 +104,24 @@ extension StoreError {
         } else if Self.settingFaults.contains(where: text.hasPrefix) || text.contains("failed: invalid integer value") {
             self.init(
                 .refused,
-                "\(database) cannot be asked for (\(text)). Mend the URL, or the variable (PGPORT, PGSSLMODE, PGSERVICE and the "
+                "\(database.capitalizedFirst) cannot be asked for (\(text)). Correct the URL, or the variable (PGPORT, PGSSLMODE, PGSERVICE and the "
                     + "like) or the service file that says so."
+            )
+        } else if Self.sessionRefusals.contains(where: text.contains) {
+            self.init(
+                .readOnly,
+                "\(database.capitalizedFirst) takes no writes (\(text)). Let the URL name the primary, or all servers."
             )
         } else if text.contains("certificate") || text.contains("SSL") {
             self.init(
                 .refused,
-                "No trusted connection to \(database) (\(text)). Check sslmode and sslrootcert in the URL, and the server's "
+                "There is no trusted connection to \(database) (\(text)). Check sslmode and sslrootcert in the URL, and the server's "
                     + "certificate."
             )
         } else {
             self.init(
                 .unreachable,
-                "\(database) cannot be reached (\(text)). Check host and port in the URL, and that the server runs."
+                "\(database.capitalizedFirst) cannot be reached (\(text)). Check host and port in the URL, and that the server runs."
             )
         }
     }

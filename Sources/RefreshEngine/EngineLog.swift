@@ -144,6 +144,11 @@ package final class EngineLog: Sendable {
         )
     }
 
+    /// An incident that a store reports once.
+    package func incident(_ incident: StoreIncident) {
+        raise(Alarm(kind: incident.kind.rawValue, clientID: "", text: incident.text), repeats: true)
+    }
+
     /// Raises an alarm, once an hour for each kind and client unless it `repeats` of right.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
         let key = Raised(kind: alarm.kind, client: alarm.clientID)

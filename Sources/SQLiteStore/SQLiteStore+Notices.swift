@@ -49,11 +49,21 @@ extension Query {
         )
         """
     )
+    /// The settled notices behind the one at `?1` with the number `?2`.
+    static let settledNotices = Query(
+        "settled notices",
+        """
+        SELECT at, seq, grant_id FROM notices
+        WHERE (at, seq) > (?1, ?2) AND (?3 IS NULL OR user_id = ?3) AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
+        ORDER BY at, seq LIMIT ?4
+        """
+    )
     static let replayNotices = Query(
         "replay notices",
         """
         UPDATE notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = ?3
-        WHERE at >= ?1 AND (?2 IS NULL OR user_id = ?2) AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
+        WHERE grant_id = ?4 AND +at >= ?1 AND (?2 IS NULL OR user_id = ?2)
+            AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
         """
     )
     static let giveTurns = Query(
@@ -66,7 +76,7 @@ extension Query {
                     AND older.accepted_at IS NULL AND older.given_up_at IS NULL
             ), NULL, coalesce(next_try_at, ?1)
         )
-        WHERE accepted_at IS NULL AND given_up_at IS NULL
+        WHERE grant_id = ?2 AND accepted_at IS NULL AND given_up_at IS NULL
         """
     )
     static let deleteMeta = Query("delete meta", "DELETE FROM meta WHERE key = ?")
@@ -155,15 +165,65 @@ extension SQLiteStore {
     }
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
+        var cursor = NoticeCursor(at: start, sequence: -1)
+        var count = 0
+        while true {
+            let page = try await settledNotices(after: cursor, ofUser: userID)
+            guard let last = page.last else { return count }
+            count += try await replay(Set(page.map(\.grant)), since: start, ofUser: userID, at: now)
+            guard page.count == NoticeReplay.batchSize else { return count }
+            cursor = last.cursor
+        }
+    }
+
+    private struct NoticeCursor {
+        var at: Timestamp
+        var sequence: Int64
+    }
+
+    private func settledNotices(
+        after cursor: NoticeCursor,
+        ofUser userID: String?
+    ) async throws -> [(cursor: NoticeCursor, grant: Int64)] {
+        try await reader.run { connection throws(StoreError) in
+            try connection.rows(
+                .settledNotices,
+                bind: { statement in
+                    statement.bind(cursor.at)
+                    statement.bind(cursor.sequence)
+                    statement.bind(userID)
+                    statement.bind(Int64(NoticeReplay.batchSize))
+                },
+                read: { (row: inout Row) throws(StoreError) in
+                    let at = Timestamp(milliseconds: row.integer())
+                    return (NoticeCursor(at: at, sequence: row.integer()), row.integer())
+                }
+            )
+        }
+    }
+
+    private func replay(
+        _ grants: Set<Int64>,
+        since start: Timestamp,
+        ofUser userID: String?,
+        at now: Timestamp
+    ) async throws -> Int {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                try connection.run(.replayNotices) {
-                    $0.bind(start)
-                    $0.bind(userID)
-                    $0.bind(now)
+                var count = 0
+                for grant in grants {
+                    try connection.run(.replayNotices) {
+                        $0.bind(start)
+                        $0.bind(userID)
+                        $0.bind(now)
+                        $0.bind(grant)
+                    }
+                    count += connection.changedRows
+                    try connection.run(.giveTurns) {
+                        $0.bind(now)
+                        $0.bind(grant)
+                    }
                 }
-                let count = connection.changedRows
-                try connection.run(.giveTurns) { $0.bind(now) }
                 return count
             }
         }

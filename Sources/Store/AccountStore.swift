@@ -24,7 +24,16 @@ package protocol AccountStore: GrantStore {
     func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws
     /// Makes notices of changes at `start` and later pending again, those that were accepted too, of one user or of all.
     /// Answers how many.
+    ///
+    /// It works in batches, so that other writers need not wait long: when it fails, a part of them is pending again, and the
+    /// same call may be repeated. All notices of a grant become pending at the same time, so that their order is kept.
     func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int
+}
+
+/// The limits of ``AccountStore/replayNotices(since:ofUser:at:)``.
+package enum NoticeReplay {
+    /// How many settled notices one transaction looks at; it replays the notices of their grants.
+    package static let batchSize = 500
 }
 
 /// What one call of ``AccountStore/sweep(at:)`` removed.

@@ -17,6 +17,12 @@ package protocol GrantStore: Sendable {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
 
+    /// Runs `body` like ``transact(_:)``, ahead of requests of strangers where the store can: it stores answers that may hold
+    /// rotated tokens.
+    func storeResults<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result
+
     /// Takes the lease of each of `ids` that is due by `dueBy` (`nil`: whenever it is due) and not leased to another, in one
     /// transaction. Grants that another worker has or has done are left out of the answer.
     func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant]
@@ -71,6 +77,9 @@ package protocol GrantStore: Sendable {
     /// Stores a reading of both clocks and answers the one stored before, so that a step between two runs can be told.
     func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading?
 
+    /// Returns the incidents since the last call, each once.
+    func takeIncidents() -> [StoreIncident]
+
     /// Closes files and connections; the store is not used afterwards.
     func close() async
 }
@@ -108,6 +117,14 @@ package struct WorkerReport: Hashable, Sendable {
 
 extension GrantStore {
     package func checkUsable() async throws { _ = try await clientHealth() }
+
+    package func storeResults<Result: Sendable>(
+        _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
+    ) async throws -> Result {
+        try await transact(body)
+    }
+
+    package func takeIncidents() -> [StoreIncident] { [] }
 }
 
 extension BootID {

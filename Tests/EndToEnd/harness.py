@@ -115,21 +115,46 @@ def with_values(statement, values):
 class Server:
     """A PostgreSQL server of its own for one scenario, on a socket in its folder."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, primary=None):
         # The server runs as a user of its own, who must find the folder.
         folder.chmod(0o755)
-        self.folder = folder / "postgres"
-        self.start()
+        self.folder = folder / ("postgres" if primary is None else "standby")
+        self.is_running = False
+        self.standbys = []
+        if primary is None:
+            self.start()
+        else:
+            self.control("standby", primary.folder)
+
+    def control(self, action, *more):
+        result = subprocess.run(
+            [ROOT / "scripts/postgres-for-tests", action, self.folder, *more], capture_output=True, text=True, timeout=120
+        )
+        check(result.returncode == 0, f"PostgreSQL: {action} failed: {result.stderr[-500:]}")
+        self.is_running = True
+        self.url = f"postgres://postgres@/postgres?host={self.folder}"
 
     def start(self):
-        result = subprocess.run(
-            [ROOT / "scripts/postgres-for-tests", "start", self.folder], capture_output=True, text=True, timeout=120
-        )
-        check(result.returncode == 0, f"PostgreSQL does not start: {result.stderr[-500:]}")
-        self.url = result.stdout.strip()
+        self.control("start")
         self.execute("ALTER ROLE postgres SET search_path = refresh_worker, public")
 
+    def standby(self):
+        """A streaming standby of this server, which goes with it."""
+        standby = Server(self.folder.parent, primary=self)
+        self.standbys.append(standby)
+        return standby
+
+    def wait_until_replayed(self, standby):
+        """Waits until the standby has everything that this server has committed."""
+        position = self.execute("SELECT pg_current_wal_lsn()").strip()
+        replayed = f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn"
+        wait_for(lambda: standby.execute(replayed).strip() == "t", 20, "the standby has replayed everything")
+
+    def promote(self):
+        self.control("promote")
+
     def stop(self, mode="immediate"):
+        self.is_running = False
         subprocess.run([ROOT / "scripts/postgres-for-tests", "stop", self.folder, mode], check=True, timeout=120)
 
     def wait_for_session(self, name, condition, message):
@@ -166,7 +191,9 @@ class Place:
         self.name = name
         self.store = store
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"refresh-worker-{name}-"))
-        self.server = Server(self.folder) if store == "postgres" else None
+        self.own_server = Server(self.folder) if store == "postgres" else None
+        # The server that the scenario reads and changes: another one after a fail-over.
+        self.server = self.own_server
         # A path, or a URL.
         self.database = self.server.url if self.server else self.folder / "grants.sqlite"
         self.keys = self.folder / "keys"
@@ -257,8 +284,10 @@ class Place:
         for worker in self.workers:
             worker.kill()
         self.sandbox.stop()
-        if self.server:
-            self.server.stop()
+        if self.own_server:
+            for server in [*self.own_server.standbys, self.own_server]:
+                if server.is_running:
+                    server.stop()
         if not keep:
             shutil.rmtree(self.folder)
 

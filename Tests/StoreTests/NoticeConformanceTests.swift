@@ -114,6 +114,48 @@ struct NoticeConformanceTests {
         }
     }
 
+    @Test(
+        "A replay of more than one batch counts all, and gives each grant its oldest first",
+        arguments: StoreKind.allCases
+    )
+    func largeReplay(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            let numbers: ClosedRange<Int64> = 10...409
+            try await store.add(try Sample.grants(numbers))
+            // Two notices each, more than a batch, so that the notices of some grants lie in two batches.
+            try await store.transact { transaction in
+                for second in 1...2 as ClosedRange<Int> {
+                    for number in numbers {
+                        try transaction.record(
+                            GrantEvent(
+                                grant: GrantID(rawValue: number),
+                                at: start + .seconds(second),
+                                kind: .state,
+                                from: .active,
+                                to: .disconnected,
+                                reason: .invalidGrant,
+                                generation: 1
+                            )
+                        )
+                    }
+                }
+            }
+            var settled = 0
+            while true {
+                let due = try await store.dueNotices(at: start + .seconds(9), atMost: 1_000)
+                guard !due.isEmpty else { break }
+                for notice in due { try await store.noticeAccepted(notice.sequence, at: start + .seconds(9)) }
+                settled += due.count
+            }
+            #expect(settled == 2 * numbers.count && settled > NoticeReplay.batchSize)
+            let later = start + .seconds(10)
+            #expect(try await store.replayNotices(since: start, ofUser: nil, at: later) == settled)
+            let due = try await store.dueNotices(at: later, atMost: 10_000)
+            #expect(due.count == numbers.count)
+            #expect(due.allSatisfy { $0.at == start + .seconds(1) }, "the oldest of each grant comes first")
+        }
+    }
+
     @Test("One process delivers at a time, until its lease ends or it gives it back", arguments: StoreKind.allCases)
     func claims(kind: StoreKind) async throws {
         try await withStore(kind) { store, time in

@@ -130,11 +130,12 @@ extension PostgresServer {
         try ChildProcess.runNow(["psql", "--no-psqlrc", "--quiet", "--command=\(statement)", admin])
     }
 
-    /// Starts or stops a server of a test's own; `start` answers its URL.
-    static func control(_ action: String, _ folder: String) async throws -> String {
+    /// Runs `scripts/postgres-for-tests` for a server of a test's own; `start` and `standby` return its URL.
+    @discardableResult
+    static func control(_ action: String, _ folder: String, _ more: String...) async throws -> String {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../scripts/postgres-for-tests").standardized.path
-        return try await ChildProcess.run([script, action, folder]).split(separator: "\n").joined()
+        return try await ChildProcess.run([script, action, folder] + more).split(separator: "\n").joined()
     }
 }
 

@@ -66,13 +66,14 @@ extension SQLiteQueryPlanTests {
             (Query.sweepNotices, ["notices_settled (<expr><?)"]),
             (Query.endedTombstones, ["users_by_deletion (deleted_until<?)", "sqlite_autoindex_grants_1 (user_id=?)"]),
             (Query.removeEvents, ["grant_events_by_grant (grant_id=?)", "sqlite_autoindex_grants_1 (user_id=?)"]),
-            (Query.insertNotice, ["grants USING INTEGER PRIMARY KEY (rowid=?)", "notices_pending (grant_id=?)"]),
+            (Query.insertNotice, ["grants USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_grant (grant_id=?)"]),
             (Query.endSessionsOfUser, ["INDEX sessions_by_user (user_id=?)"]),
             (Query.removeGrant, ["grants USING INDEX sqlite_autoindex_grants_1 (user_id=?)"]),
             (Query.removeUser, ["users USING PRIMARY KEY (user_id=?)"]),
-            (Query.followNotice, ["notices USING INTEGER PRIMARY KEY (rowid=?)", "notices_pending (grant_id=?)"]),
-            (Query.replayNotices, ["notices_by_time (at>?)"]),
-            (Query.giveTurns, ["notices_pending", "notices_pending (grant_id=? AND seq<?)"]),
+            (Query.followNotice, ["notices USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_grant (grant_id=?)"]),
+            (Query.settledNotices, ["notices_by_time (at>?)"]),
+            (Query.replayNotices, ["notices_by_grant (grant_id=?)"]),
+            (Query.giveTurns, ["notices_by_grant (grant_id=?)", "notices_by_grant (grant_id=? AND seq<?)"]),
         ]
     )
     func steps(query: Query, indexes: [String]) async throws {

@@ -24,6 +24,7 @@ extension Workshop {
             ring: vault.ring,
             workerName: workerName,
             diagnostics: diagnostics,
+            log: log,
             engine: engine
         )
         let notices = try openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)

@@ -32,6 +32,7 @@ struct Daemon: Sendable {
             ring: vault.ring,
             workerName: workshop.workerName,
             diagnostics: workshop.diagnostics,
+            log: log,
             engine: engine
         )
         let pulse = LoopPulse(time: workshop.time)

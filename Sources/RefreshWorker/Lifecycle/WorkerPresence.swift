@@ -16,6 +16,8 @@ struct WorkerPresence: Sendable {
     let ring: LiveKeyRing
     let workerName: String
     let diagnostics: DiagnosticLog
+    /// Raises an alarm for each incident of the store; `nil` in commands, which leave that to the daemon.
+    var log: EngineLog?
     /// Takes its share of the work; `nil` in processes that do not ask Google for what is due.
     var engine: RefreshEngine?
 
@@ -57,8 +59,15 @@ struct WorkerPresence: Sendable {
                     diagnostics.debug("presence", ["error": "\(error)"])
                 }
             }
+            raiseIncidents()
             onTurn()
         }
+    }
+
+    /// Raises an alarm for what happened to the database since the last call.
+    private func raiseIncidents() {
+        guard let log else { return }
+        for incident in store.takeIncidents() { log.incident(incident) }
     }
 
     func leave() async {

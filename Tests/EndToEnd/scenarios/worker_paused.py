@@ -52,7 +52,8 @@ def scenario(place):
         lambda: len(late(sleeper)) == len(asleep), 30, "the sleeper has found each of its answers to be late",
     )
     check(stored(place) == before, "the sleeper has overwritten something")
-    # It works on as before.
+    # It works on as before, once each knows of the other again.
+    wait_acquainted(place, 2)
     rounds.begin()
     rounds.wait_stored(20, "the next time goes as ever")
     for worker in workers:

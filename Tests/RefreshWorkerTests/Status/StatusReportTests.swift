@@ -165,7 +165,7 @@ struct StatusReportTests {
             #expect(report.workers.map(\.id) == ["daemon"])
             #expect(report.keysInUse == [key: 6])
             #expect(report.roster == KeyRoster(sealing: key))
-            #expect(report.database.schema == 3)
+            #expect(report.database.schema == 4)
             #expect(report.database.bytes > 0)
         }
     }

@@ -5,7 +5,7 @@ import Store
 /// The checks of a PostgreSQL server and of this program's place on it.
 extension Doctor {
     private static let serverSubject = "database server"
-    /// Below this there is hardly room for two workers, of six connections each, and an administrator.
+    /// Below this there is hardly room for two workers, of eight connections each, and an administrator.
     private static let fewConnections = 20
 
     func serverDiagnoses(_ address: DatabaseAddress) async -> [Diagnosis] {

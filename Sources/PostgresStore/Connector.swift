@@ -1,0 +1,117 @@
+private import Dispatch
+import Store
+private import Synchronization
+
+/// Opens connections: tries the hosts of an address one after another, and refuses a server that another one has replaced.
+///
+/// libpq could try the hosts itself, but it would spend the whole time on a host that does not answer at all, could not skip a
+/// former primary that still takes writes, and its errors list every host.
+final class Connector: Sendable {
+    /// The database with all its hosts.
+    let description: String
+    private let hosts: [DatabaseAddress]
+    /// `nil` if any server will do.
+    let lineage: ServerLineage?
+    /// The host that took the last connection is tried first.
+    private let preferred = Atomic(0)
+
+    init(to address: DatabaseAddress, lineage: ServerLineage?) {
+        description = address.description
+        hosts = address.hosts
+        self.lineage = lineage
+    }
+
+    func open(until deadline: Deadline) throws(Failure) -> Connection {
+        let first = preferred.load(ordering: .relaxed)
+        var failures: [Failure] = []
+        for offset in hosts.indices {
+            let index = (first + offset) % hosts.count
+            do throws(Failure) {
+                let connection = try Connection.open(hosts[index], until: deadline.part(of: hosts.count - offset))
+                try check(connection)
+                preferred.store(index, ordering: .relaxed)
+                return connection
+            } catch {
+                failures.append(error)
+            }
+        }
+        throw Failure(connecting: failures)
+    }
+
+    /// Throws if the server is not the newest one, or was not when the connection was opened.
+    func check(_ connection: Connection) throws(Failure) {
+        guard let lineage, let identity = connection.identity else { return }
+        try Self.judge(lineage.meet(identity, at: connection.database), identity, connection.database)
+    }
+
+    static func judge(
+        _ standing: ServerLineage.Standing,
+        _ identity: ServerIdentity,
+        _ database: String
+    ) throws(Failure) {
+        switch standing {
+        case .current: return
+        case .outdated(let newest): throw Failure(outdated: database, on: identity.timeline, newest: newest.timeline)
+        case .foreign(let newest): throw Failure(foreign: database, system: identity.system, expected: newest.system)
+        }
+    }
+
+    /// Asks every host of the address which timeline it is on, at the same time, so that a former primary that answers first is
+    /// not taken for the newest server.
+    ///
+    /// It blocks for `patience` at most. A host that does not answer in this time is left out.
+    func survey(within patience: Duration) {
+        guard let lineage, hosts.count > 1 else { return }
+        let group = DispatchGroup()
+        for host in hosts.map(\.withoutSessionRequirement) {
+            DispatchQueue.global().async(group: group) {
+                // A host that cannot be reached has nothing to say about timelines.
+                guard let connection = try? Connection.open(host, until: Deadline(in: patience)),
+                    let identity = connection.identity
+                else { return }
+                _ = lineage.meet(identity, at: connection.database)
+            }
+        }
+        group.wait()
+    }
+
+    var hasSeveralHosts: Bool { hosts.count > 1 }
+}
+
+extension Failure {
+    init(outdated database: String, on timeline: Int64, newest: Int64) {
+        self.init(
+            StoreError(
+                .unreachable,
+                "\(database.capitalizedFirst) is on timeline \(timeline), and a server on timeline \(newest) has replaced it. "
+                    + "It is not used: what is written there is lost. Shut it down, or make it a standby (pg_rewind). If the "
+                    + "newer server was given up on purpose, restart the workers."
+            ),
+            losesConnection: true
+        )
+    }
+
+    init(foreign database: String, system: String, expected: String) {
+        self.init(
+            StoreError(
+                .unreachable,
+                "\(database.capitalizedFirst) is another database cluster (system identifier \(system), not \(expected)). It is "
+                    + "not used. If it replaces the former one on purpose, as after pg_upgrade or a restore, restart the workers."
+            ),
+            losesConnection: true
+        )
+    }
+
+    /// The failure to report when no host of an address took a connection.
+    fileprivate init(connecting failures: [Failure]) {
+        guard failures.count > 1, let first = failures.first else {
+            self = failures.first ?? Failure(.fault, "The database's address names no host.")
+            return
+        }
+        // Waiting may help as long as it may help with one of the hosts.
+        let codes = failures.map(\.error.code)
+        let code = [.readOnly, .unreachable, .busy].first(where: codes.contains) ?? first.error.code
+        let messages = failures.map { "\($0.error.message)" }
+        self.init(StoreError(code, messages.joined(separator: " ")), losesConnection: true)
+    }
+}

@@ -1,0 +1,70 @@
+private import Dispatch
+package import Store
+private import Synchronization
+
+extension Query {
+    fileprivate static let readMarks = Query(
+        "server and store id",
+        "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
+    )
+    /// Keeps a higher timeline of the same cluster, which another worker has recorded.
+    static let recordServer = Query(
+        "record server",
+        """
+        INSERT INTO refresh_worker.meta AS old (key, value) VALUES ('server', $1 || ' ' || $2)
+        ON CONFLICT (key) DO UPDATE SET value = excluded.value
+        WHERE split_part(old.value, ' ', 1) <> $1 OR split_part(old.value, ' ', 2)::bigint < $2
+        """
+    )
+}
+
+/// Looks at all hosts of an address from time to time.
+final class Surveyor: Sendable {
+    /// How often a worker whose own connections are all good looks whether another host was promoted behind its back.
+    private static let interval: Duration = .seconds(30)
+    /// A host that takes longer is left out.
+    private static let patience: Duration = .seconds(2)
+
+    private let last = Mutex<ContinuousClock.Instant?>(nil)
+
+    /// Returns when all hosts have answered, or their time is over.
+    func survey(_ connector: Connector) async {
+        guard connector.hasSeveralHosts else { return }
+        last.withLock { $0 = .now }
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                connector.survey(within: Self.patience)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Starts a survey in the background if the last one is long ago.
+    func surveyIfDue(_ connector: Connector) {
+        let isDue = last.withLock { last in last.map { ContinuousClock.now - $0 >= Self.interval } ?? true }
+        if isDue { Task { await survey(connector) } }
+    }
+}
+
+extension PostgresStore {
+    /// Finds out which server of an address is the newest before any of them is used.
+    func survey() async {
+        await surveyor.survey(connector)
+    }
+
+    /// Compares the server with the one that the database was used on last, and remembers which tables these are.
+    func recognize(_ connection: Connection, until deadline: Deadline) throws(Failure) {
+        var marks: [String: String] = [:]
+        _ = try connection.run(Batch(.readMarks), until: deadline)[0].rows { (row: inout Row) throws(Failure) in
+            marks[row.text()] = row.text()
+        }
+        lineage.storeID = marks["store_id"]
+        guard let identity = connection.identity, let recorded = marks["server"].flatMap({ ServerIdentity($0) }) else {
+            return
+        }
+        let standing = lineage.compare(recorded: recorded, with: identity, at: connection.database)
+        try Connector.judge(standing, identity, connection.database)
+    }
+
+    package func takeIncidents() -> [StoreIncident] { lineage.takeIncidents() }
+}

@@ -1,0 +1,134 @@
+import Clocks
+import Store
+
+extension Query {
+    /// Fails in a database that must not be used any more, before anything is written; answers the server's timeline.
+    ///
+    /// The function is part of the schema (``Migration/useCheck``). `$4` is the system identifier, checked only behind a pooler:
+    /// that may lend each transaction a session of another server.
+    static let checkUse = Query("use check", "SELECT refresh_worker.check_use($1, $2, $3, $4)")
+}
+
+extension Migration {
+    /// The function that every claim and every transaction calls first.
+    ///
+    /// The shared lock makes a claim and the note of a move exclude each other: a claim that saw no note is committed before the
+    /// note is. Without it a claim could begin before the note and end after it.
+    static let useCheck = """
+        INSERT INTO refresh_worker.meta (key, value) VALUES ('store_id', gen_random_uuid()::text) ON CONFLICT DO NOTHING;
+        CREATE FUNCTION refresh_worker.check_use(move_lock bigint, expected_store text, newest_timeline bigint, system text)
+        RETURNS bigint LANGUAGE plpgsql AS $$
+        DECLARE
+            moved text;
+            store text;
+            timeline bigint;
+        BEGIN
+            PERFORM pg_advisory_xact_lock_shared(move_lock);
+            SELECT max(value) FILTER (WHERE key = 'moved_to'), max(value) FILTER (WHERE key = 'store_id') INTO moved, store
+            FROM refresh_worker.meta WHERE key IN ('moved_to', 'store_id');
+            IF moved IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.moved)', MESSAGE = moved;
+            END IF;
+            IF store IS DISTINCT FROM expected_store AND expected_store IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.otherTables)', MESSAGE = 'the tables are not those of before';
+            END IF;
+            -- A server that does not say which one it is, or a standby, which refuses writes itself.
+            IF newest_timeline IS NULL OR pg_is_in_recovery() THEN
+                RETURN NULL;
+            END IF;
+            timeline := ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint;
+            IF timeline < newest_timeline THEN
+                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.outdated)',
+                    MESSAGE = 'timeline ' || timeline || ' is older than ' || newest_timeline;
+            END IF;
+            IF system IS NOT NULL AND system <> (SELECT system_identifier::text FROM pg_control_system()) THEN
+                RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.outdated)', MESSAGE = 'another database cluster';
+            END IF;
+            RETURN timeline;
+        END $$;
+        """
+}
+
+/// The SQLSTATE codes of ``Query/checkUse``, in a class that PostgreSQL leaves to programs.
+enum UseCheckState {
+    static let moved = "RW001"
+    static let outdated = "RW002"
+    static let otherTables = "RW003"
+}
+
+extension Batch {
+    /// Begins a transaction that ends before the deadline does, so that the server answers while somebody still listens, and the
+    /// connection stays good.
+    ///
+    /// The statements up to the end of a batch are one transaction
+    /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among them.
+    init(until deadline: Deadline) {
+        self.init()
+        addLimits(until: deadline)
+    }
+
+    mutating func addLimits(until deadline: Deadline) {
+        add(.limits) { $0.bind(deadline.serverLimit) }
+    }
+
+    /// Limits a question that changes nothing.
+    init(askingUntil deadline: Deadline) {
+        self.init()
+        add(.questionLimit) { $0.bind(deadline.serverLimit) }
+    }
+
+    var useCheckPlace: Int? {
+        entries.firstIndex { $0.query.preparedName == Query.checkUse.preparedName }
+    }
+}
+
+extension Deadline {
+    /// The milliseconds that a server may spend on a statement: a little less than what is left.
+    var serverLimit: String {
+        let left = remaining.wholeMilliseconds
+        return "\(max(1, left - min(left / 10, 500)))"
+    }
+}
+
+extension PostgresStore {
+    /// A batch that changes something: limited by the deadline, and ended by the server where the database must not be used.
+    func changes(until deadline: Deadline, on connection: Connection) -> Batch {
+        var batch = Batch(until: deadline)
+        addUseCheck(to: &batch, on: connection)
+        return batch
+    }
+
+    func addUseCheck(to batch: inout Batch, on connection: Connection) {
+        let newest = connection.identity == nil ? nil : lineage.newest
+        batch.add(.checkUse) {
+            $0.bind(Schema.moveLock)
+            $0.bind(lineage.storeID)
+            $0.bind(newest?.timeline)
+            $0.bind(connection.isPooled ? newest?.system : nil)
+        }
+    }
+
+    /// Takes in the timeline that the use check answered: a standby's session survives its promotion, and a pooler may turn to
+    /// another server.
+    func learn(from answers: [Answer], of batch: Batch, on connection: Connection) throws(Failure) {
+        guard let place = batch.useCheckPlace else { return }
+        lineage.noteTables()
+        let timeline = try answers[place].first { (row: inout Row) throws(Failure) in row.optionalInteger() }
+        guard let timeline = timeline ?? nil, let newest = lineage.newest, timeline > newest.timeline else { return }
+        _ = lineage.meet(ServerIdentity(system: newest.system, timeline: timeline), at: connection.database)
+    }
+
+    /// Draws the conclusions from a failed use check.
+    func judge(_ failure: Failure, on connection: Connection) -> Failure {
+        switch failure.state {
+        case UseCheckState.outdated:
+            var failure = failure
+            failure.losesConnection = true
+            return failure
+        case UseCheckState.otherTables, "3F000", "42P01", "42883":
+            lineage.noteLostTables(of: connection.database)
+            return failure
+        default: return failure
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/// An event in the life of a database that a person should look at.
+package struct StoreIncident: Hashable, Sendable {
+    package enum Kind: String, Sendable {
+        /// A standby was promoted: with asynchronous replication the last commits before that are lost.
+        case failedOver = "database_failed_over"
+        /// The database lies in another cluster than when it was used last.
+        case clusterReplaced = "database_replaced"
+        /// The tables that a running worker used are gone.
+        case tablesLost = "database_tables_lost"
+    }
+
+    package var kind: Kind
+    /// The sentence that the alarm shows.
+    package var text: String
+
+    package init(kind: Kind, text: String) {
+        self.kind = kind
+        self.text = text
+    }
+}

@@ -1,0 +1,83 @@
+"""After a fail-over the old primary comes back writable, and the worker's connections are cut one at a time.
+
+A worker that lets one of them go back to the old server claims grants on one server and stores results on the other: each
+of those results looks superseded, and the rotated token in it is lost.
+"""
+
+import json
+
+from faults import Rounds, named
+from harness import check, wait_for
+
+STORE = "postgres"
+
+GRANTS = 60
+CUTS = 8
+
+
+def scenario(place):
+    primary = place.server
+    standby = primary.standby()
+    rounds = Rounds(place, GRANTS)
+    # The server forgives no second use of a refresh token.
+    place.sandbox.settings(strict_rotation=True)
+    place.database = named(f"{primary.url},{standby.folder}", "worker")
+    worker = place.start("--max-rate", "1000").wait_started()
+    rounds.begin()
+    rounds.wait_stored(30, "a round before the fail-over")
+
+    primary.wait_until_replayed(standby)
+    primary.stop("immediate")
+    standby.promote()
+    place.server = standby
+    rounds.begin()
+    rounds.wait_stored(60, "a round after the fail-over")
+    wait_for(lambda: worker.events("alarm", kind="database_failed_over"), 20, "an alarm about the fail-over")
+
+    # The old primary is first in the address and takes writes again.
+    primary.start()
+    for _ in range(CUTS):
+        cut_oldest(standby)
+        rounds.begin()
+        rounds.wait_stored(60, "a round with the old primary beside the new one")
+    check(sessions(primary) == [], f"the worker uses the old primary: {sessions(primary)}")
+    alarms = worker.events("alarm", kind="database_failed_over")
+    check(len(alarms) == 1, f"{len(alarms)} alarms about the fail-over, not one")
+    voids = worker.events("refresh", outcome="void")
+    check(not voids, f"{len(voids)} results were void")
+    lost = lost_tokens(place)
+    check(not lost, f"{len(lost)} of {GRANTS} stored tokens are not the newest, such as {lost[:3]}")
+    check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
+
+    # A command, which starts anew, finds the new primary too, though the old one is named first.
+    place.run("status", "--json")
+    recorded = standby.query("SELECT value FROM meta WHERE key = 'server'")[0]["value"]
+    check(recorded.split()[1] == "2", f"recorded: {recorded}")
+    worker.stop()
+    return f"{GRANTS} grants, {rounds.rounds} rounds, {CUTS} connections cut, nothing lost"
+
+
+def sessions(server):
+    return server.query("SELECT pid, query FROM pg_stat_activity WHERE application_name = 'worker'")
+
+
+def cut_oldest(server):
+    """Ends the session of the worker's that has lived longest, and waits until it is gone."""
+    oldest = server.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'worker' ORDER BY backend_start LIMIT 1"
+    )
+    check(oldest, "the worker has no session at the new primary")
+    pid = oldest[0]["pid"]
+    server.execute(f"SELECT pg_terminate_backend({pid})")
+    wait_for(lambda: all(row["pid"] != pid for row in sessions(server)), 10, "the session is gone")
+
+
+def lost_tokens(place):
+    """The users whose stored refresh token is not the newest that was issued."""
+    before = place.database
+    place.database = place.server.url
+    lines = place.run("grants", "export", "--plaintext").stdout.splitlines()
+    place.database = before
+    stored = {line["user_id"]: line["refresh_token"] for line in map(json.loads, lines)}
+    issued = {grant["email"]: grant["current_refresh_token"] for grant in place.sandbox.stats(grants=True)["grants"]}
+    return [email for email, token in issued.items() if stored[email] != token]

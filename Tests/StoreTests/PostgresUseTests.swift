@@ -1,0 +1,198 @@
+import Dispatch
+import PostgresStore
+import Secrets
+import Store
+import Synchronization
+import Testing
+
+@Suite("Calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
+struct PostgresUseTests {
+    private let id = GrantID(rawValue: 1)
+
+    private func withStore(
+        patience: Duration = .seconds(10),
+        _ body: (PostgresStore, Secret) async throws -> Void
+    ) async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url, patience: patience)
+            try await store.add([try Sample.grant(1)])
+            try await body(store, url)
+            await store.close()
+        }
+    }
+
+    private func postpone(_ store: any AccountStore) async throws {
+        try await store.change(id) { grant in
+            grant.retry(reason: .clientMismatchUnconfirmed, dueAt: start, at: start)
+        }
+    }
+
+    /// The sessions of a database, by the text of their last statement.
+    private func sessions(of url: Secret, where condition: String) async throws -> [Substring] {
+        let name = try #require(url.reveal().firstMatch(of: /test_\w+/)?.0)
+        return try await PostgresServer.run(
+            "SELECT pid FROM pg_stat_activity WHERE datname = '\(name)' AND \(condition) ORDER BY pid",
+            on: try #require(PostgresServer.url)
+        ).split(separator: "\n")
+    }
+
+    @Test("A database that was moved takes no claim and no transaction, by whichever worker")
+    func moved() async throws {
+        try await withStore { store, url in
+            let copier = try await PostgresStore.open(url: url)
+            try await copier.noteMove(to: "the new place")
+            for attempt in [
+                { _ = try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30)) },
+                { try await postpone(store) },
+                { try await store.transact { try $0.setClientHealth([1], of: "c") } },
+                { try await store.storeResults { _ = try $0.grant(id) } },
+                { try await store.noticeAccepted(1, at: start) },
+                { _ = try await store.claimNotices(owner: "w", for: .seconds(30)) },
+            ] as [() async throws -> Void] {
+                let error = await #expect(throws: StoreError.self) { try await attempt() }
+                #expect(error?.code == .moved && error?.message.contains("was moved to the new place") == true)
+            }
+            #expect(try await store.clientHealth().isEmpty)
+            #expect(try await store.grant(id)?.attempts == 0)
+            try await copier.noteMove(to: nil)
+            try await postpone(store)
+            #expect(try await store.grant(id)?.attempts == 1)
+            await copier.close()
+        }
+    }
+
+    @Test("Tables that are dropped under a worker, or created again, are reported once and not used")
+    func tablesLost() async throws {
+        try await withStore { store, url in
+            try await PostgresServer.run("DROP SCHEMA refresh_worker CASCADE", on: url.reveal())
+            let missing = await #expect(throws: StoreError.self) { try await postpone(store) }
+            #expect(missing?.code == .cannotOpen && missing?.message.contains("Restore a backup") == true)
+            #expect(store.takeIncidents().map(\.kind) == [.tablesLost])
+            let other = try await PostgresStore.open(url: url)
+            for _ in 1...2 {
+                let replaced = await #expect(throws: StoreError.self) { try await postpone(store) }
+                #expect(replaced?.code == .cannotOpen && replaced?.message.contains("created again") == true)
+            }
+            await #expect(throws: StoreError.self) { try await store.checkUsable() }
+            #expect(store.takeIncidents().isEmpty)
+            await other.close()
+        }
+    }
+
+    @Test("Calls that run out of time cost no connection, and those that waited do not run at all")
+    func expired() async throws {
+        try await withStore(patience: .seconds(2)) { store, url in
+            try await postpone(store)
+            let before = try await sessions(of: url, where: "true")
+            let journal = Journal()
+            let codes = try await holdingTurn(of: url) {
+                await withTaskGroup(of: StoreError.Code?.self) { group in
+                    for _ in 1...5 { group.addTask { await failure(of: store, journal) } }
+                    return await group.reduce(into: []) { $0.append($1) }
+                }
+            }
+            #expect(codes == [.busy, .busy, .busy, .busy, .busy])
+            #expect(journal.entries.count < 5, "calls ran whose time was over")
+            try await postpone(store)
+            #expect(try await sessions(of: url, where: "true") == before)
+        }
+    }
+
+    /// The code of the error that a transaction ends with; the journal gets an entry if its body runs.
+    private func failure(of store: PostgresStore, _ journal: Journal) async -> StoreError.Code? {
+        do {
+            try await store.transact { transaction in
+                journal.note("ran")
+                _ = try transaction.grant(id)
+            }
+            return nil
+        } catch {
+            return (error as? StoreError)?.code
+        }
+    }
+
+    @Test("A result does not wait behind the requests of strangers")
+    func results() async throws {
+        try await withStore { store, url in
+            let journal = Journal()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                try await holdingTurn(of: url) {
+                    for _ in 1...20 {
+                        group.addTask {
+                            try await store.transact { _ = try $0.grant(id) }
+                            journal.note("request")
+                        }
+                    }
+                    while try await sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty {}
+                    group.addTask {
+                        try await store.storeResults { _ = try $0.grant(id) }
+                        journal.note("result")
+                    }
+                    while try await sessions(of: url, where: "wait_event_type = 'Lock'").count < 2 {}
+                }
+                try await group.waitForAll()
+            }
+            let place = try #require(journal.entries.firstIndex(of: "result"))
+            #expect(place < 10, "the result was number \(place + 1) of 21")
+        }
+    }
+
+    @Test("A question that waits for a locked table ends in time, and leaves no session behind")
+    func lockedTable() async throws {
+        try await withStore(patience: .seconds(1)) { store, url in
+            let lock = "BEGIN; LOCK TABLE refresh_worker.grants; SELECT pg_sleep(60)"
+            async let holder = try? PostgresServer.run(lock, on: url.reveal())
+            while try await sessions(of: url, where: "wait_event = 'PgSleep'").isEmpty {}
+            for _ in 1...3 {
+                let error = await #expect(throws: StoreError.self) { try await store.grant(id) }
+                #expect(error?.code == .busy)
+            }
+            let unusable = await #expect(throws: StoreError.self) { try await store.checkUsable() }
+            #expect(unusable?.code == .busy)
+            #expect(try await sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty)
+            let sleeper = try #require(try await sessions(of: url, where: "wait_event = 'PgSleep'").first)
+            try await PostgresServer.run(
+                "SELECT pg_terminate_backend(\(sleeper))",
+                on: try #require(PostgresServer.url)
+            )
+            _ = await holder
+            try await store.checkUsable()
+        }
+    }
+
+    /// Runs `body` while another worker holds the turn of the transactions.
+    private func holdingTurn<Answer>(of url: Secret, _ body: () async throws -> Answer) async throws -> Answer {
+        let other = try await PostgresStore.open(url: url)
+        let release = DispatchSemaphore(value: 0)
+        let (held, holds) = AsyncStream.makeStream(of: Void.self)
+        let holding = Task {
+            try await other.transact { transaction in
+                _ = try transaction.grant(id)
+                holds.finish()
+                release.wait()
+            }
+        }
+        for await _ in held {}
+        let outcome: Result<Answer, any Error>
+        do {
+            outcome = .success(try await body())
+        } catch {
+            outcome = .failure(error)
+        }
+        release.signal()
+        try await holding.value
+        await other.close()
+        return try outcome.get()
+    }
+}
+
+/// What happened in which order.
+private final class Journal: Sendable {
+    private let list = Mutex<[String]>([])
+
+    var entries: [String] { list.withLock(\.self) }
+
+    func note(_ entry: String) {
+        list.withLock { $0.append(entry) }
+    }
+}
