@@ -9,7 +9,11 @@ package import Store
 ///
 /// None of it holds a secret, a user's id or an e-mail address, so none needs a credential.
 package struct Probes: Sendable {
-    private let store: any GrantStore
+    /// Results that could not be stored for longer than this make the worker unready: a commit may fail where the check does
+    /// not, as with a full disk.
+    private static let longestWait: Duration = .seconds(5)
+
+    private let database: DatabaseWatch
     private let engine: RefreshEngine
     private let census: CensusCache
     private let counters: RunningCounters
@@ -23,6 +27,7 @@ package struct Probes: Sendable {
     /// `refresh-worker status --json` prints.
     package init(
         store: any GrantStore,
+        database: DatabaseWatch,
         engine: RefreshEngine,
         counters: RunningCounters,
         metrics: MetricsLog,
@@ -31,7 +36,7 @@ package struct Probes: Sendable {
         stalledLoops: @escaping @Sendable () -> [String],
         statusReport: @escaping @Sendable () async throws -> String
     ) {
-        self.store = store
+        self.database = database
         self.engine = engine
         census = CensusCache(store: store, time: time)
         self.counters = counters
@@ -51,11 +56,14 @@ package struct Probes: Sendable {
 
     /// Whether requests should be sent here: not while starting or draining, nor without the database.
     ///
-    /// An outage of Google is no reason: it would take every replica out at once. It stands in the body all the same.
+    /// It answers from what is known. An outage of Google is no reason, since it would take every replica out at once; the body
+    /// shows it all the same.
     package func readiness() async -> ServerResponse {
         let phase = phase.current
-        let databaseError = await databaseError()
-        let isReady = phase == .serving && databaseError == nil
+        let databaseTrouble = database.trouble
+        let storing = await engine.storingFailsFor
+        let isStoring = storing.map { $0 <= Self.longestWait } ?? true
+        let isReady = phase == .serving && databaseTrouble == nil && isStoring
         let standings = await engine.clientStandings
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
@@ -64,7 +72,12 @@ package struct Probes: Sendable {
         line.field("ready", isReady)
         line.object("checks") { checks in
             checks.field("phase", phase.rawValue)
-            checks.field("database", databaseError ?? "ok")
+            checks.field("database", databaseTrouble ?? "ok")
+            checks.field("results", isStoring ? "ok" : "waiting")
+        }
+        line.object("database") { object in
+            if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
+            if let storing { object.field("results_waiting_seconds", storing.inSeconds) }
         }
         line.array("clients") { array in
             for standing in standings {
@@ -135,18 +148,6 @@ package struct Probes: Sendable {
             overdue: census.due,
             oldestOverdue: Self.oldestOverdue(census, at: time.now)
         )
-    }
-
-    /// The code of what is wrong with the database; `nil` when it can be used.
-    private func databaseError() async -> String? {
-        do {
-            try await store.checkUsable()
-            return nil
-        } catch let error as StoreError {
-            return error.code.rawValue
-        } catch {
-            return "unknown"
-        }
     }
 
     private static func oldestOverdue(_ census: Census, at now: Timestamp) -> Duration {

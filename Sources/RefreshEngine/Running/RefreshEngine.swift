@@ -88,6 +88,9 @@ package actor RefreshEngine {
     /// Grants of the coming window that are not due yet.
     package var waiting: Int { heap.count }
 
+    /// The time since results can no longer be stored; `nil` while they can.
+    package var storingFailsFor: Duration? { settler.failsFor }
+
     /// Takes another pace, as when the configuration is read again.
     package func change(maxRate: Double) async {
         configuration.maxRate = maxRate

@@ -35,6 +35,8 @@ actor Settler {
         /// Whether somebody waits for one of them.
         var isAwaited = false
         var isWriting = false
+        /// The time of the first failure since a result was stored last.
+        var failingSince: BootInstant?
         var hasGivenUp = false
 
         /// Adds arrivals; answers whether a round of writing is to begin.
@@ -103,6 +105,12 @@ actor Settler {
         aloft.store(count, ordering: .relaxed)
     }
 
+    /// The time since results can no longer be stored; `nil` while they can.
+    nonisolated var failsFor: Duration? {
+        let now = time.sinceBoot
+        return intake.withLock(\.failingSince).map { now - $0 }
+    }
+
     /// Takes what arrived, from any thread.
     ///
     /// Unless a caller waits for it, it may be kept for a moment for others of those that are aloft.
@@ -156,10 +164,15 @@ actor Settler {
         while !intake.withLock(\.hasGivenUp) {
             do {
                 let settled = try await attempt(batch.map(\.report.finding))
+                intake.withLock { $0.failingSince = nil }
                 tell(zip(batch, settled).map { Landed(flight: $0.flight, report: $0.report, settled: $1) })
                 return
             } catch {
                 failures += 1
+                if (error as? StoreError)?.mayPass == true {
+                    let now = time.sinceBoot
+                    intake.withLock { $0.failingSince = $0.failingSince ?? now }
+                }
                 onTrouble(error, batch.count + intake.withLock(\.waiting.count))
                 // One finding that the store cannot take must not keep the others from being stored.
                 if !((error as? StoreError)?.mayPass ?? false) {
@@ -225,7 +238,7 @@ actor Settler {
         let rules = rules
         let now = time.now
         let units = findings.map { _ in random.nextUnit() }
-        return try await store.transact { transaction in
+        return try await store.storeResults { transaction in
             try transaction.willRead(
                 grants: findings.map(\.attempt.grant),
                 healthOf: Array(Set(findings.map(\.attempt.clientID)))

@@ -36,10 +36,12 @@ struct Daemon: Sendable {
             engine: engine
         )
         let pulse = LoopPulse(time: workshop.time)
+        let database = DatabaseWatch(store: store, time: workshop.time)
         let listeners = try Listeners(
             Listeners.Parts(
                 workshop: workshop,
                 store: store,
+                database: database,
                 engine: engine,
                 vault: vault,
                 metrics: metrics.log,
@@ -61,6 +63,7 @@ struct Daemon: Sendable {
             notifier: notifier,
             pulse: pulse,
             listeners: listeners,
+            database: database,
             notices: try workshop.openNotices(
                 store: store,
                 http: http,
@@ -70,6 +73,7 @@ struct Daemon: Sendable {
         )
         // Before signals are listened to, so that the first one still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await presence.report() }
+        await database.check()
         let signals = await SignalStream.start()
         metrics.log.record(StartedEvent(version: Version.current, mode: "daemon"))
         workshop.diagnostics.notice(
@@ -99,6 +103,7 @@ private struct Crew: Sendable {
     let notifier: SystemdNotifier
     let pulse: LoopPulse
     let listeners: Listeners
+    let database: DatabaseWatch
     /// Tells the backend, where one is to be told.
     let notices: NoticeCourier?
 
@@ -185,6 +190,7 @@ private struct Crew: Sendable {
                 await Metronome.beat(every: WorkerPresence.interval) { await engine.recordClock() }
             }
             group.addTask { await watchHTTP() }
+            group.addTask { await database.run() }
             group.addTask { await sweep() }
             if let server = store as? PostgresStore {
                 // What another worker's app brought; the scan finds it too, only later.

@@ -79,6 +79,7 @@ extension Listeners {
         let pulse = parts.pulse
         return Probes(
             store: parts.store,
+            database: parts.database,
             engine: parts.engine,
             counters: parts.counters.running,
             metrics: parts.metrics,

@@ -11,6 +11,7 @@ struct Listeners: Sendable {
     struct Parts: Sendable {
         let workshop: Workshop
         let store: any AccountStore
+        let database: DatabaseWatch
         let engine: RefreshEngine
         let vault: TokenVault
         let metrics: MetricsLog

@@ -23,6 +23,7 @@ struct InternalRoutesTests {
         try await world.add(user: "42")
         let probes = Probes(
             store: world.store,
+            database: DatabaseWatch(store: world.store, time: world.time),
             engine: world.engine,
             counters: world.counters.running,
             metrics: world.metrics,

@@ -14,9 +14,12 @@ struct ProbesTests {
         _ world: VendWorld,
         stalled: [String] = [],
         report: @escaping @Sendable () async throws -> String = { "{}" }
-    ) -> Probes {
-        Probes(
+    ) async -> Probes {
+        let database = DatabaseWatch(store: world.store, time: world.time)
+        await database.check()
+        return Probes(
             store: world.store,
+            database: database,
             engine: world.engine,
             counters: world.counters.running,
             metrics: world.metrics,
@@ -28,10 +31,10 @@ struct ProbesTests {
     }
 
     @Test("The process is healthy while its loops turn")
-    func health() throws {
+    func health() async throws {
         let world = try VendWorld()
-        #expect(probes(world).health().status == 200)
-        let stalled = probes(world, stalled: ["scan", "http"]).health()
+        #expect(await probes(world).health().status == 200)
+        let stalled = await probes(world, stalled: ["scan", "http"]).health()
         #expect(stalled.status == 503)
         #expect(String(decoding: stalled.body, as: UTF8.self) == "stalled: scan, http\n")
     }
@@ -75,6 +78,24 @@ struct ProbesTests {
         #expect(metrics.status == 200)
         #expect(String(decoding: metrics.body, as: UTF8.self).contains("refresh_worker_store_up 0\n"))
         #expect(await world.ask().error == "503 store_unavailable")
+    }
+
+    @Test("Readiness tells what the last check found, without asking, and not for long")
+    func knowledge() async throws {
+        let world = try VendWorld()
+        let watch = DatabaseWatch(store: world.store, time: world.time)
+        #expect(watch.trouble == "not_checked" && watch.sinceLastSuccess == nil)
+        await watch.check()
+        #expect(watch.trouble == nil && watch.sinceLastSuccess == .zero)
+        await world.store.close()
+        #expect(watch.trouble == nil)
+        // A check that hangs is a failure as soon as it should have answered.
+        world.time.advance(by: DatabaseWatch.interval + DatabaseWatch.patience)
+        #expect(watch.trouble == nil)
+        world.time.advance(by: .milliseconds(1))
+        #expect(watch.trouble == "no_answer" && watch.sinceLastSuccess == .milliseconds(5_001))
+        await watch.check()
+        #expect(watch.trouble == "closed" && watch.sinceLastSuccess == .milliseconds(5_001))
     }
 
     @Test("The status is what the report says, or 503 when there is none")

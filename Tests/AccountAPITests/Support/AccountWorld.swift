@@ -88,6 +88,7 @@ struct AccountWorld {
         )
         probes = Probes(
             store: store,
+            database: DatabaseWatch(store: store, time: time),
             engine: engine,
             counters: counters.running,
             metrics: metrics,

@@ -1,0 +1,81 @@
+"""What an operator sees while tables are locked, while the server is away, and after the tables were dropped."""
+
+import json
+import subprocess
+import time
+
+from accounts import Accounts
+from faults import Rounds
+from harness import check, wait_for
+
+STORE = "postgres"
+
+GRANTS = 20
+ASKED = 20
+LOST = "the database cannot be used"
+BACK = "the database can be used again"
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    rounds = Rounds(place, GRANTS)
+    wait_for(accounts.is_ready, 10, "it is ready")
+
+    lock = TableLock(place.server)
+    wait_for(lambda: readiness(accounts)[0] == 503, 15, "not ready while nothing can be stored")
+    locked = [readiness(accounts) for _ in range(ASKED)]
+    check(all(status == 503 for status, _, _ in locked), "not ready as long as the lock is held")
+    check(locked[0][1]["checks"]["database"] == "busy", f"{locked[0][1]}")
+    lock.release()
+    wait_for(accounts.is_ready, 15, "it is ready when the lock is gone")
+
+    place.server.stop("immediate")
+    wait_for(lambda: readiness(accounts)[0] == 503, 15, "not ready while the server is away")
+    away = [readiness(accounts) for _ in range(ASKED)]
+    slowest = max(sorted(seconds for _, _, seconds in answers)[ASKED * 3 // 4] for answers in (locked, away))
+    check(slowest < 0.1, f"three in four answers take up to {slowest:.3f} s")
+    wait_for(lambda: accounts.worker.errors.read_text().count(LOST) >= 1, 30, "it says that the database is lost")
+    place.server.start()
+    wait_for(accounts.is_ready, 30, "it is ready when the server is back")
+    log = accounts.worker.errors.read_text()
+    check("\t" not in log and "u{9}" not in log, "the log has tabs of libpq's")
+    wait_for(lambda: accounts.worker.errors.read_text().count(BACK) >= 1, 20, "it says that the database is back")
+    check('error="The database' in log, "a message begins in lower case")
+
+    # The schema is dropped and created again by a worker that starts: the first one must not take that for its own.
+    said = accounts.worker.errors.read_text().count(BACK)
+    place.server.execute("DROP SCHEMA refresh_worker CASCADE")
+    wait_for(lambda: accounts.worker.events("alarm", kind="database_tables_lost"), 20, "an alarm about the tables")
+    newcomer = place.start("--max-rate", "10").wait_started()
+    wait_for(lambda: "created again" in accounts.worker.errors.read_text(), 20, "it refuses the new tables")
+    check(not accounts.is_ready(), "it is not ready with other tables")
+    check(accounts.worker.errors.read_text().count(BACK) == said, "it says that the database can be used again")
+    check(len(accounts.worker.events("alarm", kind="database_tables_lost")) == 1, "one alarm")
+    newcomer.stop()
+    accounts.worker.kill()
+    accounts.close()
+    return f"{rounds.rounds} rounds, readiness within {slowest * 1000:.0f} ms"
+
+
+class TableLock:
+    """A lock on all grants, as a careless migration holds it."""
+
+    def __init__(self, server):
+        self.session = subprocess.Popen(
+            ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", server.url],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        self.session.stdin.write("BEGIN; LOCK TABLE grants IN EXCLUSIVE MODE; SELECT 'held';\n")
+        self.session.stdin.flush()
+        while "held" not in (line := self.session.stdout.readline()):
+            check(line, "psql ended before it had the lock")
+
+    def release(self):
+        self.session.stdin.close()
+        self.session.wait(timeout=20)
+
+
+def readiness(accounts):
+    began = time.monotonic()
+    answer = accounts.internal.get("/readyz")
+    return answer.status, json.loads(answer.body), time.monotonic() - began
