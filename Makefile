@@ -49,6 +49,7 @@ faults: build ## run the real program under thousands of faults and judge the to
 	@Tests/Faults/run
 
 faults-short: build ## a short part of that with a fixed seed (about a minute)
+	@scripts/ensure-packages check
 	@Tests/Faults/run --short
 
 openapi: build ## hold the running worker to docs/openapi.yaml (about two minutes)
