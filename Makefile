@@ -44,7 +44,7 @@ fuzz: toolchain packages ## feed random input to every parser for TIME seconds (
 stories: build ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run
 
-faults: build ## run the real program under thousands of faults and judge the tokens (about half an hour; Tests/Faults/run --help)
+faults: build ## run the real program under thousands of faults and judge the tokens (about 40 minutes; Tests/Faults/run --help)
 	@scripts/ensure-packages check
 	@Tests/Faults/run
 
