@@ -111,9 +111,10 @@ let package = Package(
             dependencies: ["Clocks", "GoogleOAuth", "HTTPClient", "JSON", "Secrets", "TestSupport"],
             swiftSettings: common
         ),
+        .target(name: "FaultyDisk", dependencies: ["CSQLite"], path: "Tests/FaultyDisk"),
         .testTarget(
             name: "StoreTests",
-            dependencies: ["Clocks", "PostgresStore", "SQLiteStore", "Secrets", "Store"],
+            dependencies: ["Clocks", "FaultyDisk", "PostgresStore", "SQLiteStore", "Secrets", "Store"],
             swiftSettings: common
         ),
         .testTarget(

@@ -17,3 +17,68 @@ static inline int csqlite_is_conflict(int code) {
     return code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_ROWID
         || code == SQLITE_CONSTRAINT_FOREIGNKEY;
 }
+
+// sqlite3_db_config takes variable arguments, which Swift does not import.
+
+static inline int csqlite_keep_log_on_close(sqlite3 *database, int keeps) {
+    return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps, (int *)0);
+}
+
+// The state of a write-ahead log, from the wal-index that all connections share. The layout is a documented file format
+// (https://sqlite.org/walformat.html#walidxfmt); an index of another format gives no answer.
+
+typedef struct {
+    /// Two random numbers that name this run of the log, from its beginning until it starts again.
+    unsigned int salt1, salt2;
+    /// The number of frames that are committed.
+    unsigned int frames;
+    /// The number of frames that are copied into the database file.
+    unsigned int copied;
+    unsigned int page_size;
+} csqlite_log_state;
+
+static inline volatile unsigned int *csqlite_log_index(sqlite3 *database, const char *schema) {
+    sqlite3_file *file = 0;
+    void volatile *region = 0;
+    if (sqlite3_file_control(database, schema, SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file) return 0;
+    if (!file->pMethods || file->pMethods->iVersion < 2 || !file->pMethods->xShmMap) return 0;
+    if (file->pMethods->xShmMap(file, 0, 32768, 0, &region) != SQLITE_OK || !region) return 0;
+    volatile unsigned int *words = (volatile unsigned int *)region;
+    return words[0] == 3007000 ? words : 0;
+}
+
+static inline int csqlite_read_log_state(sqlite3 *database, const char *schema, csqlite_log_state *state) {
+    volatile unsigned int *words = csqlite_log_index(database, schema);
+    if (!words) return 0;
+    state->salt1 = words[8];
+    state->salt2 = words[9];
+    state->frames = words[4];
+    state->copied = words[24];
+    state->page_size = ((volatile unsigned short *)words)[7];
+    if (state->page_size == 1) state->page_size = 65536;
+    return 1;
+}
+
+// Makes the next checkpoint copy the log from its beginning. Only for a caller that excludes every other checkpoint and
+// every commit. Readers may use frames that are copied already: both places hold the same.
+static inline void csqlite_copy_log_again(sqlite3 *database, const char *schema) {
+    volatile unsigned int *words = csqlite_log_index(database, schema);
+    if (words) words[24] = 0;
+}
+
+// Writes the first bytes of the log again, as they are, and syncs them. Only for a caller that excludes every commit.
+static inline int csqlite_write_log_again(sqlite3 *database, sqlite3_int64 length) {
+    sqlite3_file *file = 0;
+    char bytes[4096];
+    int result = sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (result != SQLITE_OK) return result;
+    if (!file || !file->pMethods) return SQLITE_MISUSE;
+    for (sqlite3_int64 offset = 0; offset < length; offset += (sqlite3_int64)sizeof bytes) {
+        sqlite3_int64 rest = length - offset;
+        int count = rest < (sqlite3_int64)sizeof bytes ? (int)rest : (int)sizeof bytes;
+        result = file->pMethods->xRead(file, bytes, count, offset);
+        if (result == SQLITE_OK) result = file->pMethods->xWrite(file, bytes, count, offset);
+        if (result != SQLITE_OK) return result;
+    }
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
+}

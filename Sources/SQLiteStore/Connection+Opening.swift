@@ -7,7 +7,8 @@ extension Connection {
 
     /// What every connection is set to.
     ///
-    /// `synchronous = FULL` makes each commit durable before it is answered. `secure_delete` overwrites what is wiped.
+    /// `synchronous = FULL` makes each commit durable before it is answered; leases end with the boot and need no sync.
+    /// `secure_delete` overwrites what is wiped.
     /// `trusted_schema = OFF` and `cell_size_check` are for a file that somebody has tampered with
     /// (https://sqlite.org/security.html). The log is cut back after a backup has let it grow.
     private static let settings = Query(
@@ -20,19 +21,19 @@ extension Connection {
         PRAGMA cell_size_check = ON;
         PRAGMA mmap_size = 0;
         PRAGMA temp_store = MEMORY;
-        PRAGMA journal_size_limit = 67108864;
+        PRAGMA journal_size_limit = \(logSizeLimit);
+        PRAGMA \(LeaseFile.schema).synchronous = OFF;
+        PRAGMA \(LeaseFile.schema).journal_size_limit = \(logSizeLimit);
         """
     )
-    /// A page that many commits write, as those of the due index, goes into the file once in each 16 MB of log.
-    private static let writerSettings = Query(
-        "settings",
-        "PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 4000"
-    )
+    private static let useLeaseLog = Query("journal mode of leases", "PRAGMA \(LeaseFile.schema).journal_mode = WAL")
+    private static let writerSettings = Query("settings", "PRAGMA cache_size = -65536")
     private static let readerSettings = Query("settings", "PRAGMA cache_size = -16384; PRAGMA query_only = ON")
 
     /// The one connection that writes: it makes the file where there is none and brings its schema up to date.
     static func writer(
         path: String,
+        leases: LeaseFile,
         patience: Duration,
         at time: LeaseTime,
         telling tell: @Sendable (SchemaUpgrade) -> Void
@@ -41,6 +42,14 @@ extension Connection {
         try DatabaseFile.prepare(path)
         let connection = try Connection(path: path, patience: patience)
         guard !connection.isReadOnly else {
+            // A file that cannot be opened for writing is opened for reading, whatever the cause was.
+            guard !DatabaseFile.mayWrite(path) else {
+                throw StoreError(
+                    .input,
+                    "The database \(path) could not be opened for writing just now, although it may be written. Try again; if "
+                        + "it stays so, look at the disk and the system log."
+                )
+            }
             throw StoreError(
                 .readOnly,
                 "The database \(path) can be read but not written. Let the worker's user write to it and to its folder."
@@ -57,16 +66,33 @@ extension Connection {
                 )
             }
         }
+        try leases.prepare()
+        try connection.attach(leases)
+        try connection.retryingWhileBusy(for: patience) { () throws(StoreError) in
+            _ = try connection.first(useLeaseLog) { (row: inout Row) throws(StoreError) in row.text() }
+        }
         try connection.execute(settings)
         try connection.execute(writerSettings)
+        try connection.write { () throws(StoreError) in
+            try connection.execute(.makeLeases)
+            try connection.run(.removeEndedLeases) { statement in
+                statement.bind(time.epoch)
+                statement.bind(time.instant.milliseconds)
+            }
+        }
+        let checkpointer = try Connection(path: path, patience: patience)
+        try checkpointer.attach(leases)
+        try checkpointer.execute(settings)
+        connection.checkpointer = checkpointer
+        try connection.secureLog()
         try schema.migrate(connection, at: time, telling: tell)
-        // A process that was killed may have left wiped tokens in the log.
-        connection.owesWipe = true
+        try connection.watchFiles(leases: leases)
         return connection
     }
 
-    static func reader(path: String, patience: Duration) throws(StoreError) -> Connection {
+    static func reader(path: String, leases: LeaseFile, patience: Duration) throws(StoreError) -> Connection {
         let connection = try Connection(path: path, patience: patience)
+        try connection.attach(leases)
         try connection.execute(settings)
         try connection.execute(readerSettings)
         return connection

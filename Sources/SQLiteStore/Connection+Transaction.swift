@@ -5,8 +5,6 @@ extension Connection {
     private static let beginDeferred = Query("begin reading", "BEGIN")
     private static let commitQuery = Query("commit", "COMMIT")
     private static let rollbackQuery = Query("roll back", "ROLLBACK")
-    private static let trustKernel = Query("commit without the disk", "PRAGMA synchronous = NORMAL")
-    private static let trustDisk = Query("commit to the disk", "PRAGMA synchronous = FULL")
 
     /// Starts a transaction that excludes every other writer.
     func begin() throws(StoreError) {
@@ -14,8 +12,11 @@ extension Connection {
     }
 
     /// Makes what was written durable; when that fails, nothing of it is written.
-    func commit() throws(StoreError) {
+    ///
+    /// The check of the files comes last, and before the commit, while no other process can checkpoint.
+    func commit(_ purpose: FileWatch.Purpose = .results) throws(StoreError) {
         do {
+            try requireOwnFiles(purpose)
             try run(Self.commitQuery)
         } catch {
             rollBack()
@@ -36,33 +37,36 @@ extension Connection {
     }
 
     /// Runs `body` in one transaction that excludes every other writer.
-    func write<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
+    ///
+    /// It throws ``StoreError/Code/moved`` if everything was copied to another database, unless `evenIfMoved` is set.
+    func write<Answer>(
+        _ purpose: FileWatch.Purpose = .results,
+        evenIfMoved: Bool = false,
+        _ body: () throws(StoreError) -> Answer
+    ) throws(StoreError) -> Answer {
         try begin()
         let answer: Answer
         do {
+            try readStanding(evenIfMoved: evenIfMoved)
             answer = try body()
         } catch {
             rollBack()
             throw error
         }
-        try commit()
+        try commit(purpose)
         return answer
     }
 
-    /// Runs `body` as ``write(_:)`` does, but waits for no disk: for what a crash of the machine may undo.
-    ///
-    /// Leases are such: they end with the boot that they name. A process that is killed undoes nothing, since what it wrote is the
-    /// kernel's by then, and the next durable commit makes this one durable as well (https://sqlite.org/pragma.html#pragma_synchronous).
-    func writeForThisBoot<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
-        try execute(Self.trustKernel)
-        let outcome: Result<Answer, StoreError>
+    /// Runs `body` in one transaction on the file of leases alone.
+    func writeLeases(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try run(Self.beginDeferred)
         do {
-            outcome = .success(try write(body))
+            try body()
+            try run(Self.commitQuery)
         } catch {
-            outcome = .failure(error)
+            rollBack()
+            throw error
         }
-        try execute(Self.trustDisk)
-        return try outcome.get()
     }
 
     /// Runs `body` on one unchanging picture of the database.

@@ -8,9 +8,21 @@ import Store
 /// `@safe` because its pointer is set once, never leaves it, and is closed only when nobody can call it any more.
 @safe
 final class Connection {
+    private static let attach = Query("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
+
     let path: String
+    /// The path of the write-ahead log.
+    let logPath: String
     /// Set by whoever wiped a token: the log still holds the page as it was before, until it is written back.
     var owesWipe = false
+    /// The connection that copies the log while this one excludes all commits; only the writer has one.
+    var checkpointer: Connection?
+    /// The log's state after the last checkpoint of this process that was complete and synced.
+    var synced: LogState?
+    /// The number of frames at which the next checkpoint is due.
+    var longLog = LogState.greatestLength
+    /// What is known of the files while this connection writes to them; only the writer has one.
+    var watch: FileWatch?
     private let handle: OpaquePointer
     private let patience: Duration
     private var statements: [String: Statement] = [:]
@@ -19,21 +31,23 @@ final class Connection {
     ///
     /// `patience` is how long a statement waits for another connection's lock.
     init(path: String, patience: Duration) throws(StoreError) {
-        // Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for no file: "./" makes it a path.
-        let name = path.hasPrefix("/") ? path : "./" + path
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
-        let result = unsafe sqlite3_open_v2(name, &opened, flags, nil)
+        let result = unsafe sqlite3_open_v2(Self.name(path), &opened, flags, nil)
         guard result == SQLITE_OK, let handle = unsafe opened else {
             let detail = unsafe String(cString: opened == nil ? sqlite3_errstr(result) : sqlite3_errmsg(opened))
+            let cause = unsafe opened == nil ? 0 : sqlite3_system_errno(opened)
             // A handle comes back even from a failed call (https://sqlite.org/c3ref/open.html).
             _ = unsafe sqlite3_close_v2(opened)
-            throw StoreError(resultCode: result, detail: detail, path: path, during: "opening it")
+            throw StoreError(resultCode: result, detail: detail, path: path, during: "opening it", systemError: cause)
         }
         unsafe self.handle = handle
         self.path = path
+        logPath = DatabaseFile.log(of: DatabaseFile.resolved(path))
         self.patience = patience
         setPatience(patience)
+        // A checkpoint that SQLite begins itself does not exclude other processes' commits. The call only sets a hook.
+        _ = unsafe sqlite3_wal_autocheckpoint(handle, 0)
     }
 
     deinit {
@@ -42,22 +56,26 @@ final class Connection {
         _ = unsafe sqlite3_close_v2(handle)
     }
 
+    /// Returns the path as SQLite takes it for a file.
+    ///
+    /// Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for no file: "./" makes it a path.
+    private static func name(_ path: String) -> String {
+        path.hasPrefix("/") ? path : "./" + path
+    }
+
     /// Whether SQLite fell back to reading alone because the file cannot be written.
     var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") == 1 }
-
-    /// Whether the file that is open lies no longer under its name: it was deleted, renamed or replaced.
-    ///
-    /// What is written to it still counts for those who have it open, and for nobody who comes later.
-    var hasMoved: Bool {
-        var answer: Int32 = 0
-        let result = unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &answer)
-        return result == SQLITE_OK && answer != 0
-    }
 
     var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
     /// Rows changed by the last statement.
     var changedRows: Int { Int(unsafe sqlite3_changes64(handle)) }
+
+    /// Attaches the file of leases, and leaves the logs to ``checkpoint()`` from now on.
+    func attach(_ leases: LeaseFile) throws(StoreError) {
+        keepLogOnClose(true)
+        try run(Self.attach) { $0.bind(Self.name(leases.path)) }
+    }
 
     /// Runs statements that take no value and answer none.
     func execute(_ query: Query) throws(StoreError) {
@@ -99,17 +117,45 @@ final class Connection {
         try first(query) { (row: inout Row) throws(StoreError) in row.integer() } ?? 0
     }
 
-    /// Writes the log back into the database file and empties it, unless another connection is reading from it just
-    /// now.
+    /// The state of a schema's log; `nil` before the first statement, and for a file that has no log.
+    func logState(of schema: String = "main") -> LogState? {
+        var state = csqlite_log_state()
+        guard unsafe csqlite_read_log_state(handle, schema, &state) != 0 else { return nil }
+        return LogState(
+            salts: UInt64(state.salt1) << 32 | UInt64(state.salt2),
+            frames: Int(state.frames),
+            copied: Int(state.copied),
+            pageSize: Int(state.page_size)
+        )
+    }
+
+    /// Makes the next checkpoint copy the log from its beginning.
+    func copyLogAgain() {
+        unsafe csqlite_copy_log_again(handle, "main")
+    }
+
+    /// Copies as much of a log into its database file as readers allow; returns `false` if another program holds the lock
+    /// of checkpoints (https://sqlite.org/c3ref/wal_checkpoint_v2.html).
     ///
-    /// Answers whether it is empty (https://sqlite.org/c3ref/wal_checkpoint_v2.html).
-    func emptyLog(waiting: Bool) throws(StoreError) -> Bool {
-        if !waiting { setPatience(.zero) }
-        defer { setPatience(patience) }
-        let result = unsafe sqlite3_wal_checkpoint_v2(handle, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    /// Only for ``checkpoint()``, which excludes commits meanwhile.
+    func copyLog(of schema: String) throws(StoreError) -> Bool {
+        let result = unsafe sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
         if result & 0xff == SQLITE_BUSY || result & 0xff == SQLITE_LOCKED { return false }
         try check(result, during: "checkpoint")
         return true
+    }
+
+    /// Writes the log's frames again, as they are, and syncs them.
+    ///
+    /// Only for a caller whose transaction excludes every commit.
+    func writeLogAgain() throws(StoreError) {
+        try check(unsafe csqlite_write_log_again(handle, Int64(logState()?.size ?? 0)), during: "securing the log")
+    }
+
+    /// Lets SQLite copy and delete the logs if this connection is closed as the last one, or not.
+    func keepLogOnClose(_ keeps: Bool) {
+        // The call only sets a flag.
+        _ = unsafe csqlite_keep_log_on_close(handle, keeps ? 1 : 0)
     }
 
     /// Begins to copy this connection's database into that of `destination`.
@@ -123,7 +169,8 @@ final class Connection {
 
     func failure(_ result: Int32, during action: String) -> StoreError {
         let detail = unsafe String(cString: sqlite3_errmsg(handle))
-        return StoreError(resultCode: result, detail: detail, path: path, during: action)
+        let cause = unsafe sqlite3_system_errno(handle)
+        return StoreError(resultCode: result, detail: detail, path: path, during: action, systemError: cause)
     }
 
     private func check(_ result: Int32, during action: String) throws(StoreError) {

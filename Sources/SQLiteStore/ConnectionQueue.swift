@@ -48,7 +48,7 @@ final class ConnectionQueue: Sendable {
             guard let connection else { return .failure(StoreError(.closed, "The database is closed.")) }
             do throws(StoreError) {
                 let answer = try body(connection)
-                if connection.owesWipe { queue.async(execute: emptyLog) }
+                if connection.owesWipe || connection.hasLongLog { queue.async(execute: tidyLogs) }
                 return .success(answer)
             } catch {
                 return .failure(error)
@@ -56,17 +56,18 @@ final class ConnectionQueue: Sendable {
         }
     }
 
-    /// Takes the wiped tokens out of the log as well.
+    /// Takes wiped tokens out of the log, and copies a long log into the database file.
     ///
-    /// The commit is durable and answered already: when a reader is in the way, or the disk fails, the debt stands
-    /// and the next commit's turn tries again.
-    private func emptyLog() {
+    /// The commit is durable and answered already: when a reader is in the way, or the disk fails, the next commit's turn
+    /// tries again.
+    private func tidyLogs() {
         connection.withLock { connection in
-            guard let connection, connection.owesWipe else { return }
+            guard let connection else { return }
             do {
-                connection.owesWipe = try !connection.emptyLog(waiting: false)
+                if connection.owesWipe { connection.owesWipe = try !connection.restartLog(cuts: true) }
+                if connection.hasLongLog { try connection.shortenLogs() }
             } catch {
-                connection.owesWipe = true
+                return
             }
         }
     }

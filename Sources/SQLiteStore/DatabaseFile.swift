@@ -30,6 +30,75 @@ enum DatabaseFile {
         guard mayBeThere, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
     }
 
+    /// Names one file of the machine.
+    struct Identity: Hashable, Sendable {
+        var device: UInt64
+        var inode: UInt64
+    }
+
+    struct Facts: Hashable, Sendable {
+        var identity: Identity
+        var size: Int64
+        /// Nanoseconds since 1970.
+        var modifiedAt: Int64
+    }
+
+    /// The facts of the file at a path; `nil` if there is none.
+    static func facts(of path: String) throws(StoreError) -> Facts? {
+        var facts = stat()
+        guard unsafe stat(path, &facts) == 0 else {
+            guard errno == ENOENT || errno == ENOTDIR else { throw failure("the file", of: path, errno) }
+            return nil
+        }
+        return Facts(
+            identity: Identity(device: UInt64(facts.st_dev), inode: UInt64(facts.st_ino)),
+            size: Int64(facts.st_size),
+            modifiedAt: Int64(facts.st_mtim.tv_sec) * 1_000_000_000 + Int64(facts.st_mtim.tv_nsec)
+        )
+    }
+
+    /// The path of the write-ahead log of a database.
+    static func log(of path: String) -> String { path + "-wal" }
+
+    /// The path without symbolic links, beside which SQLite keeps its log; the file need not exist.
+    static func resolved(_ path: String) -> String {
+        let resolve = { (path: String) -> String? in
+            guard let resolved = unsafe realpath(path, nil) else { return nil }
+            defer { unsafe free(resolved) }
+            return unsafe String(cString: resolved)
+        }
+        if let file = resolve(path) { return file }
+        let (folder, name) = split(path)
+        return resolve(folder).map { $0 + "/" + name } ?? path
+    }
+
+    /// `true` if the user of this process may write to the database, its log and its shared index, as far as they exist.
+    static func mayWrite(_ path: String) -> Bool {
+        let path = resolved(path)
+        let files = [path, log(of: path), path + "-shm"].filter(exists)
+        return (files + [folder(of: path)]).allSatisfy { unsafe access($0, R_OK | W_OK) == 0 }
+    }
+
+    /// The folder of a path, and its last part.
+    static func split(_ path: String) -> (folder: String, name: String) {
+        let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
+        return (folder(of: path), String(name))
+    }
+
+    /// The names in a folder; none if it cannot be read.
+    static func names(in folder: String) -> [String] {
+        guard let stream = unsafe opendir(folder) else { return [] }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            names.append(name)
+        }
+        return names
+    }
+
     static func exists(_ path: String) -> Bool {
         kind(of: path) != nil
     }
@@ -85,7 +154,12 @@ enum DatabaseFile {
         return switch code {
         case EACCES, EROFS, EPERM: StoreError(.readOnly, message)
         case ENOSPC, EDQUOT: StoreError(.diskFull, message)
-        case EIO: StoreError(.input, message)
+        case EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN:
+            StoreError(
+                .input,
+                "The database \(path) cannot be used at the moment: \(what) gives \"\(cause)\". Try again; if it stays so, look at "
+                    + "the disk, the system log and the limits of the process."
+            )
         default: StoreError(.cannotOpen, message)
         }
     }

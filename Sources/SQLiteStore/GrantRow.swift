@@ -42,7 +42,7 @@ enum GrantRow {
 
     /// What ``read(_:)`` expects, of ``source``.
     static let columns = (fixed + indexed + daily + plain + lease).joined(separator: ", ")
-    static let source = "grants LEFT JOIN leases ON grant_id = id"
+    static let source = "grants LEFT JOIN \(LeaseFile.schema).leases ON grant_id = id"
 
     static let insert: Query = {
         let columns = fixed + indexed + daily + plain

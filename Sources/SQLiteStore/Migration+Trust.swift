@@ -1,10 +1,14 @@
 extension Migration {
     /// Columns and tables that keep tokens and states safe under faults.
+    ///
+    /// Leases have a file of their own (``LeaseFile``).
     static let trust = Migration(
         statements: """
             -- A replay takes all notices of a grant at a time.
             DROP INDEX notices_pending;
             CREATE INDEX notices_by_grant ON notices (grant_id, seq);
+
+            DROP TABLE main.leases;
             """
     )
 }

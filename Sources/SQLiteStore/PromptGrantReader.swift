@@ -1,3 +1,4 @@
+private import Clocks
 package import Store
 private import Synchronization
 
@@ -20,11 +21,18 @@ package final class PromptGrantReader: Sendable {
 
     /// Opens a database that a ``SQLiteStore`` has made; it blocks, for up to `patience` while another process holds the file.
     ///
-    /// So many callers as there are `connections` are served at once.
-    package init(path: String, connections: Int, patience: Duration = .seconds(10)) throws(StoreError) {
+    /// `bootID` names the boot that leases belong to; `nil` asks the kernel. So many callers as there are `connections` are served at once.
+    package init(
+        path: String,
+        bootID: String? = nil,
+        connections: Int,
+        patience: Duration = .seconds(10)
+    ) throws(StoreError) {
+        let bootID = if let bootID { bootID } else { try BootID.require() }
+        let leases = LeaseFile(of: path, bootID: bootID)
         var seats: [Seat] = []
         for _ in 0..<connections {
-            let connection = try Connection.reader(path: path, patience: patience)
+            let connection = try Connection.reader(path: path, leases: leases, patience: patience)
             connection.setPatience(.zero)
             seats.append(Seat(connection))
         }

@@ -43,7 +43,7 @@ extension SQLiteStore: StoreArchive {
 
     package func beginReceiving() async throws {
         try await writer.run { [path] connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard try connection.note(Self.receivingKey) == nil else { return }
                 for kind in ArchiveRecord.Kind.allCases where try connection.integer(ArchiveRow.count(kind)) > 0 {
                     throw StoreError(
@@ -61,7 +61,7 @@ extension SQLiteStore: StoreArchive {
 
     package func receive(_ records: [ArchiveRecord]) async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 for record in records {
                     try connection.run(ArchiveRow.insert(record.kind)) { ArchiveRow.bind(record, to: $0) }
                 }
@@ -71,7 +71,7 @@ extension SQLiteStore: StoreArchive {
 
     package func endReceiving() async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 for key in [Self.receivingKey, Self.movedKey] { try connection.run(.deleteMeta) { $0.bind(key) } }
             }
         }
@@ -85,7 +85,7 @@ extension SQLiteStore: StoreArchive {
 
     package func noteMove(to place: String?) async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard let place else { return try connection.run(.deleteMeta) { $0.bind(Self.movedKey) } }
                 try connection.run(.writeMeta) {
                     $0.bind(Self.movedKey)

@@ -18,7 +18,7 @@ extension SQLiteStore {
     private static let holdPicture = Query("hold the picture", "SELECT count(*) FROM meta")
     private static let beforeCopy = Query("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
     private static let leaveLogMode = Query("make the backup one file", "PRAGMA journal_mode = DELETE")
-    private static let quickCheck = Query("quick check", "PRAGMA quick_check")
+    static let quickCheck = Query("quick check", "PRAGMA quick_check")
     private static let integrityCheck = Query("integrity check", "PRAGMA integrity_check")
 
     /// Writes a copy of the database to a new file of mode 0600, while workers go on reading and writing.
@@ -26,7 +26,7 @@ extension SQLiteStore {
     /// The copy is one moment's picture. It is made under a temporary name beside `destination`, checked, made durable, and
     /// only then given its name; an existing file is never replaced. The log grows while the copy is being made.
     ///
-    /// To restore it: stop every process that has the database open, copy the backup over the database file, remove the
+    /// Leases are no part of it. To restore it: stop every process that has the database open, copy the backup over the database file, remove the
     /// files of the same name that end in `-wal` and `-shm`, start again.
     package func backup(
         to destination: String,
@@ -58,13 +58,17 @@ extension SQLiteStore {
     ///
     /// Reads the whole file.
     package func integrityProblems() async throws -> [String] {
-        try await scanner.run { connection throws(StoreError) in
-            try connection.problems(by: Self.integrityCheck)
+        try await scanner.run { [path] connection throws(StoreError) in
+            do throws(StoreError) {
+                return try connection.problems(by: Self.integrityCheck)
+            } catch {
+                throw Connection.confirmed(error, path: path)
+            }
         }
     }
 
     private func openForBackup() throws(StoreError) -> sending Connection {
-        try Connection.reader(path: path, patience: patience)
+        try Connection.reader(path: path, leases: leases, patience: patience)
     }
 
     private static func copy(
@@ -96,6 +100,24 @@ extension SQLiteStore {
 }
 
 extension Connection {
+    /// Looks a second time at a database that an error calls damaged, so that a read that failed once is not taken for damage.
+    static func confirmed(_ error: StoreError, path: String) -> StoreError {
+        guard error.code == .corrupt else { return error }
+        do throws(StoreError) {
+            let connection = try Connection(path: path, patience: .seconds(10))
+            connection.keepLogOnClose(true)
+            let problems = try connection.problems(by: SQLiteStore.quickCheck)
+            guard problems.isEmpty else { return StoreError(damaged: path, problems: problems) }
+        } catch {
+            return error.code == .corrupt ? StoreError(damaged: path, problems: ["it cannot be read"]) : error
+        }
+        return StoreError(
+            .input,
+            "A read from the database \(path) gave damaged data, but a second look found the whole file intact. Try again, and look "
+                + "at the disk and the system log. What was read first: \(error.message)"
+        )
+    }
+
     fileprivate func problems(by check: Query) throws(StoreError) -> [String] {
         try rows(check) { (row: inout Row) throws(StoreError) in row.text() }.filter { $0 != "ok" }
     }

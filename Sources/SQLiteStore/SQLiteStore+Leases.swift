@@ -15,14 +15,16 @@ extension Query {
     )
     static let writeLease = Query(
         "write lease",
-        "INSERT OR REPLACE INTO leases (grant_id, owner, claim, epoch, until) VALUES (?, ?, ?, ?, ?)"
+        "INSERT OR REPLACE INTO \(LeaseFile.schema).leases (grant_id, owner, claim, epoch, until) VALUES (?, ?, ?, ?, ?)"
     )
-    static let removeLease = Query("remove lease", "DELETE FROM leases WHERE grant_id = ?")
+    static let removeLease = Query(
+        "remove lease",
+        "DELETE FROM \(LeaseFile.schema).leases WHERE grant_id = ?1 AND claim = ?2"
+    )
     static let renewLease = Query(
         "renew lease",
-        "UPDATE leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4 AND until > ?5"
+        "UPDATE \(LeaseFile.schema).leases SET until = ?1 WHERE grant_id = ?2 AND claim = ?3 AND epoch = ?4 AND until > ?5"
     )
-    static let releaseLease = Query("release lease", "DELETE FROM leases WHERE grant_id = ?1 AND claim = ?2")
 }
 
 extension SQLiteStore {
@@ -33,16 +35,7 @@ extension SQLiteStore {
         for span: Duration
     ) async throws -> [Grant] {
         try await writer.run { [self] connection throws(StoreError) in
-            // Who claims is about to ask for tokens: they must be stored where the next process finds them. What was asked
-            // for before may still be written, since a file that was renamed can be put back.
-            guard !connection.hasMoved else {
-                throw StoreError(
-                    .cannotOpen,
-                    "The database \(path) was deleted, renamed or replaced while it is in use, so nothing is refreshed. Put it "
-                        + "back, or restart every worker to use the file that is there now."
-                )
-            }
-            return try connection.writeForThisBoot { () throws(StoreError) in
+            try connection.write(.leases) { () throws(StoreError) in
                 let time = leaseTimeNow
                 var claimed: [Grant] = []
                 for id in ids {
@@ -68,7 +61,7 @@ extension SQLiteStore {
 
     package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
         try await writer.run { [self] connection throws(StoreError) in
-            try connection.writeForThisBoot { () throws(StoreError) in
+            try connection.write(.leases) { () throws(StoreError) in
                 let time = leaseTimeNow
                 var renewed: Set<GrantID> = []
                 for (id, claim) in leases {
@@ -88,28 +81,56 @@ extension SQLiteStore {
 
     package func release(_ leases: [GrantID: Int64]) async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.writeForThisBoot { () throws(StoreError) in
-                for (id, claim) in leases {
-                    try connection.run(.releaseLease) { statement in
-                        statement.bind(id.rawValue)
-                        statement.bind(claim)
-                    }
-                }
+            try connection.write(.leases) { () throws(StoreError) in
+                for (id, claim) in leases { try connection.removeLease(of: id, claim: claim) }
             }
         }
     }
 }
 
+/// What a transaction makes of a lease: the claim that ends, and what takes its place.
+struct LeaseChange {
+    var ended: Int64?
+    var lease: Lease?
+}
+
 extension Connection {
-    /// Stores a grant's lease in the place of the one before, or takes it away.
-    func write(lease: Lease?, of id: GrantID) throws(StoreError) {
-        guard let lease else { return try run(.removeLease) { $0.bind(id.rawValue) } }
+    /// Stores a grant's lease in the place of the one before.
+    fileprivate func write(lease: Lease, of id: GrantID) throws(StoreError) {
         try run(.writeLease) { statement in
             statement.bind(id.rawValue)
             statement.bind(lease.owner)
             statement.bind(lease.claim)
             statement.bind(lease.epoch)
             statement.bind(lease.until.milliseconds)
+        }
+    }
+
+    fileprivate func removeLease(of id: GrantID, claim: Int64) throws(StoreError) {
+        try run(.removeLease) { statement in
+            statement.bind(id.rawValue)
+            statement.bind(claim)
+        }
+    }
+
+    /// Carries out what a transaction has made of leases, after its commit.
+    ///
+    /// Results come first: a process that is killed in between leaves a lease that runs out, and no result without its lease.
+    func apply(_ changes: [GrantID: LeaseChange]) {
+        guard !changes.isEmpty else { return }
+        do {
+            try writeLeases { () throws(StoreError) in
+                for (id, change) in changes {
+                    if let lease = change.lease {
+                        try write(lease: lease, of: id)
+                    } else if let claim = change.ended {
+                        try removeLease(of: id, claim: claim)
+                    }
+                }
+            }
+        } catch {
+            // The results are stored, and these leases run out by themselves.
+            return
         }
     }
 }

@@ -118,7 +118,7 @@ extension SQLiteStore {
 
     package func releaseNotices(owner: String) async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard try connection.noticeLease(key: Self.leaseKey)?.owner == owner else { return }
                 try connection.run(.deleteMeta) { $0.bind(Self.leaseKey) }
             }

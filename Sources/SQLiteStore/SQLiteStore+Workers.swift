@@ -36,9 +36,6 @@ extension SQLiteStore {
     package func report(_ worker: WorkerReport) async throws -> [WorkerReport] {
         try await writer.run { [self] connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                if let place = try connection.note(Self.movedKey) {
-                    throw StoreError(moved: path, to: place)
-                }
                 let time = leaseTimeNow
                 try connection.run(.upsertWorker) { statement in
                     statement.bind(worker.id)
@@ -62,7 +59,7 @@ extension SQLiteStore {
 
     package func forgetWorker(_ id: String) async throws {
         try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 try connection.run(.deleteWorker) { $0.bind(id) }
             }
         }

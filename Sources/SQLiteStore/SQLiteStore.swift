@@ -3,18 +3,21 @@ package import Store
 
 /// Grants, users and sessions in one SQLite file, which any number of processes of one machine may have open at once.
 ///
+/// Leases lie in a second file beside it (``LeaseFile``).
+///
 /// One connection writes, in transactions that exclude every other writer; one answers questions about single grants and
 /// one runs scans, so that a long scan delays nobody who waits for a token. Each has a queue of its own, since SQLite
 /// blocks. The file is in WAL mode: a reader sees every commit that was answered before it asked, and hinders no writer.
 ///
 /// To restore a backup: stop every process that has the database open, put the backup in the place of the file, remove the
-/// files of the same name that end in `-wal` and `-shm`, start again.
+/// files of the same name that end in `-wal` and `-shm`, start again. The file of leases may stay or go.
 package final class SQLiteStore: AccountStore {
     package let path: String
     let timeSource: any TimeSource
     let random: any RandomSource
     package let bootID: String
     let patience: Duration
+    let leases: LeaseFile
     private let keepsNotices: Bool
     let writer: ConnectionQueue
     let reader: ConnectionQueue
@@ -43,18 +46,31 @@ package final class SQLiteStore: AccountStore {
         self.bootID = bootID
         self.patience = patience
         self.keepsNotices = keepsNotices
-        // The writer first: it makes the file and its schema.
-        writer = ConnectionQueue(
-            try Connection.writer(
-                path: path,
-                patience: patience,
-                at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot),
-                telling: onUpgrade
-            ),
-            label: "sqlite.writer"
-        )
-        reader = ConnectionQueue(try Connection.reader(path: path, patience: patience), label: "sqlite.reader")
-        scanner = ConnectionQueue(try Connection.reader(path: path, patience: patience), label: "sqlite.scanner")
+        let leases = LeaseFile(of: path, bootID: bootID)
+        self.leases = leases
+        do {
+            // The writer first: it makes the files and the schema.
+            writer = ConnectionQueue(
+                try Connection.writer(
+                    path: path,
+                    leases: leases,
+                    patience: patience,
+                    at: LeaseTime(epoch: bootID, instant: timeSource.sinceBoot),
+                    telling: onUpgrade
+                ),
+                label: "sqlite.writer"
+            )
+            reader = ConnectionQueue(
+                try Connection.reader(path: path, leases: leases, patience: patience),
+                label: "sqlite.reader"
+            )
+            scanner = ConnectionQueue(
+                try Connection.reader(path: path, leases: leases, patience: patience),
+                label: "sqlite.scanner"
+            )
+        } catch {
+            throw Connection.confirmed(error, path: path)
+        }
     }
 
     package func leaseTime() async throws -> LeaseTime {
@@ -71,6 +87,12 @@ package final class SQLiteStore: AccountStore {
         let noticeNonces = keepsNotices ? random : nil
         let outcome: Swift.Result<Result, any Error> = try await writer.run { connection throws(StoreError) in
             try connection.begin()
+            do throws(StoreError) {
+                try connection.readStanding()
+            } catch {
+                connection.rollBack()
+                throw error
+            }
             let transaction = SQLiteTransaction(
                 on: connection,
                 timeSource: timeSource,
@@ -89,6 +111,7 @@ package final class SQLiteStore: AccountStore {
                 throw error
             }
             try connection.commit()
+            connection.apply(transaction.leaseChanges)
             return outcome
         }
         return try outcome.get()
@@ -103,15 +126,20 @@ package final class SQLiteStore: AccountStore {
 }
 
 extension Connection {
-    /// Empties the log before closing.
+    /// Copies the log before closing, and lets SQLite delete it if no other process has the database open.
     ///
-    /// SQLite does the same when the last connection closes, and otherwise the next to open the file finds the log
-    /// and goes on with it: so a failure here costs nothing.
+    /// Otherwise the next process to open the file finds the log and goes on with it, so a failure here costs nothing. After a
+    /// failure the log stays: the database file may not be the one that it belongs to.
     fileprivate func settle() {
         do {
-            owesWipe = try !emptyLog(waiting: true)
+            if owesWipe { owesWipe = try !restartLog(cuts: true) }
+            guard try checkpoint() else { return }
         } catch {
-            owesWipe = true
+            return
         }
+        // SQLite copies and deletes the logs only with a lock that shuts out every other connection. This one is the last of
+        // the process.
+        checkpointer = nil
+        keepLogOnClose(false)
     }
 }

@@ -52,6 +52,7 @@ extension SQLiteTransaction {
     func grants(ofGoogleUser googleUserID: String) throws -> [Grant] {
         try perform { () throws(StoreError) in
             try connection.rows(.grantsOfAccount, bind: { $0.bind(googleUserID) }, read: GrantRow.read)
+                .map(withPresentLease)
         }
     }
 
@@ -63,6 +64,7 @@ extension SQLiteTransaction {
             }
         return try perform { () throws(StoreError) in
             try connection.rows(query, bind: { $0.bind(mark.bytes) }, read: GrantRow.read)
+                .map(withPresentLease)
         }
     }
 

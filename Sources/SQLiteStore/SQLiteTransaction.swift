@@ -58,6 +58,8 @@ final class SQLiteTransaction: StoreTransaction {
     private var isOpen = true
     /// The first failure after which SQLite may have taken back the whole transaction: nothing may follow it.
     private var failure: StoreError?
+    /// What becomes of leases after the commit.
+    private(set) var leaseChanges: [GrantID: LeaseChange] = [:]
     /// Whether something was wiped that must leave the log as well.
     var wipes = false
 
@@ -109,7 +111,7 @@ final class SQLiteTransaction: StoreTransaction {
                     read: GrantRow.read
                 )
             }
-            return found.sorted { $0.id < $1.id }
+            return found.map(withPresentLease).sorted { $0.id < $1.id }
         }
     }
 
@@ -123,8 +125,8 @@ final class SQLiteTransaction: StoreTransaction {
                 $0.bind(grant.createdAt)
             }
             try connection.run(GrantRow.insert) { GrantRow.bindInsert(grant, to: $0) }
-            if let lease = grant.lease { try connection.write(lease: lease, of: grant.id) }
         }
+        if let lease = grant.lease { leaseChanges[grant.id] = LeaseChange(lease: lease) }
         known[grant.id] = grant
     }
 
@@ -137,12 +139,14 @@ final class SQLiteTransaction: StoreTransaction {
         }
         guard former != grant else { return }
         try perform { () throws(StoreError) in
-            if former.lease != grant.lease { try connection.write(lease: grant.lease, of: grant.id) }
             var leased = former
             leased.setLease(grant.lease)
             guard leased != grant else { return }
             let extent = GrantRow.extent(of: grant, from: former)
             try connection.run(extent.update) { GrantRow.bindUpdate(grant, extent: extent, to: $0) }
+        }
+        if former.lease != grant.lease {
+            leaseChanges[grant.id, default: LeaseChange(ended: former.lease?.claim)].lease = grant.lease
         }
         known[grant.id] = grant
         let wipesRefreshToken = former.refreshToken != nil && grant.refreshToken == nil
@@ -205,7 +209,16 @@ final class SQLiteTransaction: StoreTransaction {
     }
 
     private func noting(_ grant: Grant?) -> Grant? {
+        let grant = grant.map(withPresentLease)
         if let grant { known[grant.id] = grant }
+        return grant
+    }
+
+    /// Returns a grant that was read from the file with the lease that this transaction gives it.
+    func withPresentLease(_ grant: Grant) -> Grant {
+        guard let change = leaseChanges[grant.id] else { return grant }
+        var grant = grant
+        grant.setLease(change.lease)
         return grant
     }
 

@@ -81,7 +81,7 @@ struct Schema {
             guard next < migrations.count else { return }
             // The switch does nothing inside a transaction (https://sqlite.org/pragma.html#pragma_foreign_keys).
             if migrations[next].remakesTables { try connection.execute(Self.ignoreForeignKeys) }
-            try connection.write { () throws(StoreError) in
+            try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard try version(of: connection) == next else { return }
                 let step = next + 1
                 try refuseWorkers(of: connection, at: time, before: step)

@@ -113,7 +113,9 @@ final class Statement {
     }
 
     private func failure(_ result: Int32) -> StoreError {
-        let detail = unsafe String(cString: sqlite3_errmsg(sqlite3_db_handle(handle)))
-        return StoreError(resultCode: result, detail: detail, path: path, during: name)
+        let connection = unsafe sqlite3_db_handle(handle)
+        let detail = unsafe String(cString: sqlite3_errmsg(connection))
+        let cause = unsafe sqlite3_system_errno(connection)
+        return StoreError(resultCode: result, detail: detail, path: path, during: name, systemError: cause)
     }
 }

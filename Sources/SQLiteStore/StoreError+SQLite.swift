@@ -1,11 +1,13 @@
 private import CSQLite
+private import Glibc
 import Store
 
 extension StoreError {
     /// What a result code of SQLite's means for the store: the only place that knows (https://sqlite.org/rescode.html).
     ///
-    /// `detail` is SQLite's own message, which names tables and columns but never a bound value.
-    init(resultCode: Int32, detail: String, path: String, during action: String) {
+    /// `detail` is SQLite's own message, which names tables and columns but never a bound value. `systemError` is the
+    /// system's error behind the result, or 0.
+    init(resultCode: Int32, detail: String, path: String, during action: String, systemError: Int32 = 0) {
         let database = "the database \(path)"
         let cause = "(\(action): \(detail), SQLite code \(resultCode))"
         switch resultCode & 0xff {
@@ -21,6 +23,13 @@ extension StoreError {
             )
         case SQLITE_IOERR:
             self.init(.input, "Reading or writing \(database) failed \(cause). Look at the disk and the system log.")
+        case SQLITE_CANTOPEN where Self.maySoonPass(systemError), SQLITE_NOMEM:
+            let reason = unsafe resultCode == SQLITE_NOMEM ? "out of memory" : String(cString: strerror(systemError))
+            self.init(
+                .input,
+                "\(database.capitalizedFirst) cannot be used at the moment: \(reason) \(cause). Try again; if it stays so, look at "
+                    + "the disk, the system log and the limits of the process."
+            )
         case SQLITE_READONLY, SQLITE_PERM:
             self.init(
                 .readOnly,
@@ -35,14 +44,27 @@ extension StoreError {
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             self.init(
                 .corrupt,
-                "\(database.capitalizedFirst) is damaged, or is no SQLite database \(cause). Stop the worker, keep the file for a "
-                    + "repair, and put a backup in its place."
+                "A read from \(database) gave damaged data \(cause). Run `refresh-worker doctor`, which reads the whole file, and "
+                    + "look at the disk and the system log."
             )
         case SQLITE_CONSTRAINT where csqlite_is_conflict(resultCode) != 0:
             self.init(.conflict, "What was to be written contradicts what \(database) holds \(cause).")
         default:
             self.init(.fault, "A statement failed in \(database) \(cause). This is a fault of refresh-worker.")
         }
+    }
+
+    /// A database that a second look has found damaged.
+    init(damaged path: String, problems: [String]) {
+        self.init(
+            .corrupt,
+            "The database \(path) is damaged, or is not an SQLite database (\(problems.prefix(3).joined(separator: "; "))). Stop the "
+                + "worker, keep the file for a repair, and put the latest backup in its place."
+        )
+    }
+
+    private static func maySoonPass(_ systemError: Int32) -> Bool {
+        [EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN].contains(systemError)
     }
 }
 

@@ -159,6 +159,9 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         case unreachable
         /// The database server answers, and will not do what is asked until an administrator has mended something.
         case refused
+        /// Something else has changed, replaced or deleted the database's files while they are in use: what is stored there may
+        /// be lost, and the process must stop.
+        case replaced
         /// Everything was copied to another database, and this one is not to be used any more.
         case moved
         case closed
@@ -181,7 +184,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var mayPass: Bool {
         switch code {
         case .busy, .inUse, .input, .diskFull, .readOnly, .unreachable, .refused: true
-        case .cannotOpen, .corrupt, .newerSchema, .conflict, .moved, .closed, .fault: false
+        case .cannotOpen, .corrupt, .newerSchema, .conflict, .replaced, .moved, .closed, .fault: false
         }
     }
 }

@@ -25,7 +25,8 @@ CLIENT = "1234-demo.apps.googleusercontent.com"
 
 
 # Each grant with the name of the worker that has it now.
-GRANTS = "SELECT grants.*, leases.owner AS lease_owner FROM grants LEFT JOIN leases ON grant_id = id"
+GRANTS = "SELECT grants.*, leases.owner AS lease_owner FROM grants LEFT JOIN boot.leases ON grant_id = id"
+BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 GRANTS_ON_SERVER = """
     SELECT g.*, due_at, lease_owner, lease_claim, lease_epoch, lease_until
     FROM grants AS g JOIN grant_schedule ON grant_id = id
@@ -248,6 +249,9 @@ class Place:
         query = query or GRANTS
         with contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=30)) as database:
             database.row_factory = sqlite3.Row
+            leases = pathlib.Path(f"{self.database}-leases-{BOOT}")
+            if leases.exists():
+                database.execute("ATTACH ? AS boot", [f"file:{leases}?mode=ro"])
             return [dict(row) for row in database.execute(query, values)]
 
     def write(self, statement, *values):
@@ -256,6 +260,8 @@ class Place:
             self.server.execute(with_values(statement, values))
             return
         with contextlib.closing(sqlite3.connect(self.database, timeout=30)) as database:
+            # A checkpoint of somebody else is what a worker stops at.
+            database.execute("PRAGMA wal_autocheckpoint = 0")
             database.execute(statement, values)
             database.commit()
 

@@ -80,7 +80,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("A grant of the second version keeps its lease, its history and its day of use in the third")
+    @Test("A grant of the second version keeps its history and its day of use")
     func secondVersionWithLease() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
@@ -121,8 +121,8 @@ struct MigrationTests {
             }
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
             let grant = try #require(try await store.grant(ofUser: "u"))
-            let until = BootInstant(milliseconds: 9_000_000)
-            #expect(grant.lease == Lease(owner: "worker", claim: 42, epoch: "boot", until: until))
+            // No worker lives while a schema is changed, so no request is on its way.
+            #expect(grant.lease == nil)
             #expect(try await store.events(of: grant.id, atMost: 9).count == 1)
             #expect(try await store.integrityProblems().isEmpty)
             await store.close()

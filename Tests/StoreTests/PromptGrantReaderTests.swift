@@ -11,7 +11,7 @@ struct PromptGrantReaderTests {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
-            let reader = try PromptGrantReader(path: path, connections: 2)
+            let reader = try PromptGrantReader(path: path, bootID: "boot", connections: 2)
             for number in 1...20 as ClosedRange<Int64> {
                 let grant = try Sample.grant(number)
                 #expect(try reader.grant(ofUser: grant.userID) == nil)

@@ -51,7 +51,8 @@ struct SQLiteQueryPlanTests {
     func plan(query: Query, expected: String) async throws {
         let steps = try await plan(of: query)
         #expect(steps.first == expected)
-        #expect(steps.dropFirst().allSatisfy { $0 == "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN" })
+        let join = "SEARCH boot.leases USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"
+        #expect(steps.dropFirst().allSatisfy { $0 == join })
     }
 }
 

@@ -97,7 +97,7 @@ struct SQLiteSafetyTests {
             try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
             let secret = Array("secret".utf8)
             do {
-                let reader = try Connection.reader(path: store.path, patience: .zero)
+                let reader = try Connection.reader(path: store.path, leases: store.leases, patience: .zero)
                 try await store.change(GrantID(rawValue: 1)) { _ in [] }
                 try reader.run(Query("begin", "BEGIN"))
                 _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))
@@ -180,7 +180,7 @@ struct SQLiteSafetyTests {
             let refused = await #expect(throws: StoreError.self) {
                 try await store.claim([grant.id], dueBy: nil, owner: "worker", for: .seconds(30))
             }
-            #expect(refused?.code == .cannotOpen)
+            #expect(refused?.code == .replaced)
             try folder.rename("elsewhere.db", to: "grants.db")
             #expect(try await store.claim([grant.id], dueBy: nil, owner: "worker", for: .seconds(30)).count == 1)
         }
@@ -191,7 +191,8 @@ struct SQLiteSafetyTests {
         try await withStore { store, _ in
             let expected: [(String, Int64)] = [
                 ("synchronous", 2), ("foreign_keys", 1), ("secure_delete", 1), ("trusted_schema", 0), ("mmap_size", 0),
-                ("temp_store", 2), ("application_id", Schema.applicationID),
+                ("temp_store", 2), ("application_id", Schema.applicationID), ("wal_autocheckpoint", 0),
+                ("boot.synchronous", 0),
             ]
             for (pragma, value) in expected {
                 let found = try await store.writer.run { connection throws(StoreError) in

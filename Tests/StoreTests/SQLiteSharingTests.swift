@@ -1,4 +1,5 @@
 import Clocks
+import Foundation
 import Secrets
 import Store
 import Testing
@@ -31,6 +32,37 @@ struct SQLiteSharingTests {
             }
             #expect(winners.sorted() == ids)
             for store in stores { await store.close() }
+        }
+    }
+
+    @Test("Two names of one file, of which one is a symbolic link, share their leases")
+    func symbolicLink() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            let link = folder.path("link.db")
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+            let stores = try [path, link].map { try SQLiteStore(path: $0, timeSource: ManualTime(), bootID: "boot") }
+            let id = GrantID(rawValue: 1)
+            try await stores[0].add([try Sample.grant(1)])
+            #expect(try await stores[0].claim([id], dueBy: nil, owner: "a", for: .seconds(30)).count == 1)
+            #expect(try await stores[1].claim([id], dueBy: nil, owner: "b", for: .seconds(30)).isEmpty)
+            for store in stores { await store.close() }
+            #expect(try folder.names() == ["grants.db", "grants.db-leases-boot", "link.db"])
+        }
+    }
+
+    @Test("The files of leases of earlier boots are removed, and no other file")
+    func earlierBoots() async throws {
+        try await TemporaryFolder.with { folder in
+            let (former, present) = ("11111111-2222-3333-4444-555555555555", "66666666-7777-8888-9999-aaaaaaaaaaaa")
+            for boot in [former, present] {
+                let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: boot)
+                try await store.add([try Sample.grant(boot == former ? 1 : 2)])
+                if boot == former { try await store.backup(to: folder.path("grants.db-leases-backup")) }
+                await store.close()
+            }
+            let names = ["grants.db", "grants.db-leases-\(present)", "grants.db-leases-backup"]
+            #expect(try folder.names() == names)
         }
     }
 

@@ -61,7 +61,7 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
         switch error.code {
         case .busy, .inUse: .leftForLater
         case .input, .diskFull, .unreachable: .inputOutput
-        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused, .moved: .configuration
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused, .replaced, .moved: .configuration
         case .conflict: .badData
         case .closed, .fault: .internalFailure
         }

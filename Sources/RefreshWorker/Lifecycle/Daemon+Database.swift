@@ -57,7 +57,9 @@ extension Daemon {
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
         switch workshop.configuration.database {
         case .file:
-            error.code == .inUse && workshop.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
+            // A passing fault of the disk, or a lack of descriptors, is worth the same time; then systemd tries again.
+            [.inUse, .input].contains(error.code)
+                && workshop.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
         case .server: error.isServerAway
         }
     }

@@ -31,7 +31,7 @@ package protocol StoreArchive: AccountStore {
 
     /// Notes that everything was copied there; `nil` takes the note back.
     ///
-    /// As long as it stands, ``GrantStore/report(_:)`` throws ``StoreError/Code/moved``.
+    /// As long as it stands, claims and transactions throw ``StoreError/Code/moved``.
     func noteMove(to place: String?) async throws
 }
 

@@ -30,7 +30,17 @@ extension Doctor {
         }
         let content = await contentDiagnoses(of: store)
         await store.close()
-        return [file.diagnosis, space] + content
+        return [file.diagnosis, space, Self.libraryDiagnosis] + content
+    }
+
+    private static var libraryDiagnosis: Diagnosis {
+        let subject = "SQLite library"
+        let version = SQLiteLibrary.version
+        guard SQLiteLibrary.hasLogResetBug else { return .ok(subject, version) }
+        return .ok(
+            subject,
+            "\(version), which has the WAL-reset bug: this program avoids it; let no other program write to the database"
+        )
     }
 
     /// The judgement on the file, and whether opening it would leave it as it is.

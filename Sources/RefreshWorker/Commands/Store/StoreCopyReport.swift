@@ -92,7 +92,7 @@ extension CommandFailure {
     private static func emptying(_ target: DatabasePlace) -> String {
         switch target {
         case .file(let path):
-            "rm -f -- \(["", "-wal", "-shm"].map { (path + $0).shellWord }.joined(separator: " "))"
+            "rm -f -- \(["", "-wal", "-shm"].map { (path + $0).shellWord }.joined(separator: " ")) \(path.shellWord)-leases-*"
         case .server(let address): "psql \(address.url.shellWord) -c 'DROP SCHEMA refresh_worker CASCADE'"
         }
     }

@@ -1,0 +1,77 @@
+private import Glibc
+import Store
+
+/// The file beside the database that holds the leases of this boot.
+///
+/// Leases need no sync: a crash of the machine ends them anyway. They must not share a write-ahead log with results, because
+/// of what a failed sync does: a commit without sync puts its frames into the index of the log, so no later commit writes
+/// them again, and after a power cut recovery stops at the pages that the failed sync has lost
+/// (docs/decisions/0001-leases-in-a-file-of-their-own.md).
+///
+/// The file's name holds the id of the boot, so a file that a crash has damaged is never used again. It lies beside the file
+/// that a symbolic link names, so that all processes find the same one.
+struct LeaseFile: Sendable {
+    /// The name that connections attach the file under.
+    static let schema = "boot"
+
+    let path: String
+    private let database: String
+    private let name: String
+
+    init(of database: String, bootID: String) {
+        self.database = DatabaseFile.resolved(database)
+        let isPlain = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
+        name = String(bootID.map { isPlain($0) || $0 == "-" ? $0 : "_" })
+        path = Self.prefix(of: self.database) + name
+    }
+
+    /// The beginning of the names of all lease files of a database.
+    static func prefix(of database: String) -> String { database + "-leases-" }
+
+    /// Makes the file where there is none, and removes those of earlier boots, which no process has open.
+    func prepare() throws(StoreError) {
+        try DatabaseFile.create(path, unlessThere: true)
+        let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
+        for entry in DatabaseFile.names(in: folder) where entry.hasPrefix(file) {
+            if isOfAnotherBoot(entry.dropFirst(file.count)) { DatabaseFile.remove(folder + "/" + entry) }
+        }
+    }
+
+    /// Returns `true` for the id of another boot, with or without SQLite's endings.
+    ///
+    /// Files of other names are left alone.
+    private func isOfAnotherBoot(_ rest: Substring) -> Bool {
+        var id = rest
+        for ending in ["-wal", "-shm", "-journal"] where id.hasSuffix(ending) { id = id.dropLast(ending.count) }
+        let isBootID = id.utf8.count == 36 && id.allSatisfy { $0.isHexDigit || $0 == "-" }
+        return isBootID && id != name
+    }
+}
+
+extension Query {
+    static let makeLeases = Query(
+        "make leases",
+        """
+        CREATE TABLE IF NOT EXISTS \(LeaseFile.schema).leases (
+            grant_id INTEGER PRIMARY KEY,
+            owner TEXT NOT NULL,
+            claim INTEGER NOT NULL,
+            epoch TEXT NOT NULL,
+            until INTEGER NOT NULL
+        ) STRICT;
+        CREATE TABLE IF NOT EXISTS \(LeaseFile.schema).checkpoints (
+            id INTEGER PRIMARY KEY CHECK (id = 0),
+            number INTEGER NOT NULL,
+            is_running INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            modified_at INTEGER NOT NULL
+        ) STRICT;
+        INSERT OR IGNORE INTO \(LeaseFile.schema).checkpoints VALUES (0, 0, 0, 0, 0);
+        """
+    )
+    /// Leases of grants that were deleted, and of workers that were killed.
+    static let removeEndedLeases = Query(
+        "remove ended leases",
+        "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"
+    )
+}

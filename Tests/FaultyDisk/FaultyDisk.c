@@ -1,0 +1,284 @@
+#include "FaultyDisk.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { page_size = 4096, greatest_file = 64 << 20, most_files = 16, longest_name = 1024 };
+
+/// One file of the folder: what is on the disk, and which pages the kernel has not written yet.
+struct image {
+    char name[longest_name];
+    unsigned char *bytes;
+    unsigned char *is_dirty;
+    sqlite3_int64 size;
+};
+
+struct faulty_file {
+    sqlite3_file base;
+    struct image *image;
+    sqlite3_file *real;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sqlite3_vfs *usual;
+static sqlite3_vfs faulty;
+static char folder[longest_name];
+static struct image images[most_files];
+static int syncs, syncs_to_pass, syncs_to_fail, open_error, reads_to_garble;
+static char sync_suffix[64], write_suffix[64], read_suffix[64];
+static void (*write_hook)(void *);
+static void *write_context;
+
+static int ends(const char *name, const char *suffix) {
+    size_t length = strlen(name), end = strlen(suffix);
+    return length >= end && strcmp(name + length - end, suffix) == 0;
+}
+
+static sqlite3_file *real(sqlite3_file *file) { return ((struct faulty_file *)file)->real; }
+
+static void forget(struct image *image) {
+    free(image->bytes);
+    free(image->is_dirty);
+    memset(image, 0, sizeof *image);
+}
+
+static struct image *find(const char *name, int makes) {
+    struct image *unused = NULL;
+    for (int i = 0; i < most_files; i++) {
+        if (images[i].bytes && strcmp(images[i].name, name) == 0) return &images[i];
+        if (!images[i].bytes && !unused) unused = &images[i];
+    }
+    if (!makes || !unused) return NULL;
+    snprintf(unused->name, sizeof unused->name, "%s", name);
+    unused->bytes = calloc(1, greatest_file);
+    unused->is_dirty = calloc(1, greatest_file / page_size);
+    unused->size = 0;
+    return unused;
+}
+
+static int faulty_close(sqlite3_file *file) {
+    return real(file)->pMethods->xClose(real(file));
+}
+
+static int faulty_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
+    int result = real(file)->pMethods->xRead(real(file), bytes, count, offset);
+    pthread_mutex_lock(&lock);
+    if (reads_to_garble > 0 && ends(((struct faulty_file *)file)->image->name, read_suffix)) {
+        reads_to_garble--;
+        memset(bytes, 0, (size_t)count);
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static int faulty_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
+    struct image *image = ((struct faulty_file *)file)->image;
+    if (offset + count > greatest_file) return SQLITE_FULL;
+    if (write_hook && ends(image->name, write_suffix)) write_hook(write_context);
+    int result = real(file)->pMethods->xWrite(real(file), bytes, count, offset);
+    pthread_mutex_lock(&lock);
+    for (sqlite3_int64 page = offset / page_size; count > 0 && page <= (offset + count - 1) / page_size; page++)
+        if (image->is_dirty) image->is_dirty[page] = 1;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static int faulty_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    return real(file)->pMethods->xTruncate(real(file), size);
+}
+
+static int faulty_sync(sqlite3_file *file, int flags) {
+    struct image *image = ((struct faulty_file *)file)->image;
+    int result = SQLITE_OK;
+    pthread_mutex_lock(&lock);
+    syncs++;
+    int fails = 0;
+    // An image without bytes belongs to a test that is over.
+    if (image->bytes && ends(image->name, sync_suffix) && (syncs_to_pass > 0 || syncs_to_fail > 0)) {
+        if (syncs_to_pass > 0) syncs_to_pass--;
+        else { syncs_to_fail--; fails = 1; }
+    }
+    if (fails) {
+        memset(image->is_dirty, 0, greatest_file / page_size);
+        result = SQLITE_IOERR_FSYNC;
+    } else if (image->bytes) {
+        sqlite3_int64 size = 0;
+        result = real(file)->pMethods->xFileSize(real(file), &size);
+        if (size < image->size) memset(image->bytes + size, 0, (size_t)(image->size - size));
+        for (sqlite3_int64 page = 0; result == SQLITE_OK && page * page_size < size; page++) {
+            if (!image->is_dirty[page]) continue;
+            sqlite3_int64 rest = size - page * page_size;
+            int count = (int)(rest < page_size ? rest : page_size);
+            result = real(file)->pMethods->xRead(real(file), image->bytes + page * page_size, count, page * page_size);
+            image->is_dirty[page] = 0;
+        }
+        image->size = size;
+    }
+    (void)flags;
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
+static int faulty_size(sqlite3_file *file, sqlite3_int64 *size) {
+    return real(file)->pMethods->xFileSize(real(file), size);
+}
+static int faulty_lock(sqlite3_file *file, int level) { return real(file)->pMethods->xLock(real(file), level); }
+static int faulty_unlock(sqlite3_file *file, int level) { return real(file)->pMethods->xUnlock(real(file), level); }
+static int faulty_reserved(sqlite3_file *file, int *answer) {
+    return real(file)->pMethods->xCheckReservedLock(real(file), answer);
+}
+static int faulty_control(sqlite3_file *file, int operation, void *argument) {
+    return real(file)->pMethods->xFileControl(real(file), operation, argument);
+}
+static int faulty_sector(sqlite3_file *file) { return real(file)->pMethods->xSectorSize(real(file)); }
+static int faulty_characteristics(sqlite3_file *file) {
+    return real(file)->pMethods->xDeviceCharacteristics(real(file));
+}
+static int faulty_map(sqlite3_file *file, int region, int size, int extends, void volatile **bytes) {
+    return real(file)->pMethods->xShmMap(real(file), region, size, extends, bytes);
+}
+static int faulty_shm_lock(sqlite3_file *file, int offset, int count, int flags) {
+    return real(file)->pMethods->xShmLock(real(file), offset, count, flags);
+}
+static void faulty_barrier(sqlite3_file *file) { real(file)->pMethods->xShmBarrier(real(file)); }
+static int faulty_unmap(sqlite3_file *file, int deletes) {
+    return real(file)->pMethods->xShmUnmap(real(file), deletes);
+}
+
+static const sqlite3_io_methods methods = {
+    2, faulty_close, faulty_read, faulty_write, faulty_truncate, faulty_sync, faulty_size, faulty_lock, faulty_unlock,
+    faulty_reserved, faulty_control, faulty_sector, faulty_characteristics, faulty_map, faulty_shm_lock, faulty_barrier,
+    faulty_unmap, NULL, NULL,
+};
+
+static int faulty_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags) {
+    (void)vfs;
+    pthread_mutex_lock(&lock);
+    int is_ours = folder[0] && name && strncmp(name, folder, strlen(folder)) == 0;
+    int error = is_ours ? open_error : 0;
+    struct image *image = is_ours && !error ? find(name, 1) : NULL;
+    pthread_mutex_unlock(&lock);
+    if (error) {
+        errno = error;
+        file->pMethods = NULL;
+        return SQLITE_CANTOPEN;
+    }
+    if (!image) return usual->xOpen(usual, name, file, flags, out_flags);
+    struct faulty_file *ours = (struct faulty_file *)file;
+    ours->image = image;
+    ours->real = (sqlite3_file *)(ours + 1);
+    int result = usual->xOpen(usual, name, ours->real, flags, out_flags);
+    ours->base.pMethods = result == SQLITE_OK ? &methods : NULL;
+    return result;
+}
+
+static int faulty_delete(sqlite3_vfs *vfs, const char *name, int syncs_folder) {
+    (void)vfs;
+    pthread_mutex_lock(&lock);
+    struct image *image = find(name, 0);
+    if (image) {
+        memset(image->bytes, 0, greatest_file);
+        memset(image->is_dirty, 0, greatest_file / page_size);
+        image->size = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return usual->xDelete(usual, name, syncs_folder);
+}
+
+static int faulty_last_error(sqlite3_vfs *vfs, int count, char *text) {
+    (void)vfs;
+    if (open_error) return open_error;
+    return usual->xGetLastError(usual, count, text);
+}
+
+void faulty_disk_install(void) {
+    pthread_mutex_lock(&lock);
+    int is_installed = usual != NULL;
+    if (!is_installed) {
+        usual = sqlite3_vfs_find(NULL);
+        faulty = *usual;
+        faulty.zName = "faulty disk";
+        faulty.szOsFile = (int)sizeof(struct faulty_file) + usual->szOsFile;
+        faulty.xOpen = faulty_open;
+        faulty.xDelete = faulty_delete;
+        faulty.xGetLastError = faulty_last_error;
+        faulty.pNext = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!is_installed) sqlite3_vfs_register(&faulty, 1);
+}
+
+void faulty_disk_begin(const char *path) {
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < most_files; i++) forget(&images[i]);
+    snprintf(folder, sizeof folder, "%s", path);
+    syncs = syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = 0;
+    write_hook = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+void faulty_disk_end(void) {
+    pthread_mutex_lock(&lock);
+    folder[0] = 0;
+    syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = 0;
+    write_hook = NULL;
+    pthread_mutex_unlock(&lock);
+}
+
+void faulty_disk_fail_syncs(const char *suffix, int first, int count) {
+    pthread_mutex_lock(&lock);
+    snprintf(sync_suffix, sizeof sync_suffix, "%s", suffix);
+    syncs_to_pass = first;
+    syncs_to_fail = count;
+    pthread_mutex_unlock(&lock);
+}
+
+int faulty_disk_syncs(void) {
+    pthread_mutex_lock(&lock);
+    int answer = syncs;
+    pthread_mutex_unlock(&lock);
+    return answer;
+}
+
+void faulty_disk_before_write(const char *suffix, void (*hook)(void *), void *context) {
+    pthread_mutex_lock(&lock);
+    snprintf(write_suffix, sizeof write_suffix, "%s", suffix);
+    write_context = context;
+    write_hook = hook;
+    pthread_mutex_unlock(&lock);
+}
+
+void faulty_disk_fail_opens(int error) {
+    pthread_mutex_lock(&lock);
+    open_error = error;
+    pthread_mutex_unlock(&lock);
+}
+
+void faulty_disk_garble_reads(const char *suffix, int count) {
+    pthread_mutex_lock(&lock);
+    snprintf(read_suffix, sizeof read_suffix, "%s", suffix);
+    reads_to_garble = count;
+    pthread_mutex_unlock(&lock);
+}
+
+int faulty_disk_cut_power(const char *destination) {
+    int result = 0;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < most_files && result == 0; i++) {
+        if (!images[i].bytes) continue;
+        char path[2 * longest_name];
+        snprintf(path, sizeof path, "%s%s", destination, images[i].name + strlen(folder));
+        FILE *file = fopen(path, "wb");
+        if (!file) result = errno;
+        else {
+            size_t written = fwrite(images[i].bytes, 1, (size_t)images[i].size, file);
+            if (fclose(file) != 0 || written != (size_t)images[i].size) result = EIO;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return result;
+}

@@ -1,0 +1,35 @@
+// A disk that fails on request, as a VFS of SQLite, and a model of what a power cut leaves on it.
+//
+// The model follows ext4 and Linux since 4.13: data reaches the disk only with a successful sync of its file. A sync that
+// fails loses the pages that were dirty and marks them as clean, so that they stay readable until the power is cut, and a
+// later sync that succeeds does not write them (https://wiki.postgresql.org/wiki/Fsync_Errors).
+
+#pragma once
+
+/// Makes the VFS SQLite's default. Files outside of the folder under test go straight to the usual VFS.
+void faulty_disk_install(void);
+
+/// Begins a test in an existing folder, and ends the one before. The paths of the files must begin with the same text.
+void faulty_disk_begin(const char *folder);
+
+/// Makes syncs fail: `first` is the number of syncs that still succeed, `count` how many fail after them. Only files whose
+/// names end in `suffix` count.
+void faulty_disk_fail_syncs(const char *suffix, int first, int count);
+
+/// The number of syncs since the test began.
+int faulty_disk_syncs(void);
+
+/// Calls `hook` before each write to a file whose name ends in `suffix`; NULL ends that.
+void faulty_disk_before_write(const char *suffix, void (*hook)(void *context), void *context);
+
+/// Makes every open of a file in the folder fail with this `errno`; 0 ends that.
+void faulty_disk_fail_opens(int error);
+
+/// Makes the next `count` reads of files whose names end in `suffix` return zeros.
+void faulty_disk_garble_reads(const char *suffix, int count);
+
+/// Cuts the power: writes what is on the disk into another folder. Returns 0 if that succeeded.
+int faulty_disk_cut_power(const char *destination);
+
+/// Ends the test.
+void faulty_disk_end(void);

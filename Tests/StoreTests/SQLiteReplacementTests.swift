@@ -1,0 +1,152 @@
+import Clocks
+import Foundation
+import Glibc
+import Secrets
+import Store
+import Testing
+
+@testable import SQLiteStore
+
+@Suite("A store whose files are changed or abandoned under it stops storing", .timeLimit(.minutes(3)))
+struct SQLiteReplacementTests {
+    private let id = GrantID(rawValue: 1)
+
+    private func open(_ folder: TemporaryFolder) throws(StoreError) -> SQLiteStore {
+        try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
+    }
+
+    /// Runs `change` on the files of a store in use, and expects that neither claims nor results are stored after it.
+    private func expectRefusal(
+        after change: (TemporaryFolder, SQLiteStore) async throws -> Void,
+        then: (TemporaryFolder) async throws -> Void = { _ in }
+    ) async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try open(folder)
+            try await store.add(try Sample.grants(1...100))
+            _ = try await store.writer.run { connection throws(StoreError) in try connection.checkpoint() }
+            try await store.change(id) { grant in
+                grant.scope = "stored before"
+                return []
+            }
+            try await change(folder, store)
+            let refused = await #expect(throws: StoreError.self) {
+                try await store.change(id) { grant in
+                    grant.scope = "stored after"
+                    return []
+                }
+            }
+            #expect(refused?.code == .replaced)
+            #expect(refused?.mayPass == false)
+            #expect(refused?.message.contains(store.path) == true)
+            await store.close()
+            try await then(folder)
+        }
+    }
+
+    @Test("The file is truncated")
+    func truncated() async throws {
+        try await expectRefusal { folder, _ in
+            #expect(truncate(folder.path("grants.db"), 8192) == 0)
+        }
+    }
+
+    @Test("The file is overwritten in place by a backup of the same size")
+    func overwritten() async throws {
+        try await expectRefusal { folder, store in
+            let before = try folder.bytes(of: "grants.db")
+            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.path("grants.db")))
+            try file.write(contentsOf: before)
+            try file.close()
+        }
+    }
+
+    @Test("The file is renamed")
+    func renamed() async throws {
+        try await expectRefusal { folder, _ in try folder.rename("grants.db", to: "elsewhere.db") }
+    }
+
+    @Test("The log is truncated")
+    func truncatedLog() async throws {
+        try await expectRefusal { folder, _ in
+            #expect(truncate(folder.path("grants.db-wal"), 0) == 0)
+        }
+    }
+
+    @Test("The log is deleted, and what it held is saved into the file")
+    func deletedLog() async throws {
+        try await expectRefusal(
+            after: { folder, _ in #expect(unlink(folder.path("grants.db-wal")) == 0) },
+            then: { folder in
+                let again = try open(folder)
+                #expect(try await again.grant(id)?.scope == "stored before")
+                #expect(try await again.integrityProblems().isEmpty)
+                await again.close()
+            }
+        )
+    }
+
+    @Test("The file of leases is deleted: nothing is claimed, and results are stored")
+    func deletedLeases() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try open(folder)
+            try await store.add([try Sample.grant(1)])
+            #expect(unlink(folder.path("grants.db-leases-boot")) == 0)
+            let refused = await #expect(throws: StoreError.self) {
+                try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30))
+            }
+            #expect(refused?.code == .replaced)
+            try await store.change(id) { $0.disconnect(reason: .invalidGrant, at: start) }
+            await store.close()
+        }
+    }
+
+    @Test("Checkpoints of another process are no change by a stranger")
+    func checkpointsElsewhere() async throws {
+        try await TemporaryFolder.with { folder in
+            let stores = try (0..<2).map { _ in try open(folder) }
+            for number in 1...20 as ClosedRange<Int64> {
+                let store = stores[Int(number) % 2]
+                try await store.add([try Sample.grant(number)])
+                _ = try await store.writer.run { connection throws(StoreError) in try connection.checkpoint() }
+            }
+            let third = try open(folder)
+            try await third.add([try Sample.grant(21)])
+            await third.close()
+            for (number, store) in stores.enumerated() { try await store.add([try Sample.grant(22 + Int64(number))]) }
+            for store in stores { await store.close() }
+        }
+    }
+
+    @Test("What was copied to another place takes no claim, no result and no sign-in, and can be read")
+    func moved() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try open(folder)
+            let grant = try Sample.grant(1)
+            try await store.add([grant])
+            let claimed = try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30))
+            let claim = try #require(claimed.first?.lease?.claim)
+            let other = try open(folder)
+            try await other.noteMove(to: "postgres://new")
+            let key = try #require(grant.refreshToken?.sealed.keyID)
+            let uses: [@Sendable () async throws -> Void] = [
+                { _ = try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30)) },
+                { _ = try await store.renew([id: claim], for: .seconds(30)) },
+                { try await store.add([try Sample.grant(2)]) },
+                { try await store.transact { _ = try $0.session(Sample.session(1).id) } },
+                { _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key)) },
+                { _ = try await store.claimNotices(owner: "w", for: .seconds(30)) },
+                { _ = try await store.sweep(at: start) },
+            ]
+            for use in uses {
+                let refused = await #expect(throws: StoreError.self) { try await use() }
+                #expect(refused?.code == .moved)
+                #expect(refused?.message.contains("postgres://new") == true)
+            }
+            #expect(try await store.grant(id)?.refreshToken == grant.refreshToken)
+            try await other.noteMove(to: nil)
+            #expect(try await store.renew([id: claim], for: .seconds(30)) == [id])
+            await other.close()
+            await store.close()
+        }
+    }
+}
