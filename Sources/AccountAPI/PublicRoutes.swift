@@ -32,8 +32,9 @@ package struct PublicRoutes: Sendable {
 
     /// What the server itself turns away, in the words of the family that the path belongs to.
     package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
-        answer(
-            PayPulseError(refusal.status, .invalidJSON, refusal.reason.capitalizingFirst),
+        let code: PayPulseError.Code = refusal.status == 503 ? .dependencyFailure : .invalidJSON
+        return answer(
+            PayPulseError(refusal.status, code, refusal.reason.capitalizingFirst),
             or: ComprehensionError(refusal.status, refusal.reason.capitalizingFirst),
             to: path
         )

@@ -25,28 +25,26 @@ struct Connection: @unchecked Sendable {
     /// The other end's address, if it has an internet one.
     var network: NetworkAddress? { unsafe NetworkAddress(peer: UnsafeRawPointer(shim_connection_peer(pointer))) }
 
-    /// The head of the request that is being read.
-    func head(version: String) -> RequestHead {
-        var fields: [ServerRequest.Field] = []
-        unsafe withUnsafeMutablePointer(to: &fields) { fields in
+    /// The head of the request that is being read; `start` is its first byte.
+    func head(version: String, start: UnsafeRawPointer) -> RequestHead {
+        let size = Int(unsafe shim_request_head_size(pointer))
+        var reader = unsafe HeadReader(head: UnsafeRawBufferPointer(start: start, count: size))
+        unsafe withUnsafeMutablePointer(to: &reader) { reader in
             _ = unsafe MHD_get_connection_values_n(
                 pointer,
                 .HEADER_KIND,
                 { context, _, name, nameSize, value, valueSize in
-                    guard let fields = unsafe context?.assumingMemoryBound(to: [ServerRequest.Field].self) else {
-                        return .NO
-                    }
-                    let name = unsafe UnsafeRawBufferPointer(start: name, count: nameSize)
-                    let value = unsafe UnsafeRawBufferPointer(start: value, count: valueSize)
-                    unsafe fields.pointee.append(
-                        (unsafe String(decoding: name, as: UTF8.self), unsafe String(decoding: value, as: UTF8.self))
+                    guard let reader = unsafe context?.assumingMemoryBound(to: HeadReader.self) else { return .NO }
+                    unsafe reader.pointee.take(
+                        name: UnsafeRawBufferPointer(start: name, count: nameSize),
+                        value: UnsafeRawBufferPointer(start: value, count: valueSize)
                     )
                     return .YES
                 },
-                fields
+                reader
             )
         }
-        return RequestHead(version: version, headers: fields, size: Int(unsafe shim_request_head_size(pointer)))
+        return RequestHead(version: version, headers: reader.fields, size: size, hasHiddenText: reader.finish())
     }
 
     /// Takes the connection out of its thread's hands, so that the thread serves others until ``resume()``.

@@ -117,7 +117,7 @@ private func accessed(
         Connection(connection),
         bytes: received.bytes,
         method: { unsafe String(cString: method) },
-        version: { unsafe String(cString: version) }
+        head: { connection in unsafe connection.head(version: String(cString: version), start: method) }
     )
     return isFine ? .YES : .NO
 }

@@ -45,6 +45,9 @@ final class Exchange: Sendable {
         var headers: [ServerRequest.Field] = []
         var body: [UInt8] = []
         var received = 0
+        /// The bytes taken from the server's memory for the body, until the exchange is over.
+        var taken = 0
+        var isRefusedMemory = false
         var isChunked = false
         var id: String
         var outcome: Outcome
@@ -61,6 +64,7 @@ final class Exchange: Sendable {
     private let isLastByCount: Bool
     private let isTargetTooLong: Bool
     private let limits: HTTPServer.Limits
+    private let memory: RequestMemory
     private let state: Mutex<State>
 
     init(
@@ -68,6 +72,7 @@ final class Exchange: Sendable {
         client: Client,
         id: String,
         limits: HTTPServer.Limits,
+        memory: RequestMemory,
         isLast: Bool,
         at now: BootInstant
     ) {
@@ -75,6 +80,7 @@ final class Exchange: Sendable {
         self.client = client
         isLastByCount = isLast
         self.limits = limits
+        self.memory = memory
         isTargetTooLong = target.count > limits.targetBytes
         beganAt = now
         state = Mutex(State(id: id, outcome: Outcome(address: client.address)))
@@ -125,7 +131,8 @@ final class Exchange: Sendable {
             case .body where !bytes.isEmpty:
                 return receive(bytes, &state)
             case .body:
-                return state.received > limits.bodyBytes ? .refuse(.bodyTooLarge, closing: false) : .ask
+                guard state.received <= limits.bodyBytes else { return .refuse(.bodyTooLarge, closing: false) }
+                return state.isRefusedMemory ? .refuse(.outOfMemory, closing: true) : .ask
             case .waiting:
                 // A suspended connection is not called; were it, there would be nothing to send yet.
                 return .proceed
@@ -150,11 +157,29 @@ final class Exchange: Sendable {
     private func receive(_ bytes: RawSpan, _ state: inout State) -> Step {
         state.received += bytes.byteCount
         guard state.received <= limits.bodyBytes else {
-            state.body = []
+            forgetBody(&state)
             return state.received / Self.patience > limits.bodyBytes ? .reply(.drop) : .proceed
         }
+        guard !state.isRefusedMemory else { return .proceed }
+        guard memory.take(bytes.byteCount, held: state.taken) else {
+            forgetBody(&state)
+            state.isRefusedMemory = true
+            return .proceed
+        }
+        state.taken += bytes.byteCount
         unsafe bytes.withUnsafeBytes { unsafe state.body.append(contentsOf: $0) }
         return .proceed
+    }
+
+    private func forgetBody(_ state: inout State) {
+        state.body = []
+        memory.giveBack(state.taken)
+        state.taken = 0
+    }
+
+    /// Gives the body's memory back when the exchange is over: until then the handler may hold it.
+    func releaseMemory() {
+        state.withLock { forgetBody(&$0) }
     }
 
     /// That answer is on its way.

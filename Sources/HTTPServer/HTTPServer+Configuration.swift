@@ -10,6 +10,9 @@ extension HTTPServer {
         /// Further clients wait in the system's queue.
         package var maximumConnections: Int
 
+        /// The memory that the bodies of all open requests may take together; further requests are answered with 503.
+        package var requestMemoryBytes: Int
+
         /// Further clients of the same address, or of the same IPv6 /64, are turned away; nil for no such limit, which never
         /// holds for trusted proxies.
         package var maximumConnectionsPerAddress: Int?
@@ -23,6 +26,7 @@ extension HTTPServer {
             threads: Int = 1,
             limits: Limits = .init(),
             maximumConnections: Int = 4096,
+            requestMemoryBytes: Int = 64 << 20,
             maximumConnectionsPerAddress: Int? = nil,
             deadlines: Deadlines = .init(),
             trustedProxies: TrustedProxies = .none
@@ -31,6 +35,7 @@ extension HTTPServer {
             self.threads = threads
             self.limits = limits
             self.maximumConnections = maximumConnections
+            self.requestMemoryBytes = requestMemoryBytes
             self.maximumConnectionsPerAddress = maximumConnectionsPerAddress
             self.deadlines = deadlines
             self.trustedProxies = trustedProxies

@@ -10,6 +10,7 @@ extension HTTPServer {
             client: client,
             id: RequestID.random(from: random),
             limits: limits,
+            memory: memory,
             isLast: limits.requestsPerConnection.map { requests >= $0 } ?? false,
             at: now
         )
@@ -21,6 +22,7 @@ extension HTTPServer {
         let now = time.sinceBoot
         // False for a client that the server has given up on, whose connection is about to be closed.
         _ = exchange.client.move(to: .idle(received: nil), at: now)
+        exchange.releaseMemory()
         exchanges.remove(exchange)
         log?(exchange.summary(at: now))
     }
@@ -31,9 +33,9 @@ extension HTTPServer {
         _ connection: Connection,
         bytes: RawSpan,
         method: () -> String,
-        version: () -> String
+        head: (Connection) -> RequestHead
     ) -> Bool {
-        switch exchange.turn(bytes: bytes, method: method, head: { connection.head(version: version()) }) {
+        switch exchange.turn(bytes: bytes, method: method, head: { head(connection) }) {
         case .proceed: exchange.client.move(to: .body, at: time.sinceBoot)
         case .ask: ask(exchange, connection)
         case .refuse(let refusal, let closing):

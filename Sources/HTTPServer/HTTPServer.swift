@@ -4,8 +4,8 @@ private import Synchronization
 /// An HTTP/1.1 server: requests in, answers out, limits.
 ///
 /// A few libmicrohttpd threads read and write all connections. A connection whose request is with the handler is suspended,
-/// so a slow handler blocks no thread. A client that hangs up meanwhile cancels the handler's task, within a quarter of a
-/// second; a client that only closed its sending side is no different to see, so a handler may ignore that and answer.
+/// so a slow handler blocks no thread. A connection that is lost meanwhile cancels the handler's task, within a quarter of a
+/// second. A client that has closed its sending side meanwhile gets its answer.
 ///
 /// The server runs until ``stop(within:)``; dropping the last reference does not end it.
 package final class HTTPServer: Sendable {
@@ -40,6 +40,7 @@ package final class HTTPServer: Sendable {
     let handler: Handler
     let exchanges = OpenExchanges()
     let clients: Clients
+    let memory: RequestMemory
     private let life = Mutex(Life())
 
     /// Starts to listen and to serve.
@@ -63,6 +64,7 @@ package final class HTTPServer: Sendable {
         self.answerToRefused = answerToRefused
         self.handler = handler
         clients = Clients(configuration: configuration, time: time)
+        memory = RequestMemory(limit: configuration.requestMemoryBytes)
         let daemon = try Daemon(listener: listener, configuration: configuration, server: self)
         clients.startWatching()
         life.withLock { $0.daemon = daemon }
@@ -70,6 +72,9 @@ package final class HTTPServer: Sendable {
 
     /// The number of requests that have begun and whose answer is not wholly sent.
     package var openRequests: Int { exchanges.count }
+
+    /// The bytes that the bodies of open requests take.
+    package var requestMemory: Int { memory.count }
 
     /// The number of clients that are connected.
     package var openConnections: Int { clients.count }

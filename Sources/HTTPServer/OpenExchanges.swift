@@ -18,9 +18,6 @@ final class OpenExchanges: Sendable {
 
     private static let watchInterval = DispatchTimeInterval.milliseconds(250)
 
-    /// POLLRDHUP, which glibc shows only to those who define _GNU_SOURCE (https://man7.org/linux/man-pages/man2/poll.2.html).
-    private static let peerHasShutDown: Int16 = 0x2000
-
     private let state = Mutex(State())
     private let watch = DispatchQueue(label: "http-server.watch")
 
@@ -89,18 +86,21 @@ final class OpenExchanges: Sendable {
         }
     }
 
-    /// The exchanges whose client has closed its connection, or its sending side.
+    /// The exchanges whose connection is lost.
+    ///
+    /// A client that has closed its sending side still reads, and one that has closed its socket looks the same until it
+    /// is written to. Both get their answer.
     ///
     /// A socket may be closed, and its number given to another client, between the two steps here. Then its exchange is
     /// answered already and being told of a hang-up does nothing to it.
     private static func hungUp(among exchanges: [Exchange]) -> [Exchange] {
-        let hungUp = peerHasShutDown | Int16(POLLHUP | POLLERR)
+        let hungUp = Int16(POLLHUP | POLLERR)
         var waiting: [Exchange] = []
         var sockets: [pollfd] = []
         for exchange in exchanges {
             guard let socket = exchange.waitingSocket else { continue }
             waiting.append(exchange)
-            sockets.append(pollfd(fd: socket, events: peerHasShutDown, revents: 0))
+            sockets.append(pollfd(fd: socket, events: 0, revents: 0))
         }
         guard unsafe poll(&sockets, nfds_t(sockets.count), 0) > 0 else { return [] }
         return zip(waiting, sockets).filter { $0.1.revents & hungUp != 0 }.map(\.0)

@@ -9,6 +9,9 @@ struct RequestHead {
     /// The size of what libmicrohttpd has read, first line and all.
     let size: Int
 
+    /// `true` if a header holds more text than libmicrohttpd reports.
+    let hasHiddenText: Bool
+
     /// The declared length of the body; greater than any limit where the number is.
     var declaredLength: Int? {
         values("Content-Length").first.map { Int($0) ?? .max }
@@ -16,8 +19,7 @@ struct RequestHead {
 
     /// Whether the body comes in chunks, and then nothing that follows it is taken for a request.
     ///
-    /// libmicrohttpd ends a header's value at a NUL and a chunk extension at a bare LF, where other programs may read on, and
-    /// tells nobody.
+    /// libmicrohttpd ends a chunk extension at a bare LF, where other programs may read on, and does not report it.
     var isChunked: Bool { !values("Transfer-Encoding").isEmpty }
 
     var expectsContinue: Bool { !values("Expect").isEmpty }
@@ -26,7 +28,7 @@ struct RequestHead {
     func refusal(maximumSize: Int) -> RequestRefusal? {
         guard size <= maximumSize else { return .headTooLarge }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else { return .unsupportedVersion }
-        guard headers.allSatisfy({ Self.isToken($0.name) && Self.isText($0.value) }) else {
+        guard !hasHiddenText, headers.allSatisfy({ Self.isToken($0.name) && Self.isText($0.value) }) else {
             return .malformed("a header is malformed")
         }
         let hosts = values("Host")

@@ -1,6 +1,6 @@
 /// Why the server itself turns a request away, before any handler sees it.
 package struct RequestRefusal: Hashable, Sendable {
-    /// 400, 413, 414, 431 or 505.
+    /// 400, 413, 414, 431, 503 or 505.
     package let status: Int
 
     /// A few words for whoever sent the request.
@@ -9,6 +9,7 @@ package struct RequestRefusal: Hashable, Sendable {
     static let bodyTooLarge = RequestRefusal(status: 413, reason: "the body is too large")
     static let targetTooLong = RequestRefusal(status: 414, reason: "the request's target is too long")
     static let headTooLarge = RequestRefusal(status: 431, reason: "the headers are too large")
+    static let outOfMemory = RequestRefusal(status: 503, reason: "too many requests at once, try again later")
     static let unsupportedVersion = RequestRefusal(status: 505, reason: "the HTTP version is not supported")
 
     static func malformed(_ reason: String) -> RequestRefusal { RequestRefusal(status: 400, reason: reason) }

@@ -1,26 +1,36 @@
+private import Dispatch
 private import Glibc
 
 /// The program: understands the command line, reads the configuration, runs the command, ends with its code.
 @main
 enum Program {
-    static func main() async {
+    /// Does what needs no thread, then runs the command.
+    ///
+    /// Not an `async` function: the first `await` takes a thread, and would never return where none can be started.
+    static func main() {
         StandardDescriptors.fill()
+        let invocation: Invocation
         do {
-            let code = try await run(try ProcessArguments.read())
-            exit(code.rawValue)
-        } catch let error as UsageError {
-            end("\(error)", error.exitCode)
-        } catch let error as ConfigurationError {
-            end("\(error)", error.exitCode)
+            invocation = try CommandSpecification.program.parse(try ProcessArguments.read())
+            if let code = answerAtOnce(invocation.command) { exit(code.rawValue) }
+            try ProcessLimits.check(forDaemon: invocation.command == .work)
+            // Before the first secret is read.
+            try ProcessHardening.apply()
         } catch {
-            let failure = CommandFailure(error)
-            end(failure.message, failure.exitCode)
+            end(error)
         }
+        Task.detached {
+            do {
+                exit(try await run(invocation).rawValue)
+            } catch {
+                end(error)
+            }
+        }
+        dispatchMain()
     }
 
-    private static func run(_ arguments: [String]) async throws -> ExitCode {
-        let invocation = try CommandSpecification.program.parse(arguments)
-        switch invocation.command {
+    private static func answerAtOnce(_ command: Command) -> ExitCode? {
+        switch command {
         case .showHelp(let text):
             Output.standard.write(text)
             return .success
@@ -28,10 +38,11 @@ enum Program {
             Output.standard.line("refresh-worker \(Version.current)")
             return .success
         default:
-            break
+            return nil
         }
-        // Before the first secret is read.
-        try ProcessHardening.apply()
+    }
+
+    private static func run(_ invocation: Invocation) async throws -> ExitCode {
         let inputs = ConfigurationInputs(
             flags: invocation.flags,
             environment: ProcessEnvironment.current,
@@ -42,7 +53,18 @@ enum Program {
         return try await workshop.run(invocation.command)
     }
 
-    private static func end(_ message: String, _ code: ExitCode) {
+    private static func end(_ error: any Error) -> Never {
+        switch error {
+        case let error as UsageError: end("\(error)", error.exitCode)
+        case let error as ConfigurationError: end("\(error)", error.exitCode)
+        case let error as ProcessLimits.Failure: end("\(error)", error.exitCode)
+        default:
+            let failure = CommandFailure(error)
+            end(failure.message, failure.exitCode)
+        }
+    }
+
+    private static func end(_ message: String, _ code: ExitCode) -> Never {
         for line in message.split(separator: "\n") { Output.error.line("refresh-worker: \(line)") }
         exit(code.rawValue)
     }

@@ -46,7 +46,37 @@ struct LifeTests {
         }
     }
 
-    @Test("A client that hangs up cancels the handler")
+    @Test("A client that has closed its sending side keeps its handler, and gets its answer however late")
+    func halfClosedWhileHandled() async throws {
+        let arrived = Event()
+        let released = Event()
+        let cancelled = Event()
+        let handler: HTTPServer.Handler = { request in
+            arrived.happen()
+            if request.path == "/lost" {
+                await untilCancelled()
+                cancelled.happen()
+                return .drop
+            }
+            await released.wait()
+            return .respond(.text("cancelled: \(Task.isCancelled)"))
+        }
+        try await withServer(handler: handler) { server in
+            let half = try RawClient(port: server.port)
+            await half.send("GET /half HTTP/1.1\r\nHost: h\r\n\r\n")
+            half.closeSendingSide()
+            let lost = try RawClient(port: server.port)
+            await lost.send("GET /lost HTTP/1.1\r\nHost: h\r\n\r\n")
+            await arrived.wait(times: 2)
+            lost.reset()
+            // Whatever finds the lost connection has looked at the other one too.
+            await cancelled.wait()
+            released.happen()
+            #expect(await half.answer()?.body == "cancelled: false")
+        }
+    }
+
+    @Test("A client whose connection is lost cancels the handler")
     func hangUp() async throws {
         let arrived = Event()
         let cancelled = Event()
@@ -60,7 +90,7 @@ struct LifeTests {
             let client = try RawClient(port: server.port)
             await client.send(Self.get)
             await arrived.wait()
-            client.hangUp()
+            client.reset()
             await cancelled.wait()
         }
     }

@@ -24,6 +24,93 @@ struct LimitTests {
         }
     }
 
+    @Test("All bodies together take no more memory than there is for them, and small ones find room beside large ones")
+    func requestMemory() async throws {
+        let size = 60_000
+        let body = String(repeating: "x", count: size)
+        let post = { (length: Int) in "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n" }
+        try await withServer(.init(requestMemoryBytes: 1 << 20), handler: Self.length) { server in
+            // Strangers who never send their last byte fill the half that is for large bodies.
+            var holders: [RawClient] = []
+            for number in 1...8 {
+                let holder = try RawClient(port: server.port)
+                await holder.send(post(size + 1) + body)
+                try await until { server.requestMemory == number * size }
+                holders.append(holder)
+            }
+            let large = try RawClient(port: server.port)
+            await large.send(post(size) + body)
+            #expect(await large.answer()?.status == 503)
+            #expect(await large.everything() == "")
+            #expect(server.requestMemory == 8 * size)
+            let small = try RawClient(port: server.port)
+            await small.send(post(8000) + body.prefix(8000))
+            #expect(await small.answer()?.body == "8000")
+
+            await holders[0].send("x")
+            #expect(await holders[0].answer()?.body == "\(size + 1)")
+            try await until { server.requestMemory == 7 * size }
+            let next = try RawClient(port: server.port)
+            await next.send(post(size) + body)
+            #expect(await next.answer()?.body == "\(size)")
+
+            for holder in holders.dropFirst() { holder.hangUp() }
+            try await until { server.requestMemory == 0 }
+        }
+    }
+
+    @Test("A hundred large bodies at once are taken or refused, and the memory is free again")
+    func manyLargeBodies() async throws {
+        let body = String(repeating: "x", count: 60_000)
+        try await withServer(.init(requestMemoryBytes: 1 << 20), handler: Self.length) { server in
+            await withTaskGroup { group in
+                for _ in 0..<100 {
+                    group.addTask {
+                        guard let client = try? RawClient(port: server.port) else {
+                            Issue.record("no connection")
+                            return
+                        }
+                        await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n\(body)")
+                        let status = await client.answer()?.status
+                        #expect(status == 200 || status == 503)
+                        #expect(server.requestMemory <= 1 << 19)
+                    }
+                }
+            }
+            try await until { server.requestMemory == 0 }
+        }
+    }
+
+    @Test(
+        "A NUL in a header, behind which another program would read on, is refused",
+        arguments: [
+            "Host: h\r\nX-A: a\0b", "Host: h\r\nX-A: a\0b\r\nX-B: c", "X-A: a\0b\r\nHost: h",
+            "Host: h\r\nX-A: \0b", "Host: h\r\nX-A: a \0 b", "Host: h\0.example", "Host: h\r\nX-A\0b: a",
+            "Host: h\r\nAuthorization: Bearer a\0\r\nX-B: a\0\0b",
+        ]
+    )
+    func hiddenText(headers: String) async throws {
+        try await withServer(handler: Self.length) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("GET / HTTP/1.1\r\n\(headers)\r\n\r\n")
+            #expect(await client.answer()?.status == 400)
+        }
+    }
+
+    @Test(
+        "Blanks around a header's value hide nothing",
+        arguments: ["X-A:a", "X-A:  a  ", "X-A:", "X-A: ", "X-A:\ta\t", "X-A: a b", "Cookie: a=b; c=d"]
+    )
+    func blanks(header: String) async throws {
+        try await withServer(handler: Self.length) { server in
+            for headers in ["Host: h\r\n\(header)", "\(header)\r\nHost: h", "Host:  h\r\n\(header)\r\nX-B: b"] {
+                let client = try RawClient(port: server.port)
+                await client.send("GET /a?b=c%20d HTTP/1.1\r\n\(headers)\r\n\r\n")
+                #expect(await client.answer()?.status == 200, "\(headers)")
+            }
+        }
+    }
+
     @Test("A chunked body, whose length nobody declared, meets the same limit")
     func chunkedLimit() async throws {
         try await withServer(Self.limit, handler: Self.length) { server in

@@ -96,6 +96,13 @@ final class RawClient: Sendable {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
+    /// Ends the connection with a reset, as the system of a client that died does.
+    func reset() {
+        var nowhere = sockaddr()
+        nowhere.sa_family = sa_family_t(AF_UNSPEC)
+        _ = Glibc.connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     func hangUp() {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }

@@ -49,6 +49,17 @@ struct WatchdogTests {
         #expect(pulse.stalled(since: time.sinceBoot).isEmpty)
     }
 
+    @Test("with an interval too short for any loop is fed while the loops turn, ten times a second at most")
+    func shortInterval() {
+        let pulse = LoopPulse(time: time)
+        let watchdog = Watchdog(interval: .microseconds(1), pulse: pulse, time: time)
+        #expect(watchdog.feedingPeriod == .milliseconds(100))
+        time.advance(by: .seconds(20))
+        #expect(watchdog.verdict() == .feed)
+        time.advance(by: .milliseconds(1))
+        #expect(watchdog.verdict() == .withhold(stalled: [.http, .scan, .store]))
+    }
+
     @Test("does not care when the wall clock jumps")
     func ignoresWallClock() {
         let watchdog = Watchdog(interval: .seconds(60), pulse: LoopPulse(time: time), time: time)

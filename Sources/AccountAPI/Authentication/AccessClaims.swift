@@ -40,19 +40,15 @@ struct AccessClaims: Hashable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// A user's id, which some systems write as a number; `nil` where there is none.
+    /// A user's id; `nil` where there is none.
+    ///
+    /// A number is refused: `42`, `42.0` and `"42"` could be one user to us and two to the login that signed the token.
     private static func identifier(_ value: JSONValue?) throws(AuthenticationRefusal) -> String? {
         switch value {
         case nil, .null: return nil
         case .string(let text):
             guard UserIdentifier.isWellFormed(text) else { throw .invalid }
             return text
-        case .number(let digits):
-            // As it is written: a database's id may be longer than any number of the machine's.
-            guard (1...30).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-                throw .invalid
-            }
-            return digits
         default: throw .invalid
         }
     }

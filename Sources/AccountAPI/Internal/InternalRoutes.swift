@@ -48,7 +48,8 @@ package struct InternalRoutes: Sendable {
 
     /// What the server itself turns away.
     package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
-        error("invalid_request", refusal.reason, status: refusal.status)
+        let code = refusal.status == 503 ? "unavailable" : "invalid_request"
+        return error(code, refusal.reason, status: refusal.status)
     }
 
     private static func error(_ code: String, _ message: String, status: Int) -> ServerResponse {

@@ -22,7 +22,8 @@ struct Output: Sendable {
         write(Array(text.utf8))
     }
 
-    /// Writes all of it; a reader that went away ends the program, as it would end `cat`.
+    /// Writes all of it; a reader that went away ends the program, as it would end `cat`, and any other failure does with
+    /// its reason.
     private func write(_ bytes: [UInt8]) {
         var written = 0
         while written < bytes.count {
@@ -30,8 +31,16 @@ struct Output: Sendable {
                 unsafe Glibc.write(descriptor, buffer.baseAddress.map { unsafe $0 + written }, bytes.count - written)
             }
             if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { exit(ExitCode.inputOutput.rawValue) }
+            guard count > 0 else { end(errno) }
             written += count
         }
+    }
+
+    private func end(_ reason: Int32) -> Never {
+        if descriptor != STDERR_FILENO, reason != EPIPE {
+            let text = unsafe String(cString: strerror(reason))
+            Self.error.line("refresh-worker: cannot write to standard output: \(text)")
+        }
+        exit(ExitCode.inputOutput.rawValue)
     }
 }

@@ -1,3 +1,4 @@
+import Clocks
 private import Glibc
 import Secrets
 
@@ -8,27 +9,34 @@ extension FileReader {
     /// The files of the machine.
     ///
     /// Reads block, so this belongs to the start and to the thread that reloads.
-    static let system = FileReader(
-        read: { path throws(Failure) in try readWhole(path) },
-        readPrivate: { path throws(Failure) in
-            do throws(PrivateFileError) {
-                return try Secret.read(privateFile: path)
-            } catch {
-                throw Failure(reason: "\(error)", isMissing: false)
-            }
-        },
-        exists: { path in unsafe access(path, F_OK) == 0 }
-    )
+    static let system = system(patience: .seconds(5))
 
-    private static func readWhole(_ path: String) throws(Failure) -> [UInt8] {
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    /// Reads pipes too, `--config <(command)`, and waits that long for each piece of them.
+    static func system(patience: Duration) -> FileReader {
+        FileReader(
+            read: { path throws(Failure) in try readWhole(path, patience: patience) },
+            readPrivate: { path throws(Failure) in
+                do throws(PrivateFileError) {
+                    return try Secret.read(privateFile: path)
+                } catch {
+                    throw Failure(reason: "\(error)", isMissing: false)
+                }
+            },
+            exists: { path in unsafe access(path, F_OK) == 0 }
+        )
+    }
+
+    private static func readWhole(_ path: String, patience: Duration) throws(Failure) -> [UInt8] {
+        // Not blocking, because a pipe that nothing writes to would never open.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw Failure(errorNumber: errno) }
         defer { close(descriptor) }
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
         while true {
+            try waitForData(descriptor, patience)
             let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
-            if count < 0 && errno == EINTR { continue }
+            if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
             guard count >= 0 else { throw Failure(errorNumber: errno) }
             guard count > 0 else { return content }
             content += buffer.prefix(count)
@@ -36,6 +44,20 @@ extension FileReader {
                 throw Failure(reason: "is larger than 1 MiB", isMissing: false)
             }
         }
+    }
+}
+
+extension FileReader {
+    /// Returns when there is something to read, or the end; a regular file is always ready.
+    private static func waitForData(_ descriptor: Int32, _ patience: Duration) throws(Failure) {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        var ready: Int32
+        repeat {
+            ready = unsafe poll(&request, 1, Int32(clamping: patience.wholeMilliseconds))
+        } while ready < 0 && errno == EINTR
+        guard ready == 0 else { return }
+        let seconds = patience.components.seconds
+        throw Failure(reason: "is a pipe that nothing was written to for \(seconds) s", isMissing: false)
     }
 }
 

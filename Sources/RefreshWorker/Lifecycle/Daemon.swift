@@ -15,7 +15,8 @@ struct Daemon: Sendable {
     func run() async throws -> ExitCode {
         try workshop.configuration.checkServing(environment: workshop.inputs.environment)
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
-        let notifier = try SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
+        let notifier = SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
+        for problem in notifier.problems { workshop.diagnostics.warning("systemd", ["error": problem]) }
         let vault = try workshop.openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
         let http = try workshop.openHTTP()
@@ -218,13 +219,17 @@ private struct Crew: Sendable {
 
     private func feedWatchdog(_ interval: Duration) async {
         let watchdog = Watchdog(interval: interval, pulse: pulse, time: workshop.time)
+        var former = Watchdog.Verdict.feed
         await Metronome.beat(every: watchdog.feedingPeriod) {
-            switch watchdog.verdict() {
+            let verdict = watchdog.verdict()
+            switch verdict {
             case .feed: tell(.watchdog)
-            case .withhold(let stalled):
+            case .withhold(let stalled) where verdict != former:
                 let names = stalled.map(\.rawValue).joined(separator: ", ")
                 workshop.diagnostics.error("the watchdog is not fed: a loop does not turn", ["loops": names])
+            case .withhold: break
             }
+            former = verdict
         }
     }
 

@@ -1,17 +1,10 @@
 /// Tells systemd how the worker is, when systemd asked for it; otherwise there is nobody to tell, and that is fine.
 struct SystemdNotifier: Sendable {
-    /// Why systemd was not told.
-    enum Failure: Error, Equatable, Sendable, CustomStringConvertible {
-        /// A variable that systemd sets holds something that it does not set.
-        case environment(variable: String)
-        case system(SystemCallFailure)
+    /// A message that was not sent.
+    struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
+        let system: SystemCallFailure
 
-        var description: String {
-            switch self {
-            case .environment(let variable): "\(variable) holds what systemd would not put there"
-            case .system(let failure): "systemd was not told: \(failure)"
-            }
-        }
+        var description: String { "systemd was not told: \(system)" }
     }
 
     private let socket: NotifySocket?
@@ -21,17 +14,30 @@ struct SystemdNotifier: Sendable {
     /// Whether somebody listens.
     var isListened: Bool { socket != nil }
 
+    /// What is wrong with the variables, one sentence each.
+    ///
+    /// They do not end the worker: its grants need it more than a supervisor needs its messages.
+    let problems: [String]
+
     /// Reads what systemd put into the environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
-    init(environment: [String: String], processID: Int32) throws(Failure) {
-        if let address = environment["NOTIFY_SOCKET"], !address.isEmpty {
-            guard let socket = NotifySocket(address: address) else {
-                throw .environment(variable: "NOTIFY_SOCKET")
-            }
-            self.socket = socket
-        } else {
-            socket = nil
+    init(environment: [String: String], processID: Int32) {
+        var problems: [String] = []
+        let address = environment["NOTIFY_SOCKET"] ?? ""
+        socket = NotifySocket(address: address)
+        if socket == nil, !address.isEmpty {
+            problems.append(
+                "NOTIFY_SOCKET is neither a path nor @ and a name: no notifications are sent; remove it or correct it"
+            )
         }
-        watchdogInterval = try Self.interval(environment, processID: processID)
+        do throws(BadVariable) {
+            watchdogInterval = try Self.interval(environment, processID: processID)
+        } catch {
+            watchdogInterval = nil
+            problems.append(
+                "\(error.name) is not a positive whole number: the watchdog is not fed; set WatchdogSec= in the unit"
+            )
+        }
+        self.problems = problems
     }
 
     /// Sends the messages as one datagram, so that systemd sees them together; does nothing outside of systemd.
@@ -43,17 +49,21 @@ struct SystemdNotifier: Sendable {
         do throws(SystemCallFailure) {
             try socket.send(Array(text.utf8))
         } catch {
-            throw .system(error)
+            throw Failure(system: error)
         }
     }
 
-    private static func interval(_ environment: [String: String], processID: Int32) throws(Failure) -> Duration? {
+    private struct BadVariable: Error {
+        let name: String
+    }
+
+    private static func interval(_ environment: [String: String], processID: Int32) throws(BadVariable) -> Duration? {
         guard let text = environment["WATCHDOG_USEC"], !text.isEmpty else { return nil }
         guard let microseconds = Int64(text), microseconds > 0 else {
-            throw .environment(variable: "WATCHDOG_USEC")
+            throw BadVariable(name: "WATCHDOG_USEC")
         }
         if let watched = environment["WATCHDOG_PID"], !watched.isEmpty {
-            guard let watchedID = Int32(watched), watchedID > 0 else { throw .environment(variable: "WATCHDOG_PID") }
+            guard let watchedID = Int32(watched), watchedID > 0 else { throw BadVariable(name: "WATCHDOG_PID") }
             // The variables were meant for the process that started this one.
             guard watchedID == processID else { return nil }
         }

@@ -9,6 +9,11 @@ struct Watchdog: Sendable {
         case withhold(stalled: [LoopPulse.Loop])
     }
 
+    /// A healthy loop comes round within this: the slowest turns every five seconds, and a slow disk may hold it up.
+    private static let leastPatience: Duration = .seconds(20)
+    /// Feeding more often would only cost time.
+    private static let leastPeriod: Duration = .milliseconds(100)
+
     /// Within which systemd wants to be told; beyond it the process is killed.
     let interval: Duration
     private let pulse: LoopPulse
@@ -21,11 +26,12 @@ struct Watchdog: Sendable {
     }
 
     /// How often to ask for the verdict: half the interval, as sd_watchdog_enabled(3) recommends.
-    var feedingPeriod: Duration { interval / 2 }
+    var feedingPeriod: Duration { max(interval / 2, Self.leastPeriod) }
 
-    /// The verdict at this moment: a loop counts as turning when it came round within the interval.
+    /// The verdict at this moment: a loop counts as turning when it came round within the interval, or within 20 s where
+    /// the interval is shorter.
     func verdict() -> Verdict {
-        let stalled = pulse.stalled(since: time.sinceBoot + (.zero - interval))
+        let stalled = pulse.stalled(since: time.sinceBoot + (.zero - max(interval, Self.leastPatience)))
         return stalled.isEmpty ? .feed : .withhold(stalled: stalled)
     }
 }

@@ -70,6 +70,8 @@ struct Listeners: Sendable {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofStrangers
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
+            // Twenty thousand strangers hold at most 640 MB of heads: each connection has memory for two of the longest.
+            server.limits.headBytes = 16_384
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             publicServer = try Self.open(server, publicRouter, answerToRefused: PublicRoutes.answer, parts)
         } else {

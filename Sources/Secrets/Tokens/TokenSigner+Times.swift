@@ -4,17 +4,20 @@ import JSON
 extension TokenSigner {
     /// How far another machine's clock may run ahead of this one's.
     private static let leeway = Duration.seconds(60)
+    /// How far ahead a token may say that it was issued.
+    ///
+    /// More than `leeway`, because only `nbf` forbids use (RFC 7519, section 4.1.5): a clock that was somewhat ahead and is
+    /// set right must not sign everybody out whose tokens it has made. Further ahead is a forgery or a broken clock, and
+    /// such a token would outlive its lifetime.
+    private static let issueLeeway = Duration.seconds(3600)
 
     static func checkTimes(of claims: JSONValue, at now: Timestamp) throws(TokenRefusal) {
         guard let expiry = claims["exp"]?.finiteNumber else { throw .noExpiry }
         guard Double(now.milliseconds) / 1000 < expiry else { throw .expired }
-        let latest = Double((now + leeway).milliseconds) / 1000
-        for name in ["nbf", "iat"] {
+        for (name, leeway) in [("nbf", leeway), ("iat", issueLeeway)] {
             guard let claim = claims[name] else { continue }
             guard let start = claim.finiteNumber else { throw .malformed }
-            // Only `nbf` forbids (RFC 7519, section 4.1.5): a clock that was ahead and is set right must not sign everybody
-            // out whose tokens it has made.
-            guard start <= latest || name == "iat" else { throw .notYetValid }
+            guard start <= Double((now + leeway).milliseconds) / 1000 else { throw .notYetValid }
         }
     }
 }

@@ -1,0 +1,59 @@
+/// Collects a request's header fields and finds text between them that libmicrohttpd does not report.
+///
+/// libmicrohttpd ends a value at a NUL, and a proxy may read on behind it. The fields lie in the order of their lines in the
+/// memory of the head, so that between two of them there may be only blanks and line ends, which libmicrohttpd overwrites
+/// with NULs.
+@safe
+struct HeadReader {
+    private(set) var fields: [ServerRequest.Field] = []
+    private let head: UnsafeRawBufferPointer
+    /// The offset behind the last value in the head; `nil` before the first field.
+    private var end: Int?
+    private var hasHiddenText = false
+
+    init(head: UnsafeRawBufferPointer) {
+        unsafe self.head = unsafe head
+    }
+
+    mutating func take(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        fields.append((unsafe String(decoding: name, as: UTF8.self), unsafe String(decoding: value, as: UTF8.self)))
+        guard let nameStart = unsafe offset(of: name) else {
+            hasHiddenText = true
+            return
+        }
+        if let end { look(from: end, to: nameStart) }
+        // Behind the name and its colon.
+        let nameEnd = nameStart + name.count + 1
+        end = nameEnd
+        guard unsafe !value.isEmpty else { return }
+        guard let valueStart = unsafe offset(of: value) else {
+            // A folded line, which libmicrohttpd puts together elsewhere (https://www.rfc-editor.org/rfc/rfc9112#section-5.2).
+            hasHiddenText = true
+            return
+        }
+        look(from: nameEnd, to: valueStart)
+        end = valueStart + value.count
+    }
+
+    /// Looks at the rest of the head; `true` if the head holds text that no field has.
+    mutating func finish() -> Bool {
+        if let end { look(from: end, to: unsafe head.count) }
+        return hasHiddenText
+    }
+
+    private func offset(of part: UnsafeRawBufferPointer) -> Int? {
+        guard let base = unsafe head.baseAddress, let start = part.baseAddress else { return nil }
+        let offset = unsafe start - base
+        return unsafe (0...head.count).contains(offset) ? offset : nil
+    }
+
+    private mutating func look(from start: Int, to end: Int) {
+        guard start <= end else {
+            hasHiddenText = true
+            return
+        }
+        let gap = unsafe head[start..<end]
+        let isBlank = unsafe gap.allSatisfy { [0x00, 0x09, 0x0a, 0x0d, 0x20].contains($0) }
+        if !isBlank { hasHiddenText = true }
+    }
+}

@@ -1,0 +1,33 @@
+private import Synchronization
+
+/// The memory that the bodies of all open requests may take together.
+///
+/// Requests above ``smallBody`` share half of it: whoever fills that half with large bodies leaves room for sign-ins.
+final class RequestMemory: Sendable {
+    static let smallBody = 8192
+
+    private let limit: Int
+    private let used = Atomic<Int>(0)
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// The number of bytes that are taken.
+    var count: Int { used.load(ordering: .relaxed) }
+
+    /// Takes bytes for a body that has `held` already; `false` if there is no room for them.
+    func take(_ count: Int, held: Int) -> Bool {
+        let available = held + count > Self.smallBody ? limit / 2 : limit
+        let (_, total) = used.add(count, ordering: .relaxed)
+        guard total <= available else {
+            used.subtract(count, ordering: .relaxed)
+            return false
+        }
+        return true
+    }
+
+    func giveBack(_ count: Int) {
+        used.subtract(count, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,63 @@
+"""Under any limit of the system the program works, or says which limit is too low and ends: it never hangs or crashes."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from harness import WORKER, Skipped, check
+
+
+def scenario(place):
+    if os.geteuid() != 0:
+        raise Skipped("only root can run the program as another user")
+    place.generate_keys()
+    place.bring_in(place.sandbox.create(3))
+    # A user of its own, whose processes no other counts with, must reach the program and its files.
+    program = place.folder / "refresh-worker"
+    shutil.copy(WORKER, program)
+    place.folder.chmod(0o711)
+    user = 3_000_000 + os.getpid() % 100_000
+    for path in [place.folder, *place.folder.iterdir()]:
+        os.chown(path, user, user)
+    outcomes = {}
+
+    def run(limit, *command, expect=None, stop=False):
+        words = place.arguments("--metrics-log", place.folder / "limits.jsonl", *command)
+        words[0] = str(program)
+        process = subprocess.Popen(
+            ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "bash", "-c", f'{limit}; exec "$@"', "bash", *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=place.environment, cwd="/",
+        )
+        try:
+            if stop:
+                time.sleep(2)
+                process.send_signal(signal.SIGTERM)
+            output, errors = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            check(False, f"{limit}: {command} hangs")
+        code = process.returncode
+        outcomes.setdefault(code, []).append(f"{limit.removeprefix('ulimit ')} {' '.join(command)}".strip())
+        # 127 is the system's own: its loader could not map the libraries.
+        allowed = {0, 74, 75, 78, 127}
+        check(code in allowed, f"{limit}: {command} ends with {code}: {errors[-500:]!r}")
+        check(code == 0 or errors.strip(), f"{limit}: {command} ends with {code} and does not say why")
+        if expect:
+            check(expect in errors, f"{limit}: {command}: {expect!r} is not in {errors[-500:]!r}")
+
+    for files in [8, 10, 12, 14, 16, 17, 18, 19, 24, 32, 40]:
+        run(f"ulimit -n {files}", "grants", "list", expect="RLIMIT_NOFILE")
+        run(f"ulimit -n {files}", "--run-once", expect="LimitNOFILE")
+    run("ulimit -n 64", "grants", "list")
+    run("ulimit -n 256", "--run-once")
+    for megabytes in [40, 60, 100, 160, 200, 220, 260, 300]:
+        run(f"ulimit -v {megabytes * 1024}", "grants", "list")
+        run(f"ulimit -v {megabytes * 1024}", "--run-once")
+    for processes in [1, 2, 3, 4, 8]:
+        run(f"ulimit -u {processes}", "grants", "list", expect="threads")
+        run(f"ulimit -u {processes}", expect="threads")
+    # With room enough the daemon runs, and a signal ends it.
+    run("ulimit -n 256; ulimit -u 200; ulimit -v 8388608", stop=True)
+    return "; ".join(f"exit {code}: {len(runs)}" for code, runs in sorted(outcomes.items()))

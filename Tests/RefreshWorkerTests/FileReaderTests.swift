@@ -1,0 +1,54 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("Reading a configuration file", .timeLimit(.minutes(1)))
+struct FileReaderTests {
+    private let folder: URL
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "file-reader-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private func makePipe() throws -> String {
+        let path = folder.appending(path: "pipe").path
+        #expect(mkfifo(path, 0o600) == 0)
+        return path
+    }
+
+    @Test("does not wait for ever at a pipe that nothing writes to")
+    func silentPipe() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = try makePipe()
+        let failure = #expect(throws: FileReader.Failure.self) {
+            try FileReader.system(patience: .milliseconds(10)).read(path)
+        }
+        #expect(failure?.reason.contains("nothing was written") == true)
+    }
+
+    @Test("takes what a command writes to a pipe")
+    func writtenPipe() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = try makePipe()
+        Thread.detachNewThread {
+            // Opening waits for the reader.
+            let writer = open(path, O_WRONLY)
+            _ = write(writer, "KEY=value\n", 10)
+            close(writer)
+        }
+        #expect(try FileReader.system(patience: .seconds(20)).read(path) == Array("KEY=value\n".utf8))
+    }
+
+    @Test("takes a regular file, and /dev/null for an empty one")
+    func files() throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "file")
+        try Data(repeating: 0x78, count: 100_000).write(to: file)
+        #expect(try FileReader.system.read(file.path).count == 100_000)
+        #expect(try FileReader.system.read("/dev/null").isEmpty)
+        #expect(throws: FileReader.Failure.self) { try FileReader.system.read(folder.path) }
+    }
+}
