@@ -10,6 +10,11 @@ package struct AccountServices: Sendable {
     /// How long Google may take to say whose a token is.
     package static let usualGoogleDeadline: Duration = .seconds(10)
 
+    /// The writes that one address may cause for each call to Google that it may cause.
+    ///
+    /// An app refreshes its tokens twice an hour for each sign-in, and many users may share one address.
+    package static let writesPerGoogleCall = 10
+
     package let store: any AccountStore
     package let engine: RefreshEngine
     package let google: any GoogleLookups
@@ -17,8 +22,10 @@ package struct AccountServices: Sendable {
     package let signer: TokenSigner
     /// The client ids that are ours: tokens of any other app are refused.
     package let clientIDs: [String]
-    /// What one address may ask of the routes that cost a call to Google.
+    /// The limit per address on the routes that cost a call to Google.
     package let budget: AddressBudget
+    /// The limit per address on the routes that end or rotate something stored, and cost a write.
+    package let writeBudget: AddressBudget
     package let time: any TimeSource
     package let random: any RandomSource
     package let log: EngineLog
@@ -33,6 +40,7 @@ package struct AccountServices: Sendable {
         signer: TokenSigner,
         clientIDs: [String],
         budget: AddressBudget,
+        writeBudget: AddressBudget,
         time: any TimeSource,
         random: any RandomSource,
         log: EngineLog,
@@ -46,6 +54,7 @@ package struct AccountServices: Sendable {
         self.signer = signer
         self.clientIDs = clientIDs
         self.budget = budget
+        self.writeBudget = writeBudget
         self.time = time
         self.random = random
         self.log = log
@@ -62,5 +71,10 @@ package struct AccountServices: Sendable {
     /// Counts a request that will cost a call to Google; throws when its address has made too many.
     func spend(_ request: ServerRequest) throws(TooManyRequests) {
         if let wait = budget.take(address: request.clientAddress) { throw TooManyRequests(retryAfter: wait) }
+    }
+
+    /// Counts a request that may cost a write to the store; throws when its address has made too many.
+    func spendWrite(_ request: ServerRequest) throws(TooManyRequests) {
+        if let wait = writeBudget.take(address: request.clientAddress) { throw TooManyRequests(retryAfter: wait) }
     }
 }

@@ -17,6 +17,7 @@ package final class InMemoryStore: AccountStore {
         var workers: [String: (report: WorkerReport, heartbeat: BootInstant)] = [:]
         var clockReading: ClockReading?
         var isClosed = false
+        var transactions = 0
     }
 
     private let timeSource: any TimeSource
@@ -38,6 +39,9 @@ package final class InMemoryStore: AccountStore {
         self.keepsNotices = keepsNotices
     }
 
+    /// The number of transactions so far, those that failed included.
+    package var transactions: Int { state.withLock(\.transactions) }
+
     package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
 
     var leaseTimeNow: LeaseTime { LeaseTime(epoch: epoch, instant: timeSource.sinceBoot) }
@@ -52,6 +56,8 @@ package final class InMemoryStore: AccountStore {
                 leaseTime: time,
                 noticeNonces: keepsNotices ? random : nil
             )
+            state.transactions += 1
+            transaction.state.transactions = state.transactions
             let result = try body(transaction)
             state = transaction.state
             return result

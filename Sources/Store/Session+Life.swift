@@ -59,10 +59,13 @@ extension Session {
             expiresAt = end
             return .rotated
         }
-        guard let previousHash, ConstantTime.areEqual(hash, previousHash), isInGrace(at: now), let successor else {
-            return .reused
-        }
-        return .repeated(successor)
+        return successor(repeatedFor: hash, at: now).map { .repeated($0) } ?? .reused
+    }
+
+    /// The sealed successor for the token that was replaced last, while the grace of that rotation lasts; else `nil`.
+    package func successor(repeatedFor hash: [UInt8], at now: Timestamp) -> SealedSecret? {
+        guard let previousHash, ConstantTime.areEqual(hash, previousHash), isInGrace(at: now) else { return nil }
+        return successor
     }
 
     /// Forgets the sealed successor once nobody is to be answered it any more.

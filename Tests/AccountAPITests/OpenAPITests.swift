@@ -51,6 +51,9 @@ struct OpenAPITests {
         BodyProblem.flawed("name", mustBe: "other"),
     ]
     private static let neededBody: [any Error] = body + [BodyProblem.undeclared]
+    private static let limited: [any Error] = [TooManyRequests(retryAfter: .seconds(1))]
+    private static let refresh: [any Error] = neededBody + limited + [ComprehensionError.invalidRefreshToken]
+    private static let logout: [any Error] = authentication + body + limited
     private static let google: [any Error] = [
         IdentityFailure.refused, IdentityFailure.unavailable(code: "timeout"),
         VendFailure.unavailable(reason: "timeout"),
@@ -63,7 +66,8 @@ struct OpenAPITests {
         #expect(operations.count == 5)
         for operation in operations {
             let bringsBody = operation.name.hasPrefix("POST ")
-            let errors = Self.authentication + (bringsBody ? Self.neededBody + Self.google : [])
+            let limited = operation.name.hasPrefix("DELETE ") ? Self.limited : []
+            let errors = Self.authentication + (bringsBody ? Self.neededBody + Self.google : limited)
             let statuses = errors.compactMap { PayPulseError($0)?.status }
             try #require(statuses.count == errors.count)
             expect(
@@ -83,9 +87,9 @@ struct OpenAPITests {
         "describes each status of the ComprehensionEngine routes",
         arguments: [
             ("POST /api/auth/mobile/google", Self.neededBody + Self.google.filter { !($0 is VendFailure) }),
-            ("POST /api/auth/refresh", Self.neededBody + [ComprehensionError.invalidRefreshToken]),
+            ("POST /api/auth/refresh", Self.refresh),
             ("GET /api/auth/me", Self.authentication),
-            ("POST /api/auth/logout", Self.authentication + Self.body),
+            ("POST /api/auth/logout", Self.logout),
             ("GET /api/auth/status", []),
         ]
     )

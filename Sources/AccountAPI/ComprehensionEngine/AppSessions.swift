@@ -53,6 +53,7 @@ struct AppSessions: Sendable {
         let claims = try claims(ofRefreshToken: presented)
         let now = services.time.now
         let hash = SessionTokens.hash(Secret(presented))
+        if let answer = try await answerWithoutWriting(claims, presenting: hash, at: now) { return answer }
         let successor = tokens.refreshToken(forUser: claims.userID, session: claims.sessionID, at: now)
         let sealed = try services.vault.seal(sessionToken: successor, for: claims.sessionID)
         let rotation = try await services.store.transact { transaction -> Rotation in
@@ -85,6 +86,24 @@ struct AppSessions: Sendable {
         case .tokens(_, .expired), .refused:
             throw ComprehensionError.invalidRefreshToken
         }
+    }
+
+    /// Answers the requests that take no write, so that they never wait for the store's writer.
+    ///
+    /// These are the repetition of a successor and the refusal of a token whose family is over. `nil` for a token that rotates
+    /// or ends its family.
+    private func answerWithoutWriting(
+        _ claims: RefreshClaims,
+        presenting hash: [UInt8],
+        at now: Timestamp
+    ) async throws -> TokenPair? {
+        guard let session = try await services.store.session(claims.sessionID), session.userID == claims.userID,
+            session.isLive(at: now), let user = try await services.store.user(claims.userID), user.isActive,
+            !user.isDeleted
+        else { throw ComprehensionError.invalidRefreshToken }
+        guard let sealed = session.successor(repeatedFor: hash, at: now) else { return nil }
+        let successor = try services.vault.openSuccessor(sealed, of: claims.sessionID)
+        return pair(for: user, claims, refreshToken: successor, at: now)
     }
 
     private func pair(

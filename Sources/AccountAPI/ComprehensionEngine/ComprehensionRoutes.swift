@@ -41,11 +41,13 @@ struct ComprehensionRoutes: Sendable {
     }
 
     private func refresh(_ request: ServerRequest) async throws -> ServerResponse {
-        Self.answer(try await sessions.rotate(try RequestBody.json(request).required("refresh_token")))
+        try services.spendWrite(request)
+        return Self.answer(try await sessions.rotate(try RequestBody.json(request).required("refresh_token")))
     }
 
     /// Takes the token from the body where one is there, as an app without a good access token has only that.
     private func logOut(_ request: ServerRequest) async throws -> ServerResponse {
+        try services.spendWrite(request)
         let token =
             request.body.isEmpty
             ? try BearerToken.read(request)

@@ -56,19 +56,27 @@ struct PayPulseRoutes: Sendable {
     }
 
     private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
+        try services.spendWrite(request)
         let caller = try await services.gatekeeper.caller(of: request)
+        // A plain read first: a repeated request, for which nothing is left to end, must not wait for the store's writer.
+        if let grant = try await services.store.grant(ofUser: caller.userID), grant.reason != .userRequest {
+            try await end(grantOf: caller, request)
+        }
+        return PayPulseAnswer.success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
+    }
+
+    private func end(grantOf caller: Caller, _ request: ServerRequest) async throws {
         let now = services.time.now
         let ended = try await services.store.transact { transaction -> (former: Grant, grant: Grant)? in
             let user = try caller.settle(in: transaction, at: now)
-            // Asked twice it is done once: the second time nothing is left to end.
             guard let grant = try transaction.grant(ofUser: user.id), grant.reason != .userRequest else { return nil }
             return (grant, try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now).grant)
         }
         if let ended { await tell(of: ended.grant, formerly: ended.former.state, by: request, at: now) }
-        return PayPulseAnswer.success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
     }
 
     private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
+        try services.spendWrite(request)
         let caller = try await services.gatekeeper.caller(of: request)
         let now = services.time.now
         let end = max(now + Self.shortestTombstone, caller.claims.expiresAt)

@@ -10,8 +10,8 @@ package struct VendEvent: MetricsEvent {
             "outcome",
             .string,
             """
-            `served` (the stored token), `refreshed` (after a refresh that the service waited for), `warning` (an older \
-            token than was asked for, because refreshing fails), else the code of the error that it was answered with
+            `served` (the stored token), `refreshed` (after a refresh that the service waited for), `warning` (the \
+            stored token, while refreshes of the grant fail), else the code of the error that it was answered with
             """
         ),
         .always("scopes", .string, "the scopes that were asked for, separated by spaces; empty where none was named"),

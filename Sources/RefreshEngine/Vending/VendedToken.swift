@@ -11,12 +11,12 @@ package struct VendedToken: Sendable {
     package var scope: String
     /// Whether a refresh went before it that this caller waited for.
     package var isFresh: Bool
-    /// Why the token is older than was asked for, when it is.
+    /// The code of what keeps the grant from being refreshed; `nil` while its refreshes succeed.
     package var warning: String?
 }
 
 extension VendedToken {
-    /// Opens the stored access token of a grant.
+    /// Opens the stored access token of a grant; the token of a grant that is being retried carries the reason as a warning.
     init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendFailure) {
         let opened: Secret?
         do throws(SealError) {
@@ -32,7 +32,7 @@ extension VendedToken {
             expiresAt: stored.expiresAt,
             scope: grant.scope,
             isFresh: isFresh,
-            warning: warning
+            warning: warning ?? (grant.state == .retrying ? grant.reason.rawValue : nil)
         )
     }
 }

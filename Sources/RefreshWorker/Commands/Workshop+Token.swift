@@ -24,7 +24,7 @@ extension Workshop {
         http.shutDown()
         let token = try outcome.get()
         if let warning = token.warning {
-            diagnostics.warning("this token was stored before; refreshing it failed", ["reason": warning])
+            diagnostics.warning("this is the stored token; the last refresh of the grant failed", ["reason": warning])
         }
         // The one place where a token is shown: it was asked for.
         Output.standard.line(token.accessToken.reveal())

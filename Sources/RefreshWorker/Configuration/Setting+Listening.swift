@@ -36,7 +36,10 @@ extension Setting {
             .googleCallsPerMinute,
             "N",
             default: "60",
-            "How often a minute one address may call the routes that ask Google; 1 to 100000."
+            """
+            How often a minute one address may call the routes that ask Google; 1 to 100000. Refreshing the app's tokens, \
+            logging out, disconnecting and deleting have ten times as much.
+            """
         ),
         Setting(
             .jwtSecretFile,

@@ -24,6 +24,10 @@ extension Listeners {
             signer: try workshop.openSigner(),
             clientIDs: configuration.clientIDs,
             budget: AddressBudget(perMinute: configuration.googleCallsPerMinute, time: workshop.time),
+            writeBudget: AddressBudget(
+                perMinute: AccountServices.writesPerGoogleCall * configuration.googleCallsPerMinute,
+                time: workshop.time
+            ),
             time: workshop.time,
             random: workshop.random,
             log: parts.log,

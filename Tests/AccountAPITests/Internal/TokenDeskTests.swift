@@ -44,6 +44,21 @@ struct TokenDeskTests {
         #expect(world.audit.vends.map { $0["outcome"]?.string } == ["refreshed", "served"])
     }
 
+    @Test("A token that lives long enough is served with a warning while the grant's refreshes fail")
+    func retrying() async throws {
+        let world = try VendWorld()
+        try await world.add()
+        let now = world.time.now
+        let reason = GrantReason(rawValue: "http_503")
+        try await world.change { $0.retry(reason: reason, dueAt: now + .seconds(5), at: now) }
+        let answer = await world.ask()
+        #expect(answer.token == "stored" && answer.body["warning"]?.string == "http_503")
+        try await world.readPromptly()
+        #expect(world.askPromptly()?.body["warning"]?.string == "http_503")
+        #expect(world.audit.vends.map { $0["outcome"]?.string } == ["warning", "warning"])
+        #expect(world.endpoint.calls == 0)
+    }
+
     @Test(
         "While Google cannot be reached a token that lives is served with a warning, then 503 says when to come again"
     )

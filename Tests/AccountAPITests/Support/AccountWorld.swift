@@ -42,6 +42,7 @@ struct AccountWorld {
 
     init(
         requestsPerMinute: Int = 1000,
+        writesPerMinute: Int = 1000,
         googleDeadline: Duration = .seconds(10),
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountWorld.nowhere
@@ -71,6 +72,7 @@ struct AccountWorld {
             signer: signer,
             clientIDs: ["456-other-of-ours.apps.googleusercontent.com", FakeGoogle.clientID],
             budget: AddressBudget(perMinute: requestsPerMinute, time: time),
+            writeBudget: AddressBudget(perMinute: writesPerMinute, time: time),
             time: time,
             random: random,
             log: log,

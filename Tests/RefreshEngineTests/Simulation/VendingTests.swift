@@ -55,6 +55,21 @@ struct VendingTests {
         #expect(world.google.calls == 2)
     }
 
+    @Test("A token that lives long enough carries a warning while the grant's refreshes fail")
+    func servesWithWarning() async throws {
+        let world = try World()
+        try await world.add(0..<1)
+        let engine = world.engine()
+        #expect(try await engine.freshToken(of: "user 0", minimumLife: .zero).warning == nil)
+        let now = world.time.now
+        try await world.memory.transact { transaction in
+            guard var grant = try transaction.grant(ofUser: "user 0") else { return }
+            _ = grant.retry(reason: GrantReason(rawValue: "http_503"), dueAt: now + .seconds(5), at: now)
+            try transaction.update(grant)
+        }
+        #expect(try await engine.freshToken(of: "user 0", minimumLife: .zero).warning == "http_503")
+    }
+
     @Test("More life than Google gives costs one call, not one after the other")
     func moreThanGoogleGives() async throws {
         let world = try World()
