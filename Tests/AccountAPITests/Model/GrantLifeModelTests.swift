@@ -1,0 +1,21 @@
+import Foundation
+import Testing
+
+@Suite("A grant under random events", .timeLimit(.minutes(5)))
+struct GrantLifeModelTests {
+    /// `MODEL_ROUNDS` runs more rounds; `MODEL_SEED` begins with the seed of a failure.
+    @Test("keeps what was stored last, and never revives what its user ended")
+    func rounds() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let rounds = environment["MODEL_ROUNDS"].flatMap { UInt64($0) } ?? 200
+        let first = environment["MODEL_SEED"].flatMap { UInt64($0) } ?? 1
+        for seed in first..<(first + rounds) {
+            do {
+                try await GrantLifeModel(seed: seed).run(60)
+            } catch {
+                Issue.record("run again with MODEL_SEED=\(seed) MODEL_ROUNDS=1: \(error)")
+                return
+            }
+        }
+    }
+}
