@@ -38,6 +38,20 @@ struct PendingWrites {
     ]
     private static let insertEvents = Table.insert("insert events", into: "refresh_worker.grant_events", eventColumns)
 
+    /// Removes all but the last events of grants, and keeps their last connections: security events are compared with those.
+    private static let trimEvents = Query(
+        "trim events",
+        """
+        DELETE FROM refresh_worker.grant_events AS old USING unnest($1::bigint[]) AS changed (id)
+        WHERE old.grant_id = changed.id
+            AND old.seq <= (SELECT seq FROM refresh_worker.grant_events WHERE grant_id = changed.id
+                ORDER BY seq DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
+            AND (old.kind <> '\(GrantEvent.Kind.connected.rawValue)' OR EXISTS (
+                SELECT 1 FROM refresh_worker.grant_events AS later WHERE later.grant_id = old.grant_id
+                    AND later.seq > old.seq AND later.kind = '\(GrantEvent.Kind.connected.rawValue)'))
+        """
+    )
+
     /// Grants as they are to be stored.
     private(set) var grants: [GrantID: Grant] = [:]
     /// Which of them differ in more than a refresh changes.
@@ -76,6 +90,8 @@ struct PendingWrites {
         )
         if !events.isEmpty {
             batch.add(Self.insertEvents) { Table.bind(events, Self.eventColumns, to: &$0) }
+            let changed = Set(events.map(\.grant)).sorted()
+            batch.add(Self.trimEvents) { $0.bind(integers: changed) { $0.rawValue } }
         }
         for notice in notices { batch.addNotice(notice) }
         for (client, health) in healths.sorted(by: { $0.key < $1.key }) {

@@ -14,6 +14,18 @@ final class SQLiteTransaction: StoreTransaction {
         VALUES (?, ?, ?, ?, ?, ?, ?)
         """
     )
+    /// Removes all but the last events of a grant, and keeps its last connection: security events are compared with that.
+    static let trimEvents = Query(
+        "trim events",
+        """
+        DELETE FROM grant_events WHERE grant_id = ?1
+            AND seq <= (SELECT seq FROM grant_events WHERE grant_id = ?1
+                ORDER BY seq DESC LIMIT 1 OFFSET \(Retention.eventsPerGrant))
+            AND (kind <> '\(GrantEvent.Kind.connected.rawValue)' OR EXISTS (SELECT 1 FROM grant_events AS later
+                WHERE later.grant_id = ?1 AND later.seq > grant_events.seq
+                    AND later.kind = '\(GrantEvent.Kind.connected.rawValue)'))
+        """
+    )
     static let selectSameAccount = Query(
         "grants of the same Google account",
         """
@@ -165,6 +177,7 @@ final class SQLiteTransaction: StoreTransaction {
                 $0.bind(event.reason.rawValue)
                 $0.bind(event.generation)
             }
+            try connection.run(Self.trimEvents) { $0.bind(event.grant.rawValue) }
         }
         if let noticeNonces, event.changesConnection { try keepNotice(of: event, nonce: noticeNonces.nextBits()) }
     }

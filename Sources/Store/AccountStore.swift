@@ -62,6 +62,10 @@ package struct SweepCount: Hashable, Sendable {
 package enum Retention {
     /// Google delivers a security event again for days; an identifier that is remembered for two months is enough.
     package static let securityEvents: Duration = .seconds(60 * 86_400)
+    /// The number of events that are kept of one grant, beside its last connection.
+    ///
+    /// A server that rotates adds an event for each refresh, which is 24 a day.
+    package static let eventsPerGrant = 100
     /// Notices that were accepted or given up, for a replay.
     package static let notices: Duration = .seconds(7 * 86_400)
 }

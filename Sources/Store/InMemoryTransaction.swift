@@ -49,6 +49,7 @@ final class InMemoryTransaction: StoreTransaction {
             throw StoreError(.conflict, "There is no grant \(event.grant) to record an event of.")
         }
         state.events[event.grant, default: []].append(event)
+        state.trimEvents(of: event.grant)
         if let noticeNonces, let former = event.from, event.changesConnection {
             let nonce = UInt32(truncatingIfNeeded: noticeNonces.nextBits())
             state.outbox.add(event, from: former, userID: grant.userID, nonce: nonce)
@@ -66,6 +67,17 @@ final class InMemoryTransaction: StoreTransaction {
 
     func setClientHealth(_ health: [UInt8], of clientID: String) {
         state.health[clientID] = health
+    }
+}
+
+extension InMemoryStore.State {
+    fileprivate mutating func trimEvents(of id: GrantID) {
+        guard let history = events[id], history.count > Retention.eventsPerGrant else { return }
+        let surplus = history.dropLast(Retention.eventsPerGrant)
+        let recent = history.suffix(Retention.eventsPerGrant)
+        let needsConnection = !recent.contains { $0.kind == .connected }
+        let connection = needsConnection ? surplus.last { $0.kind == .connected } : nil
+        events[id] = [connection].compactMap(\.self) + recent
     }
 }
 

@@ -31,6 +31,8 @@ package protocol StoreTransaction {
     /// Stores a grant in the place of the one with its id. The grant of a deleted user is not brought back: that throws.
     func update(_ grant: Grant) throws
     /// Adds to a grant's history, and to the outbox where the store keeps notices and the event calls for one.
+    ///
+    /// Of the history the last ``Retention/eventsPerGrant`` events stay, and the last connection, however old.
     func record(_ event: GrantEvent) throws
 
     /// Makes every grant of a client due by `dueBy` that is being retried for a reason that passes, and not for want of a

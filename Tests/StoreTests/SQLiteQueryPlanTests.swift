@@ -67,6 +67,10 @@ extension SQLiteQueryPlanTests {
             (Query.sweepNotices, ["notices_settled (<expr><?)"]),
             (Query.endedTombstones, ["users_by_deletion (deleted_until<?)", "sqlite_autoindex_grants_1 (user_id=?)"]),
             (Query.removeEvents, ["grant_events_by_grant (grant_id=?)", "sqlite_autoindex_grants_1 (user_id=?)"]),
+            (
+                SQLiteTransaction.trimEvents,
+                ["grant_events_by_grant (grant_id=? AND seq<?)", "grant_events_by_grant (grant_id=?)"]
+            ),
             (Query.insertNotice, ["grants USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_grant (grant_id=?)"]),
             (Query.endSessionsOfUser, ["INDEX sessions_by_user (user_id=?)"]),
             (Query.removeGrant, ["grants USING INDEX sqlite_autoindex_grants_1 (user_id=?)"]),
