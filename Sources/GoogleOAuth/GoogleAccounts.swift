@@ -7,8 +7,20 @@ package protocol TokenEndpoint: Sendable {
     /// Asks for fresh access tokens; answers for each question what gives it up.
     func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void]
 
-    /// Asks to revoke a grant by one of its tokens; `nil` when that is done, or was done before, else why not.
-    func revoke(_ token: Secret) async -> LookupFailure?
+    /// Asks to revoke a grant by one of its tokens.
+    ///
+    /// `mayStillSend` is called immediately before the request leaves; when it returns `false`, nothing is sent. It holds up
+    /// every other request, so it must be quick.
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply
+}
+
+/// The outcome of a request to revoke a grant.
+package enum RevocationReply: Sendable, Hashable {
+    /// The grant is revoked, or was before.
+    case done
+    case failed(LookupFailure)
+    /// The worker did not send the request.
+    case notSent(code: String)
 }
 
 /// What is asked of a token endpoint for one grant.
@@ -62,16 +74,21 @@ package struct GoogleAccounts: TokenEndpoint {
         return http.submit(submissions).map { pending in { pending.cancel() } }
     }
 
-    package func revoke(_ token: Secret) async -> LookupFailure? {
+    package func revoke(
+        _ token: Secret,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RevocationReply {
         do throws(HTTPFailure) {
-            let response = try await http.send(HTTPRequest("token", token, revocations))
+            let response = try await http.send(HTTPRequest("token", token, revocations), beforeSend: mayStillSend)
             let error = JSONValue.object(in: response.body.reveal())?["error"]?.string
             switch (response.status, error) {
-            case (200, _), (400, "invalid_token"): return nil
-            default: return .unavailable(code: "http_\(response.status)")
+            case (200, _), (400, "invalid_token"): return .done
+            default: return .failed(.unavailable(code: "http_\(response.status)"))
             }
+        } catch  where error.kind == .withheld {
+            return .notSent(code: error.shortCode)
         } catch {
-            return .unavailable(code: error.shortCode)
+            return .failed(.unavailable(code: error.shortCode))
         }
     }
 

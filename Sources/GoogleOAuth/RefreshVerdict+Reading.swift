@@ -41,9 +41,13 @@ extension RefreshAnswer {
     /// The meaning of a request that got no answer.
     package static func reading(_ failure: HTTPFailure) -> RefreshAnswer {
         switch failure.kind {
-        case .withheld, .expired: RefreshAnswer(verdict: .notSent(code: failure.shortCode))
-        case .cancelled where !failure.outcomeUnknown, .shutDown where !failure.outcomeUnknown:
+        case .withheld, .expired:
             RefreshAnswer(verdict: .notSent(code: failure.shortCode))
+        case .cancelled, .shutDown:
+            RefreshAnswer(
+                verdict: failure.outcomeUnknown
+                    ? .givenUp(code: failure.shortCode) : .notSent(code: failure.shortCode)
+            )
         default: RefreshAnswer(verdict: .noAnswer(code: failure.shortCode), text: failure.description)
         }
     }

@@ -28,8 +28,10 @@ package enum RefreshVerdict: Sendable {
     case endpointFault(code: String)
     /// No answer came, for a reason that passes; the request may have been carried out all the same.
     case noAnswer(code: String)
-    /// The worker itself did not send it, or gave up.
+    /// The worker did not send the request.
     case notSent(code: String)
+    /// The worker sent the request and stopped waiting; it may have been carried out all the same.
+    case givenUp(code: String)
     /// Nobody knows what this means.
     case unknown(code: String)
 
@@ -41,7 +43,7 @@ package enum RefreshVerdict: Sendable {
         case .invalidGrant: "invalid_grant"
         case .flawed(let code, _), .signInRequired(let code), .blocked(let code), .clientFault(let code),
             .clientOrForeignToken(let code), .throttled(let code), .endpointFault(let code), .noAnswer(let code),
-            .notSent(let code), .unknown(let code):
+            .notSent(let code), .givenUp(let code), .unknown(let code):
             code
         }
     }

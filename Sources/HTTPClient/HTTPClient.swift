@@ -52,13 +52,18 @@ package final class HTTPClient: Sendable {
     /// - Parameters:
     ///   - request: what to send.
     ///   - deadline: how long the request may take from now on, instead of the configuration's total.
+    ///   - beforeSend: asked as ``Submission/init(_:beforeSend:completion:)`` says.
     /// - Returns: the complete answer.
     /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server all the same.
-    package func send(_ request: HTTPRequest, deadline: Duration? = nil) async throws(HTTPFailure) -> HTTPResponse {
+    package func send(
+        _ request: HTTPRequest,
+        deadline: Duration? = nil,
+        beforeSend: (@Sendable () -> Bool)? = nil
+    ) async throws(HTTPFailure) -> HTTPResponse {
         let pending = PendingRequest(id: inbox.makeID(), inbox: inbox)
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { caller in
-                let submission = Submission(request) { caller.resume(returning: $0) }
+                let submission = Submission(request, beforeSend: beforeSend) { caller.resume(returning: $0) }
                 submit([(submission, pending)], deadline: deadline)
             }
         } onCancel: {
@@ -67,7 +72,7 @@ package final class HTTPClient: Sendable {
         return try result.get()
     }
 
-    /// Sends requests as ``send(_:deadline:)`` does, for callers of so many that a waiting task for each would cost too much.
+    /// Sends requests as ``send(_:deadline:beforeSend:)`` does, for callers of so many that a waiting task for each would cost too much.
     ///
     /// - Returns: what each can be cancelled by.
     @discardableResult

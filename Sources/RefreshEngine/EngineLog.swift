@@ -1,6 +1,7 @@
 package import Clocks
 package import Observability
 import Scheduler
+import Secrets
 package import Store
 import Synchronization
 
@@ -133,15 +134,18 @@ package final class EngineLog: Sendable {
         diagnostics.notice("grants stored by a clock that was ahead are refreshed soon", ["grants": "\(count)"])
     }
 
+    /// An error of the store, of sealing, or of the spill.
     package func storeTrouble(_ error: any Error, waiting: Int) {
         diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
-        raise(
-            Alarm(
-                kind: "store_failing",
-                clientID: "",
-                text: "the store cannot be used, results wait in memory until it can: \(error)"
-            )
-        )
+        let (kind, text) =
+            switch error {
+            case let error as StoreError where error.code == .moved: ("store_moved", error.message)
+            case let error as SealError:
+                ("sealing_failed", "answers cannot be sealed; they wait in memory until they can: \(error)")
+            case let error as SpillError: ("spill_failed", error.message)
+            default: ("store_failing", "the store cannot be used, results wait in memory until it can: \(error)")
+            }
+        raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
     /// An incident that a store reports once.

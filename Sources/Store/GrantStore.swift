@@ -187,4 +187,14 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         case .cannotOpen, .corrupt, .newerSchema, .conflict, .replaced, .moved, .closed, .fault: false
         }
     }
+
+    /// Whether the error may be about one of several rows, so that the same call succeeds for the others.
+    package var mayConcernOneRow: Bool {
+        switch code {
+        case .corrupt, .conflict, .fault: true
+        case .busy, .inUse, .input, .diskFull, .readOnly, .cannotOpen, .newerSchema, .unreachable, .refused, .moved,
+            .closed:
+            false
+        }
+    }
 }

@@ -49,9 +49,21 @@ package struct TokenVault: Sendable {
     package func openSuccessor(_ sealed: SealedSecret, of id: SessionID) throws(SealError) -> Secret {
         try ring.open(sealed, for: .successor(of: id))
     }
+
+    /// Seals a whole result that is kept outside the store.
+    package func seal(spilledResult: Secret) throws(SealError) -> SealedSecret {
+        try ring.current.seal(spilledResult, for: .spilledResult)
+    }
+
+    package func open(spilledResult sealed: SealedSecret) throws(SealError) -> Secret {
+        try ring.open(sealed, for: .spilledResult)
+    }
 }
 
 extension SealContext {
+    /// Results lie outside the tables, and name their grants themselves.
+    fileprivate static let spilledResult = SealContext(owner: [], column: "spilled_result")
+
     fileprivate static func refreshToken(of id: GrantID) -> SealContext {
         SealContext(owner: id.rawValue, column: "refresh_token")
     }

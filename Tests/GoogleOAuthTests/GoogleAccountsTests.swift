@@ -99,8 +99,8 @@ struct GoogleAccountsTests {
     )
     func revoke(status: String, body: String, code: String?) async throws {
         try await withAccounts(answering: status, body) { google, server in
-            let failure = await google.revoke(Secret("1//0gToken"))
-            #expect(failure == code.map { .unavailable(code: $0) })
+            let reply = await google.revoke(Secret("1//0gToken")) { true }
+            #expect(reply == code.map { .failed(.unavailable(code: $0)) } ?? .done)
             let request = try #require(server.received.first)
             #expect(request.head.hasPrefix("POST /revoke HTTP/1.1\r\n"))
             #expect(String(decoding: request.body, as: UTF8.self) == "token=1%2F%2F0gToken")
@@ -112,7 +112,7 @@ struct GoogleAccountsTests {
         let client = try HTTPClient()
         defer { client.shutDown() }
         let google = GoogleAccounts(http: client, endpoints: try endpoints(try ScriptedServer.unusedPort()))
-        #expect(await google.revoke(Secret("t")) == .unavailable(code: "connect"))
+        #expect(await google.revoke(Secret("t")) { true } == .failed(.unavailable(code: "connect")))
     }
 
     @Test("User info is asked for with the token in the header")

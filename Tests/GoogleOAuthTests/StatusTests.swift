@@ -106,7 +106,7 @@ struct StatusTests {
     )
     func givenUp(kind: HTTPFailure.Kind) {
         let answer = RefreshAnswer.reading(HTTPFailure(kind: kind, outcomeUnknown: true, message: "why"))
-        #expect(answer.verdict.kind == .noAnswer)
+        #expect(answer.verdict.kind == .givenUp)
     }
 
     @Test(

@@ -30,6 +30,15 @@ package struct Finding: Sendable {
         /// A revocation at Google was tried; `nil` when it is done.
         case revocation(failure: LookupFailure?)
 
+        /// Whether the answer holds tokens, of which there may be no other copy.
+        package var bringsTokens: Bool {
+            switch self {
+            case .granted: true
+            case .flawed(_, let rotated): rotated != nil
+            case .refused, .nothingToSend, .unreadable, .revocation: false
+            }
+        }
+
         /// Whether the worker kept the request here: there is nothing to store.
         var isNotSent: Bool {
             guard case .refused(.notSent, _) = self else { return false }

@@ -120,7 +120,7 @@ package struct RefreshRules: Sendable {
                 _ = pacer.throttled(retryAfter: retryAfter, at: moment.instant)
                 ruling.limitsChanged = pacer.limits != health.limits
                 health.limits = pacer.limits
-            case .clientFault, .clientOrForeignToken, .flawed, .notSent, .unknown:
+            case .clientFault, .clientOrForeignToken, .flawed, .notSent, .givenUp, .unknown:
                 // The first two are weighed with the grant, in `refuse`; the rest tells nothing of the client.
                 break
             }
@@ -183,7 +183,8 @@ package struct RefreshRules: Sendable {
                 clientID: grant.clientID,
                 text: "the token endpoint answers in a way that nobody has described (\(GrantReason(rawValue: code)))"
             )
-        case .throttled(let code), .endpointFault(let code), .noAnswer(let code), .flawed(let code, _):
+        case .throttled(let code), .endpointFault(let code), .noAnswer(let code), .givenUp(let code),
+            .flawed(let code, _):
             retry(&grant, code: code, notBefore: retryAfter, health: health, at: moment, ruling: &ruling)
         case .notJSON:
             retry(&grant, code: verdict.code, health: health, at: moment, ruling: &ruling)

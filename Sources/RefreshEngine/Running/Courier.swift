@@ -63,8 +63,8 @@ struct Courier: Sendable {
             // long: its life is counted from the asking.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
             arrive(
-                Arrival(flight) {
-                    report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
+                Arrival(flight) { () throws(SealError) in
+                    try report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
                 }
             )
         }
@@ -76,24 +76,20 @@ struct Courier: Sendable {
         for attempt: Attempt,
         at receivedAt: Timestamp,
         latency: Duration
-    ) -> Report {
+    ) throws(SealError) -> Report {
         let answer = RefreshAnswer.reading(reply, sent: sent)
-        do throws(SealError) {
-            return Report(
-                finding: Finding(
-                    attempt: attempt,
-                    answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt)
-                ),
-                status: answer.status,
-                text: answer.text,
-                latency: latency
-            )
-        } catch {
-            return .unreadable(attempt, error)
-        }
+        return Report(
+            finding: Finding(
+                attempt: attempt,
+                answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt)
+            ),
+            status: answer.status,
+            text: answer.text,
+            latency: latency
+        )
     }
 
-    /// Tells Google of a disconnection that was asked for.
+    /// Tells Google of a disconnection that was asked for, unless the lease could run out before the answer is stored.
     func revoke(_ flight: Flight) async -> Report {
         let attempt = flight.attempt
         let token: Secret?
@@ -107,11 +103,16 @@ struct Courier: Sendable {
             return Report(finding: Finding(attempt: attempt, answer: .revocation(failure: nil)))
         }
         let sentAt = time.sinceBoot
-        let failure = await endpoint.revoke(token)
-        return Report(
-            finding: Finding(attempt: attempt, answer: .revocation(failure: failure)),
-            latency: time.sinceBoot - sentAt
-        )
+        let reply = await endpoint.revoke(token) {
+            flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+        }
+        let answer: Finding.Answer =
+            switch reply {
+            case .done: .revocation(failure: nil)
+            case .failed(let failure): .revocation(failure: failure)
+            case .notSent(let code): .refused(.notSent(code: code), retryAfter: nil)
+            }
+        return Report(finding: Finding(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
     }
 
     private func seal(
@@ -165,9 +166,12 @@ extension Courier.Report {
 struct Arrival: Sendable {
     let flight: Flight
     /// Reads the answer and seals what is in it: work that whoever brings the answer leaves to whoever stores it.
-    let report: @Sendable () -> Courier.Report
+    ///
+    /// It can be called again after a failure: the answer is kept until it is sealed, since a rotated token in it has no
+    /// other copy.
+    let report: @Sendable () throws(SealError) -> Courier.Report
 
-    init(_ flight: Flight, report: @escaping @Sendable () -> Courier.Report) {
+    init(_ flight: Flight, report: @escaping @Sendable () throws(SealError) -> Courier.Report) {
         self.flight = flight
         self.report = report
     }

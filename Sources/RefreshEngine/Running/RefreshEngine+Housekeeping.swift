@@ -18,7 +18,7 @@ extension RefreshEngine {
             let renewed = try await store.renew(claims, for: span)
             for flight in aloft where renewed.contains(flight.grant.id) { flight.leaseRenewed(until: standsUntil) }
         } catch {
-            log.storeTrouble(error, waiting: aloft.count)
+            note(error, waiting: aloft.count)
         }
     }
 
@@ -43,7 +43,7 @@ extension RefreshEngine {
             if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
             forgetWindow()
         } catch {
-            log.storeTrouble(error, waiting: flights.count)
+            note(error, waiting: flights.count)
         }
     }
 
@@ -52,7 +52,7 @@ extension RefreshEngine {
         do {
             _ = try await store.exchangeClockReading(clockReading)
         } catch {
-            log.storeTrouble(error, waiting: flights.count)
+            note(error, waiting: flights.count)
         }
     }
 

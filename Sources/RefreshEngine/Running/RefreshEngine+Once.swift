@@ -100,8 +100,8 @@ extension RefreshEngine {
         while !left.isEmpty {
             let allowed = await allowance(of: client, wanting: left.count, until: end)
             guard allowed > 0 else { return ends + left.map { _ in .abandoned } }
-            let (landings, lost) = await launch(Array(left.prefix(allowed)), dueBy: dueBy)
-            gate(of: client) { $0.pacer.putBack(lost, at: sharedNow) }
+            let (landings, claim) = await launch(Array(left.prefix(allowed)), dueBy: dueBy)
+            gate(of: client) { $0.pacer.putBack(claim.lost, at: sharedNow) }
             for landing in landings { ends.append(await landing.end) }
             left = left.dropFirst(allowed)
         }
@@ -113,6 +113,10 @@ extension RefreshEngine {
     private func allowance(of client: String, wanting count: Int, until end: BootInstant) async -> Int {
         while !isStopping {
             guard time.sinceBoot < end else { return 0 }
+            if let pause = claimPause {
+                guard await hasSlept(pause) else { return 0 }
+                continue
+            }
             let instant = sharedNow
             gate(of: client) { _ in }
             switch gates[client]?.health.breaker.permits(at: instant) {
@@ -125,12 +129,18 @@ extension RefreshEngine {
             guard allowed == 0 else { return allowed }
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(5))
             guard time.sinceBoot + wait < end else { return 0 }
-            do {
-                try await Task.sleep(for: wait)
-            } catch {
-                return 0
-            }
+            guard await hasSlept(wait) else { return 0 }
         }
         return 0
+    }
+
+    /// Waits; returns `false` when the task was cancelled.
+    private func hasSlept(_ span: Duration) async -> Bool {
+        do {
+            try await Task.sleep(for: span)
+            return true
+        } catch {
+            return false
+        }
     }
 }

@@ -18,21 +18,22 @@ extension RefreshEngine {
     private static let gatheringTime: Duration = .milliseconds(20)
     /// How long a grant that is another worker's to refresh lies due before this one tries to take it.
     private static let courtesy: Duration = .milliseconds(1_500)
-    private static let timeToStoreWhatWasCancelled: Duration = .seconds(2)
+    private static let pauseWhileResultsWait: Duration = .seconds(1)
 
     /// Turns until the task is cancelled or the engine is stopped.
     ///
-    /// - Parameter onTurn: told after each turn that the loop is alive.
-    package func run(onTurn: @escaping @Sendable () -> Void) async {
+    /// - Parameter onProgress: told that the loop is alive, after each turn and after each call of the store that it waited for.
+    package func run(onProgress: @escaping @Sendable () -> Void) async {
         let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wake = { wake.yield() }
+        beat = onProgress
         let timer = WakeTimer(timeSource: time) { wake.yield() }
         defer { timer.cancel() }
         wake.yield()
         for await _ in wakes {
             if isStopping || Task.isCancelled { break }
             let next = await turn()
-            onTurn()
+            onProgress()
             timer.arm(for: next)
         }
     }
@@ -40,6 +41,7 @@ extension RefreshEngine {
     /// Does all that is to be done now; answers when to turn again.
     package func turn() async -> Timestamp {
         await watchClock()
+        beat()
         if time.sinceBoot >= nextScan { await scan() } else { await readOn() }
         queueWhatIsDue()
         let wait = await dispatch()
@@ -49,27 +51,6 @@ extension RefreshEngine {
         return min(next, first)
     }
 
-    /// Stops taking work, lets what is in flight finish until the deadline, and gives back the rest.
-    ///
-    /// Answers how many results could not be stored.
-    package func stop(within deadline: Duration) async -> Int {
-        isStopping = true
-        wake()
-        let patience = Task {
-            do {
-                try await Task.sleep(for: deadline)
-                cancelFlights()
-                try await Task.sleep(for: Self.timeToStoreWhatWasCancelled)
-                await settler.giveUp()
-            } catch is CancellationError {
-                // All flights landed in time.
-            }
-        }
-        await drain()
-        patience.cancel()
-        return abandoned
-    }
-
     // MARK: Scanning
 
     private func scan() async {
@@ -77,6 +58,7 @@ extension RefreshEngine {
         await minding {
             try await learnHealth()
             for client in try await store.clientsWithDueTimes() {
+                guard !isStopping else { return }
                 gate(of: client) { _ in }
                 // The beginning of the index is read each time, though the rest of a long one be read on from where the last
                 // page ended: what another worker had taken, and has left, lies there.
@@ -96,12 +78,12 @@ extension RefreshEngine {
     /// Reads on where a queue runs short and the index has more.
     private func readOn() async {
         for (client, gate) in gates where gate.cursor != nil && gate.queue.count < Self.longestQueue / 2 {
-            await minding { try await readOn(client) }
+            guard await minding({ try await readOn(client) }) else { return }
         }
     }
 
     private func readOn(_ client: String) async throws {
-        while let gate = gates[client], let cursor = gate.cursor,
+        while !isStopping, let gate = gates[client], let cursor = gate.cursor,
             gate.queue.count < Self.longestQueue, heap.count < Self.widestWindow
         {
             try await readPage(of: client, after: cursor)
@@ -114,6 +96,7 @@ extension RefreshEngine {
     private func readPage(of client: String, after cursor: DueEntry?) async throws {
         let horizon = time.now + configuration.scanAhead
         let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: Self.pageSize)
+        beat()
         queueWhatIsDue()
         let taken = take(page, of: client)
         queueWhatIsDue()
@@ -152,11 +135,16 @@ extension RefreshEngine {
     /// Whether a grant neither waits in the queue nor is on its way.
     private func isOpen(_ id: GrantID) -> Bool { flights[id] == nil && !queued.contains(id) }
 
-    private func minding(_ body: () async throws -> Void) async {
+    /// Returns `false` when the store failed.
+    @discardableResult
+    private func minding(_ body: () async throws -> Void) async -> Bool {
         do {
             try await body()
+            return true
         } catch {
-            log.storeTrouble(error, waiting: flights.count)
+            note(error, waiting: flights.count)
+            beat()
+            return false
         }
     }
 
@@ -184,14 +172,24 @@ extension RefreshEngine {
         turns &+= 1
         let first = Int(turns % UInt64(names.count))
         for client in names[first...] + names[..<first] {
+            // A failed claim ends the turn: the next one would wait as long for the same failure.
+            if let pause = claimPause { return pause }
             guard let wait = await dispatch(client) else { continue }
             shortestWait = min(shortestWait ?? wait, wait)
         }
         return shortestWait
     }
 
+    /// How long nothing is to be claimed, because the store has failed; `nil` when it works.
+    var claimPause: Duration? {
+        // What lands wakes the engine, so this need not be exact.
+        if settler.isStoreFailing { return Self.pauseWhileResultsWait }
+        let pause = claimsResume - time.sinceBoot
+        return claimFailures > 0 && pause > .zero ? pause : nil
+    }
+
     private func dispatch(_ client: String) async -> Duration? {
-        while !isStopping, let gate = gates[client], !gate.queue.isEmpty {
+        while !isStopping, claimPause == nil, let gate = gates[client], !gate.queue.isEmpty {
             let instant = sharedNow
             switch gate.health.breaker.permits(at: instant) {
             case .wait(let until):
@@ -207,11 +205,11 @@ extension RefreshEngine {
                 if let wait = gatheringWait(of: gate) { return wait }
                 let allowed = gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
                 guard allowed > 0 else { return gates[client]?.pacer.nextAvailable(at: instant) }
-                let lost = await launch(takeFromQueue(of: client, atMost: allowed), dueBy: time.now).lost
-                self.gate(of: client) { $0.pacer.putBack(lost, at: instant) }
+                let claim = await launch(takeFromQueue(of: client, atMost: allowed), dueBy: time.now).claim
+                self.gate(of: client) { $0.pacer.putBack(claim.lost, at: instant) }
             }
         }
-        return nil
+        return claimPause
     }
 
     /// How many places must be free before more grants are claimed than there are places for: claims of few cost as much as
@@ -243,8 +241,8 @@ extension RefreshEngine {
         defer { gate(of: client) { $0.isAskingForProbe = false } }
         guard await beginProbe(client) else { return }
         // Grants that another worker has, or that ask nothing of Google, prove nothing: the next one is the probe.
-        while let id = takeFromQueue(of: client, atMost: 1).first {
-            await launch([id], dueBy: time.now)
+        while !isStopping, let id = takeFromQueue(of: client, atMost: 1).first {
+            guard await !launch([id], dueBy: time.now).claim.hasFailed else { return }
             guard let flight = flights[id]?.flight, flight.asksForToken else { continue }
             log.breakerProbe(client: client)
             return
@@ -265,19 +263,9 @@ extension RefreshEngine {
             gate(of: client) { $0.learn(health) }
             return mayProbe
         } catch {
-            log.storeTrouble(error, waiting: 1)
+            note(error, waiting: 1)
+            beat()
             return false
         }
-    }
-
-    // MARK: Stopping
-
-    private func drain() async {
-        guard !flights.isEmpty else { return }
-        await withCheckedContinuation { drained.append($0) }
-    }
-
-    private func cancelFlights() {
-        for slot in flights.values { slot.cancel?() }
     }
 }

@@ -31,6 +31,11 @@ package actor RefreshEngine {
     var isStopping = false
     /// Makes the loop turn soon.
     var wake: @Sendable () -> Void = {}
+    /// Reports that the loop is alive, after each call of the store that it waited for.
+    var beat: @Sendable () -> Void = {}
+    /// Claims that failed in a row, and when the next is tried.
+    var claimFailures = 0
+    var claimsResume: BootInstant
     var drained: [CheckedContinuation<Void, Never>] = []
     var clockWitness: ClockReading?
     /// The clock that all workers judge breakers and paces by: its epoch, and how far it is ahead of this machine's boot clock.
@@ -38,8 +43,12 @@ package actor RefreshEngine {
     var inFlightLimit: InFlightLimit
     /// The part of the work that falls to this worker.
     var share = Share.whole
-    /// Results that were not stored when the stop deadline passed.
-    var abandoned = 0
+    /// Answers with tokens that were not stored when the stop deadline passed.
+    var unstored = UnstoredResults()
+    private let spill: (any ResultSpill)?
+    /// Reports that everything in the store was moved elsewhere.
+    package nonisolated let moves: AsyncStream<StoreError>
+    private nonisolated let move: AsyncStream<StoreError>.Continuation
 
     /// Stores what the flights bring.
     lazy var settler = Settler(
@@ -47,9 +56,12 @@ package actor RefreshEngine {
         rules: RefreshRules(maxRate: configuration.maxRate),
         time: time,
         random: random,
-        onTrouble: { [log] error, waiting in log.storeTrouble(error, waiting: waiting) },
+        spill: spill,
+        onTrouble: { [weak self] error, waiting in self?.note(error, waiting: waiting) },
         deliver: { [weak self] landed in await self?.land(landed) }
     )
+
+    private static let claimBackOff = BackOff(first: .seconds(1), longest: .seconds(5))
 
     /// A place among the flights: claimed or about to be.
     struct FlightSlot {
@@ -66,14 +78,18 @@ package actor RefreshEngine {
         configuration: EngineConfiguration,
         time: any TimeSource,
         random: any RandomSource,
-        log: EngineLog
+        log: EngineLog,
+        spill: (any ResultSpill)? = nil
     ) {
         self.store = store
         self.time = time
         self.random = random
         self.log = log
         self.configuration = configuration
+        self.spill = spill
+        (moves, move) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         nextScan = time.sinceBoot
+        claimsResume = time.sinceBoot
         inFlightLimit = InFlightLimit(ceiling: configuration.mostInFlight)
         courier = Courier(
             endpoint: endpoint,
@@ -132,34 +148,52 @@ package actor RefreshEngine {
         wake()
     }
 
+    /// Reports an error of the store, or of what keeps results.
+    nonisolated func note(_ error: any Error, waiting: Int) {
+        log.storeTrouble(error, waiting: waiting)
+        if let error = error as? StoreError, error.code == .moved { move.yield(error) }
+    }
+
+    /// Whether the store failed when it was last asked to take something.
+    package var isStoreFailing: Bool { claimFailures > 0 || settler.isStoreFailing }
+
     // MARK: Flights
 
-    /// Claims grants, sends those that were won, and answers where the end of each can be awaited, and how many were lost
-    /// to other workers.
+    /// The outcome of a claim.
+    struct ClaimOutcome {
+        /// How many of the grants were not sent: another worker has them, or the store failed.
+        var lost = 0
+        /// Whether the store failed, and would fail for any other grant as well.
+        var hasFailed = false
+    }
+
+    /// Claims grants, sends those that were won, and returns where the end of each can be awaited, and the outcome of the claim.
     ///
     /// A grant that is aloft already is joined: there is never a second flight of it.
     @discardableResult
-    func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> (landings: [Landing], lost: Int) {
+    func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> (landings: [Landing], claim: ClaimOutcome) {
         let free = ids.filter { flights[$0] == nil }
         for id in free { flights[id] = FlightSlot() }
         let landings = ids.compactMap { flights[$0]?.landing }
-        let lost = await claimAndSend(free, dueBy: dueBy)
-        return (landings, lost)
+        let claim = await claimAndSend(free, dueBy: dueBy)
+        beat()
+        return (landings, claim)
     }
 
-    /// Claims grants and sends those that were won; answers how many another worker has.
+    /// Claims grants and sends those that were won.
     ///
     /// `seen` is a grant as whoever asked for this had read it: what another worker has made of it since counts as done.
     @discardableResult
-    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async -> Int {
+    func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async -> ClaimOutcome {
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {
             let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
+            claimFailures = 0
             // The store may have kept this claim waiting until after the stop: an answer to it might find nobody to store it.
             if isStopping {
                 await giveBack(claimed, of: ids)
-                return 0
+                return ClaimOutcome()
             }
             // A store that many share may lease a grant at the very instant at which its calls end.
             let ended = claimed.filter { $0.state.endsCalls && $0.revocationAskedAt == nil }
@@ -184,18 +218,44 @@ package actor RefreshEngine {
             let lost = Set(ids).subtracting(claimed.map(\.id))
             for id in lost { land(id, as: .elsewhere) }
             settler.expect(aloft: flights.count)
-            return lost.count
+            return ClaimOutcome(lost: lost.count)
         } catch {
+            let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
             // One row that the store cannot read must not keep the others of its batch from being refreshed.
-            if ids.count > 1, !((error as? StoreError)?.mayPass ?? true) {
-                var lost = 0
-                for id in ids { lost += await claimAndSend([id], dueBy: dueBy) }
-                return lost
-            }
-            log.storeTrouble(error, waiting: ids.count)
+            if ids.count > 1, concernsOneRow { return await claimOneByOne(ids, dueBy: dueBy) }
+            note(error, waiting: ids.count)
             for id in ids { land(id, as: .abandoned) }
-            return 0
+            if !concernsOneRow { pauseClaims() }
+            return ClaimOutcome(lost: ids.count, hasFailed: !concernsOneRow)
         }
+    }
+
+    private func claimOneByOne(_ ids: [GrantID], dueBy: Timestamp?) async -> ClaimOutcome {
+        var outcome = ClaimOutcome()
+        for (place, id) in ids.enumerated() {
+            guard !isStopping, !outcome.hasFailed else {
+                for id in ids[place...] { land(id, as: .abandoned) }
+                outcome.lost += ids.count - place
+                break
+            }
+            let claim = await claimAndSend([id], dueBy: dueBy)
+            outcome.lost += claim.lost
+            outcome.hasFailed = claim.hasFailed
+            beat()
+        }
+        return outcome
+    }
+
+    /// Leaves a store alone for a moment that has failed: a call may wait for seconds before it fails.
+    private func pauseClaims() {
+        claimFailures += 1
+        claimsResume =
+            time.sinceBoot
+            + Self.claimBackOff.delay(
+                failures: claimFailures,
+                remainingLife: nil,
+                unit: random.nextUnit()
+            )
     }
 
     /// Sends flights off.
@@ -223,7 +283,7 @@ package actor RefreshEngine {
             }
             failure = nil
         } catch {
-            log.storeTrouble(error, waiting: 1)
+            note(error, waiting: 1)
             failure = .unavailable(code: "store")
         }
         return Courier.Report(finding: Finding(attempt: flight.attempt, answer: .revocation(failure: failure)))
@@ -238,12 +298,12 @@ package actor RefreshEngine {
         for landed in batch {
             let flight = landed.flight
             let client = flight.grant.clientID
-            assert(flights[flight.grant.id]?.flight === flight, "a flight was delivered twice")
-            if case .granted = landed.report.finding.answer, let latency = landed.report.latency {
+            assert(isStopping || flights[flight.grant.id]?.flight === flight, "a flight was delivered twice")
+            if let report = landed.report, case .granted = report.finding.answer, let latency = report.latency {
                 inFlightLimit.learn(latency, at: instant)
             }
-            if let settled = landed.settled {
-                log.settled(settled, flight: flight, report: landed.report, at: now)
+            if let settled = landed.settled, let report = landed.report {
+                log.settled(settled, flight: flight, report: report, at: now)
                 // Each tells its client's health as the whole batch left it.
                 if client != learntOf { gate(of: client) { $0.learn(settled.health) } }
                 learntOf = client
@@ -251,10 +311,10 @@ package actor RefreshEngine {
                 if let grant = settled.grant, share.owns(grant.id) { expect(grant) }
                 if !settled.recalled.isEmpty || settled.ruling.endsOutage { nextScan = instant }
                 land(flight.grant.id, as: .settled(settled))
-            } else if landed.report.finding.answer.isNotSent {
+            } else if landed.isNotSent {
                 kept[flight.grant.id] = flight.claim
             } else {
-                abandoned += 1
+                unstored.count(landed.unstored)
                 land(flight.grant.id, as: .abandoned)
             }
         }
@@ -265,11 +325,13 @@ package actor RefreshEngine {
 
     /// Gives leases back unused: the grants are due again for whoever comes first.
     private func giveBack(_ claims: [GrantID: Int64], as end: FlightEnd = .abandoned) async {
-        do {
-            try await store.release(claims)
-        } catch {
-            // The leases run out by themselves.
-            log.storeTrouble(error, waiting: claims.count)
+        // The leases run out by themselves.
+        if !claims.isEmpty, !(isStopping && isStoreFailing) {
+            do {
+                try await store.release(claims)
+            } catch {
+                note(error, waiting: claims.count)
+            }
         }
         for id in claims.keys { land(id, as: end) }
     }

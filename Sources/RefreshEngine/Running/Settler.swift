@@ -18,16 +18,37 @@ package struct Settled: Sendable {
 /// A flight whose result is stored, or will not be.
 struct Landed: Sendable {
     let flight: Flight
-    let report: Courier.Report
+    /// `nil` when what was answered could not be sealed, and so not be read.
+    let report: Courier.Report?
     /// `nil` when nothing was asked after all, and when the worker stops while the store refuses.
     let settled: Settled?
+    /// The fate of an answer with tokens that is not stored.
+    var unstored: Unstored?
+
+    /// Whether nothing was sent, so that the grant can be called again at once.
+    var isNotSent: Bool { report?.finding.answer.isNotSent ?? false }
+}
+
+/// Where an answer with tokens is that the store did not take.
+enum Unstored: Sendable {
+    /// In the spill file.
+    case spilled
+    case lost
+}
+
+/// Keeps answers that the store does not take where the next process finds them.
+package protocol ResultSpill: Sendable {
+    /// Writes results durably outside the store, sealed; throws when that fails.
+    func save(_ findings: [Finding]) async throws
+    /// Frees the disk space that is reserved for commits; returns `false` when there was none left to free.
+    func freeReserve() async -> Bool
 }
 
 /// Turns what arrives into stored grants: many in one transaction, none ever dropped.
 ///
 /// While one transaction runs the next arrivals gather, so the batch is as large as the load asks for. A batch that cannot
 /// be stored is tried again until it is, or until the worker gives up at the end of its stop deadline; its grants are not
-/// called again before.
+/// called again before. Answers with tokens that are still not stored then go to the spill.
 actor Settler {
     /// What arrived and waits, for whoever brings it from any thread.
     private struct Intake {
@@ -66,25 +87,32 @@ actor Settler {
     private let random: any RandomSource
     private var rules: RefreshRules
     private let backOff = BackOff(first: .milliseconds(500), longest: .seconds(5))
+    private let spill: (any ResultSpill)?
     private let onTrouble: @Sendable (_ error: any Error, _ waiting: Int) -> Void
     private let deliver: @Sendable ([Landed]) async -> Void
 
     private nonisolated let intake = Mutex(Intake())
     /// How many flights there are, those that wait here included.
     private nonisolated let aloft = Atomic(0)
-    /// What the store refused for a reason that does not pass; it comes again when the others have been stored.
+    /// Whether the last try to store something failed for a reason that passes.
+    private nonisolated let fails = Atomic(false)
+    /// What is being written, as long as its fate is not told.
+    private var inHand: [Entry] = []
+    /// What the store refused for a reason that does not pass, and answers that could not be sealed; it comes again when the
+    /// others have been stored.
     private var aside: [Arrival] = []
     private var lastDelivery: Task<Void, Never>?
 
     /// Begins with nothing to store.
     ///
-    /// `onTrouble` hears when the store fails, with how many results wait for it. `deliver` hears of each arrival once, when its
-    /// result is durable or given up; batch by batch, in order.
+    /// `onTrouble` hears when the store, sealing or the spill fails, with how many results wait. `deliver` hears of each arrival
+    /// once, when its result is durable or given up; batch by batch, in order.
     init(
         store: any GrantStore,
         rules: RefreshRules,
         time: any TimeSource,
         random: any RandomSource,
+        spill: (any ResultSpill)? = nil,
         onTrouble: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
         deliver: @escaping @Sendable ([Landed]) async -> Void
     ) {
@@ -92,6 +120,7 @@ actor Settler {
         self.rules = rules
         self.time = time
         self.random = random
+        self.spill = spill
         self.onTrouble = onTrouble
         self.deliver = deliver
     }
@@ -123,12 +152,67 @@ actor Settler {
         Task { await writeAll() }
     }
 
-    /// Stops trying: the stop deadline has passed and the store still refuses.
+    /// Whether results wait because the store fails: until it works, nothing more is to be asked for.
+    nonisolated var isStoreFailing: Bool { fails.load(ordering: .relaxed) }
+
+    /// Stops trying: the stop deadline has passed and the store still refuses, or everything in it was moved elsewhere.
     ///
-    /// What waits, and what comes later, is delivered as not stored.
-    func giveUp() {
+    /// What waits, and what comes later, goes to the spill and is delivered as not stored. A commit that is under way is not
+    /// waited for: what it stores all the same is found to be stored when the spill is recovered.
+    func giveUp() async {
         intake.withLock { $0.hasGivenUp = true }
-        putBackWhatIsAside()
+        let taken = inHand
+        inHand = []
+        let waiting = takeWaiting() + aside
+        aside = []
+        await keep(taken + readOrLose(waiting))
+    }
+
+    private func takeWaiting() -> [Arrival] {
+        intake.withLock { intake in
+            defer { intake.waiting = [] }
+            return intake.waiting
+        }
+    }
+
+    /// Reads answers for the last time; those that cannot be sealed even now are lost.
+    private func readOrLose(_ arrivals: [Arrival]) -> [Entry] {
+        arrivals.compactMap { arrival in
+            do {
+                return Entry(flight: arrival.flight, report: try arrival.report())
+            } catch {
+                onTrouble(error, 1)
+                tell([Landed(flight: arrival.flight, report: nil, settled: nil, unstored: .lost)])
+                return nil
+            }
+        }
+    }
+
+    /// Saves answers with tokens to the spill, and tells that these are not stored.
+    ///
+    /// Every other answer would be given again to whoever asks again.
+    private func keep(_ entries: [Entry]) async {
+        let findings = entries.map(\.report.finding).filter(\.answer.bringsTokens)
+        var fate = Unstored.lost
+        if let spill, !findings.isEmpty {
+            do {
+                try await spill.save(findings)
+                fate = .spilled
+            } catch {
+                onTrouble(error, findings.count)
+            }
+        }
+        tell(
+            entries.map { entry in
+                let bringsTokens = entry.report.finding.answer.bringsTokens
+                return Landed(
+                    flight: entry.flight,
+                    report: entry.report,
+                    settled: nil,
+                    unstored: bringsTokens ? fate : nil
+                )
+            }
+        )
     }
 
     private func writeAll() async {
@@ -149,7 +233,23 @@ actor Settler {
             intake.waiting.removeFirst(batch.count)
             return batch
         }
-        return arrivals.isEmpty ? nil : arrivals.map { Entry(flight: $0.flight, report: $0.report()) }
+        return arrivals.isEmpty ? nil : read(arrivals)
+    }
+
+    /// Reads answers; one that cannot be sealed now is kept and tried again.
+    private func read(_ arrivals: [Arrival]) -> [Entry] {
+        guard !intake.withLock(\.hasGivenUp) else { return readOrLose(arrivals) }
+        var entries: [Entry] = []
+        entries.reserveCapacity(arrivals.count)
+        for arrival in arrivals {
+            do {
+                entries.append(Entry(flight: arrival.flight, report: try arrival.report()))
+            } catch {
+                onTrouble(error, 1)
+                setAside(arrival)
+            }
+        }
+        return entries
     }
 
     private func write(_ batch: [Entry]) async {
@@ -160,11 +260,20 @@ actor Settler {
     }
 
     private func settle(_ batch: [Entry]) async {
+        guard !intake.withLock(\.hasGivenUp) else { return await keep(batch) }
+        inHand = batch
+        await store(batch)
+    }
+
+    /// Stores a batch that is in hand, unless the worker gives up meanwhile, which takes it out of hand.
+    private func store(_ batch: [Entry]) async {
         var failures = 0
         while !intake.withLock(\.hasGivenUp) {
             do {
                 let settled = try await attempt(batch.map(\.report.finding))
                 intake.withLock { $0.failingSince = nil }
+                if fails.load(ordering: .relaxed) { fails.store(false, ordering: .relaxed) }
+                guard release(batch) else { return }
                 tell(zip(batch, settled).map { Landed(flight: $0.flight, report: $0.report, settled: $1) })
                 return
             } catch {
@@ -174,36 +283,41 @@ actor Settler {
                     intake.withLock { $0.failingSince = $0.failingSince ?? now }
                 }
                 onTrouble(error, batch.count + intake.withLock(\.waiting.count))
+                let code = (error as? StoreError)?.code
+                if code == .moved { return await giveUp() }
                 // One finding that the store cannot take must not keep the others from being stored.
                 if !((error as? StoreError)?.mayPass ?? false) {
                     if batch.count > 1 {
-                        for entry in batch { await settle([entry]) }
-                    } else {
-                        for entry in batch { setAside(entry) }
+                        for entry in batch { await store([entry]) }
+                    } else if release(batch) {
+                        for entry in batch { setAside(Arrival(entry.flight, with: entry.report)) }
                     }
                     return
                 }
+                fails.store(true, ordering: .relaxed)
                 readWhatWaits()
+                if code == .diskFull, await spill?.freeReserve() ?? false { continue }
                 await pause(backOff.delay(failures: failures, remainingLife: nil, unit: random.nextUnit()))
             }
         }
-        tell(batch.map { Landed(flight: $0.flight, report: $0.report, settled: nil) })
+    }
+
+    /// Takes a batch out of hand; returns `false` when ``giveUp()`` has taken it, which tells its fate.
+    private func release(_ batch: [Entry]) -> Bool {
+        guard !intake.withLock(\.hasGivenUp) else { return false }
+        inHand.removeFirst(batch.count)
+        return true
     }
 
     /// Reads what waits while the store fails: tokens wait for it sealed, and what was not sent does not wait.
     private func readWhatWaits() {
-        let waiting = intake.withLock { intake in
-            defer { intake.waiting = [] }
-            return intake.waiting
-        }
         var read: [Arrival] = []
         var unasked: [Landed] = []
-        for arrival in waiting {
-            let report = arrival.report()
-            if report.finding.answer.isNotSent {
-                unasked.append(Landed(flight: arrival.flight, report: report, settled: nil))
+        for entry in self.read(takeWaiting()) {
+            if entry.report.finding.answer.isNotSent {
+                unasked.append(Landed(flight: entry.flight, report: entry.report, settled: nil))
             } else {
-                read.append(Arrival(arrival.flight, with: report))
+                read.append(Arrival(entry.flight, with: entry.report))
             }
         }
         intake.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
@@ -219,9 +333,9 @@ actor Settler {
         }
     }
 
-    /// Lets the findings behind this one go first.
-    private func setAside(_ entry: Entry) {
-        aside.append(Arrival(entry.flight, with: entry.report))
+    /// Lets the arrivals behind this one go first.
+    private func setAside(_ arrival: Arrival) {
+        aside.append(arrival)
         Task {
             await pause(backOff.longest)
             putBackWhatIsAside()

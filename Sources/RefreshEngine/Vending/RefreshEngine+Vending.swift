@@ -122,7 +122,7 @@ extension RefreshEngine {
                     await claimAndSend([grant.id], dueBy: nil, seen: grant)
                 }
             } catch {
-                log.storeTrouble(error, waiting: 1)
+                note(error, waiting: 1)
                 land(grant.id, as: .abandoned)
             }
         }
@@ -139,6 +139,8 @@ extension RefreshEngine {
         gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: sharedClock.epoch)) }
         while true {
             guard !isStopping else { return "stopping" }
+            // What is asked for now could not be stored either.
+            guard !settler.isStoreFailing else { return "store_failing" }
             let instant = sharedNow
             switch gates[client]?.health.breaker.permits(at: instant) {
             case .wait: return "breaker_open"

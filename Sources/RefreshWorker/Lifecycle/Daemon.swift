@@ -120,7 +120,7 @@ private struct Crew: Sendable {
         let deadline = workshop.configuration.stopDeadline
         // Routes may wait for a refresh, so they end while the engine still flies what it has begun.
         async let drained: Void = listeners.drain(within: deadline)
-        let lost = await engine.stop(within: deadline)
+        let unstored = await engine.stop(within: deadline)
         await drained
         await listeners.stop(within: .seconds(1))
         loops.cancel()
@@ -131,8 +131,11 @@ private struct Crew: Sendable {
         http.shutDown()
         metrics.record(StoppedEvent(uptime: workshop.time.sinceBoot - started))
         _ = await writer.flush()
-        guard lost == 0 else {
-            workshop.diagnostics.error("results could not be stored before the stop deadline", ["lost": "\(lost)"])
+        guard unstored.lost == 0 else {
+            workshop.diagnostics.error(
+                "results could not be stored before the stop deadline",
+                ["lost": "\(unstored.lost)"]
+            )
             return .inputOutput
         }
         workshop.diagnostics.notice("stopped")

@@ -65,7 +65,7 @@ final class VendEndpoint: AnsweringEndpoint {
         }
     }
 
-    func revoke(_ token: Secret) async -> LookupFailure? { nil }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
 }
 
 /// What can be read at once: what a test has said.

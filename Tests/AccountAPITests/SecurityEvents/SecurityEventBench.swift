@@ -240,5 +240,5 @@ actor HeldGoogle: AnsweringEndpoint {
         return RefreshAnswer(verdict: .granted(tokens), status: 200)
     }
 
-    func revoke(_ token: Secret) async -> LookupFailure? { nil }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
 }

@@ -123,7 +123,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.events == ["account_disabled applied 1 1", "account_enabled applied 1 0"])
         _ = await bench.engine.turn()
         await bench.google.waitUntilAsked()
-        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
         #expect(try await bench.grant(1).state == .active)
     }
 
@@ -293,7 +293,7 @@ struct SecurityEventReceiverTests {
         await bench.google.waitUntilAsked()
         await bench.post(Self.about(.tokensRevoked))
         await bench.google.release()
-        #expect(await bench.engine.stop(within: .seconds(5)) == 0)
+        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
         let grant = try await bench.grant(1)
         #expect(grant.state == .disconnected && grant.reason == .tokensRevoked)
         #expect(grant.refreshToken == nil && grant.accessToken == nil)

@@ -176,8 +176,8 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         )
     }
 
-    func revoke(_ token: Secret) async -> LookupFailure? {
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply {
         state.withLock { $0.revoked.append(token.reveal()) }
-        return nil
+        return .done
     }
 }

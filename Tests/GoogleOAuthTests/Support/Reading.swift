@@ -29,7 +29,7 @@ func read(_ status: Int, _ body: String, headers: String = "") -> RefreshAnswer 
 /// A verdict without what it carries, so that a table can name it.
 enum Kind: String, Sendable {
     case granted, flawed, notJSON, invalidGrant, signInRequired, blocked, clientFault, clientOrForeignToken, throttled
-    case endpointFault, noAnswer, notSent, unknown
+    case endpointFault, noAnswer, notSent, givenUp, unknown
 }
 
 extension RefreshVerdict {
@@ -47,6 +47,7 @@ extension RefreshVerdict {
         case .endpointFault: .endpointFault
         case .noAnswer: .noAnswer
         case .notSent: .notSent
+        case .givenUp: .givenUp
         case .unknown: .unknown
         }
     }

@@ -115,7 +115,7 @@ private struct PlayedEndpoint: AnsweringEndpoint {
         await answer(client)
     }
 
-    func revoke(_ token: Secret) async -> LookupFailure? { nil }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
 }
 
 private struct NoLines: LineSink {

@@ -1,6 +1,8 @@
 import Clocks
 import GoogleOAuth
+import Secrets
 import Store
+import Synchronization
 import Testing
 
 @testable import RefreshEngine
@@ -13,7 +15,8 @@ struct SettlerTests {
     private func arrival(
         _ number: Int64,
         isForced: Bool = true,
-        verdict: RefreshVerdict = .noAnswer(code: "timeout")
+        verdict: RefreshVerdict = .noAnswer(code: "timeout"),
+        answer: Finding.Answer? = nil
     ) throws -> Arrival {
         let flight = Flight(
             grant: try Sample.grant(number),
@@ -21,7 +24,7 @@ struct SettlerTests {
             isForced: isForced,
             leaseStandsUntil: time.sinceBoot
         )
-        let finding = Finding(attempt: flight.attempt, answer: .refused(verdict, retryAfter: nil))
+        let finding = Finding(attempt: flight.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
         return Arrival(flight, with: Courier.Report(finding: finding))
     }
 
@@ -54,7 +57,7 @@ struct SettlerTests {
         let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time)
         bench.settler.take(try arrival(1, verdict: .notSent(code: "withheld")))
         let landed = await bench.nextLanded()
-        #expect(landed.settled == nil && landed.report.finding.answer.isNotSent)
+        #expect(landed.settled == nil && landed.isNotSent)
 
         bench.settler.take(try arrival(2))
         await bench.waitForTrouble()
@@ -72,9 +75,9 @@ struct SettlerTests {
         let read = Stream<Void>()
         let waiting = try arrival(2)
         bench.settler.take(
-            Arrival(waiting.flight) {
+            Arrival(waiting.flight) { () throws(SealError) in
                 read.add(())
-                return waiting.report()
+                return try waiting.report()
             }
         )
         await read.next()
@@ -118,6 +121,98 @@ struct SettlerTests {
         #expect(delivered.count == arrivals.count)
     }
 
+    @Test("An answer that cannot be sealed is kept and stored when it can")
+    func unsealed() async throws {
+        let bench = SettlerBench(InMemoryStore(timeSource: time), time: time)
+        let good = try arrival(1, answer: try Sample.granted())
+        let failures = Mutex(1)
+        bench.settler.take(
+            Arrival(good.flight) { () throws(SealError) in
+                let fails = failures.withLock { left in
+                    defer { left -= 1 }
+                    return left > 0
+                }
+                if fails { throw SealError.libraryFailure(call: "EVP_CipherUpdate", code: 1) }
+                return try good.report()
+            }
+        )
+        await bench.waitForTrouble()
+        // Others do not wait for it.
+        bench.settler.take(try arrival(2))
+        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+        let landed = await bench.nextLanded()
+        #expect(landed.flight.grant.id == GrantID(rawValue: 1) && landed.settled != nil)
+    }
+
+    @Test(
+        "What cannot be stored when the worker gives up goes to the spill: only answers with tokens, in hand or waiting"
+    )
+    func spill() async throws {
+        let spill = MemorySpill()
+        let bench = SettlerBench(store(failing: .max, with: .unreachable), time: time, spill: spill)
+        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        await bench.waitForTrouble()
+        #expect(bench.settler.isStoreFailing)
+        bench.settler.take(try arrival(2))
+        bench.settler.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
+        await bench.settler.giveUp()
+        var fates: [Int64: Unstored?] = [:]
+        for _ in 0..<3 {
+            let landed = await bench.nextLanded()
+            #expect(landed.settled == nil)
+            fates[landed.flight.grant.id.rawValue] = landed.unstored
+        }
+        #expect(fates[1] == .some(.spilled) && fates[2] == .some(nil) && fates[3] == .some(.spilled))
+        bench.settler.take(try arrival(4, answer: try Sample.granted()))
+        #expect(await bench.nextLanded().unstored == .spilled, "what comes later goes there as well")
+        #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
+    }
+
+    @Test("A commit that does not return is not waited for, and its end is not told twice")
+    func hungCommit() async throws {
+        let spill = MemorySpill()
+        let gate = Gate()
+        let store = FailingStore(InMemoryStore(timeSource: time), gate: gate)
+        let bench = SettlerBench(store, time: time, spill: spill)
+        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        await gate.waitUntilSomebodyWaits()
+        await bench.settler.giveUp()
+        #expect(await bench.nextLanded().unstored == .spilled)
+        gate.open()
+        bench.settler.take(try arrival(2))
+        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+    }
+
+    @Test("A spill that fails too is told, and the answers count as lost")
+    func failingSpill() async throws {
+        let spill = MemorySpill(error: SpillError("no room"))
+        let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time, spill: spill)
+        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        await bench.waitForTrouble()
+        await bench.settler.giveUp()
+        #expect(await bench.nextLanded().unstored == .lost)
+        await bench.waitForTrouble()
+    }
+
+    @Test("A full disk takes the reserve before it waits")
+    func reserve() async throws {
+        let spill = MemorySpill(reserves: 1)
+        let bench = SettlerBench(store(failing: 1, with: .diskFull), time: time, spill: spill)
+        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        #expect(await bench.nextLanded().settled != nil)
+        #expect(spill.reserves == 0)
+        #expect(!bench.settler.isStoreFailing)
+    }
+
+    @Test("Results are handed over at once when the store was moved")
+    func moved() async throws {
+        let spill = MemorySpill()
+        let bench = SettlerBench(store(failing: .max, with: .moved), time: time, spill: spill)
+        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        #expect(await bench.nextLanded().unstored == .spilled)
+        #expect(spill.saved.count == 1)
+    }
+
     private func store(failing transactions: Int, with code: StoreError.Code) -> FailingStore {
         let store = FailingStore(InMemoryStore(timeSource: time))
         store.failTransactions(transactions, with: code)
@@ -131,7 +226,7 @@ private struct SettlerBench {
     private let landed: Stream<Landed>
     private let troubles: Stream<Void>
 
-    init(_ store: any GrantStore, time: ManualTime) {
+    init(_ store: any GrantStore, time: ManualTime, spill: (any ResultSpill)? = nil) {
         let landed = Stream<Landed>()
         let troubles = Stream<Void>()
         self.landed = landed
@@ -141,6 +236,7 @@ private struct SettlerBench {
             rules: RefreshRules(maxRate: 200),
             time: time,
             random: SeededRandom(seed: 1),
+            spill: spill,
             onTrouble: { _, _ in troubles.add(()) },
             deliver: { batch in
                 for one in batch {
@@ -155,6 +251,33 @@ private struct SettlerBench {
     func waitForTrouble() async { await troubles.next() }
 
     func nextLanded() async -> Landed { await landed.next() }
+}
+
+/// A spill in memory, with a reserve that can be freed so many times.
+private final class MemorySpill: ResultSpill {
+    private let state: Mutex<(saved: [Finding], reserves: Int)>
+    private let error: SpillError?
+
+    init(reserves: Int = 0, error: SpillError? = nil) {
+        state = Mutex(([], reserves))
+        self.error = error
+    }
+
+    var saved: [Finding] { state.withLock { $0.saved } }
+    var reserves: Int { state.withLock { $0.reserves } }
+
+    func save(_ findings: [Finding]) async throws {
+        if let error { throw error }
+        state.withLock { $0.saved += findings }
+    }
+
+    func freeReserve() async -> Bool {
+        state.withLock { state in
+            guard state.reserves > 0 else { return false }
+            state.reserves -= 1
+            return true
+        }
+    }
 }
 
 /// Values from any thread, one by one.

@@ -57,7 +57,7 @@ struct StoreTroubleTests {
         store.failTransactions(.max)
         _ = await engine.turn()
         let lost = await engine.stop(within: .zero)
-        #expect(lost == 3)
+        #expect(lost == UnstoredResults(spilled: 0, lost: 3))
         #expect(await engine.inFlight == 0)
     }
 }

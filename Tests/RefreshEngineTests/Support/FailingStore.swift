@@ -3,19 +3,70 @@ import Secrets
 import Store
 import Synchronization
 
-/// A store whose transactions fail while a test says so; all else goes through.
+/// Keeps whoever comes waiting until it is opened.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var observers: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    func pass() async {
+        await withCheckedContinuation { caller in
+            let (isOpen, observers) = state.withLock { state in
+                defer { state.observers = [] }
+                if !state.isOpen { state.waiting.append(caller) }
+                return (state.isOpen, state.observers)
+            }
+            for observer in observers { observer.resume() }
+            if isOpen { caller.resume() }
+        }
+    }
+
+    /// Returns once somebody waits.
+    func waitUntilSomebodyWaits() async {
+        await withCheckedContinuation { observer in
+            let isMet = state.withLock { state in
+                if state.waiting.isEmpty { state.observers.append(observer) }
+                return !state.waiting.isEmpty
+            }
+            if isMet { observer.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for caller in waiting { caller.resume() }
+    }
+}
+
+/// A store whose transactions and claims fail while a test says so; all else goes through.
 final class FailingStore: GrantStore {
     private struct State {
         var failures = 0
         var error = StoreError(.busy, "busy")
         var failed = 0
+        var claims = 0
+        var claimError: StoreError?
+        var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
+        var beforeTransaction: @Sendable () -> Void = {}
     }
 
     private let inner: any GrantStore
     private let state = Mutex(State())
 
-    init(_ inner: any GrantStore) {
+    private let gate: Gate?
+
+    /// With a gate, every transaction waits until it is opened.
+    init(_ inner: any GrantStore, gate: Gate? = nil) {
         self.inner = inner
+        self.gate = gate
     }
 
     /// The next transactions fail, so many of them.
@@ -26,7 +77,24 @@ final class FailingStore: GrantStore {
         }
     }
 
+    /// Makes every claim fail; `nil` ends that.
+    func failClaims(with code: StoreError.Code?) {
+        state.withLock { $0.claimError = code.map { StoreError($0, "the test says so") } }
+    }
+
+    /// Runs `action` at the beginning of each claim, numbered from one.
+    func beforeClaim(_ action: @escaping @Sendable (_ number: Int) async -> Void) {
+        state.withLock { $0.beforeClaim = action }
+    }
+
+    /// Runs `action` at the beginning of each transaction.
+    func beforeTransaction(_ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.beforeTransaction = action }
+    }
+
     var failed: Int { state.withLock { $0.failed } }
+    /// How many claims were asked for.
+    var claims: Int { state.withLock { $0.claims } }
 
     private func mayFail() throws {
         try state.withLock { state in
@@ -40,6 +108,8 @@ final class FailingStore: GrantStore {
     func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
+        state.withLock { $0.beforeTransaction }()
+        if let gate { await gate.pass() }
         try mayFail()
         return try await inner.transact(body)
     }
@@ -47,7 +117,13 @@ final class FailingStore: GrantStore {
     func leaseTime() async throws -> LeaseTime { try await inner.leaseTime() }
 
     func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant] {
-        try await inner.claim(ids, dueBy: dueBy, owner: owner, for: span)
+        let (number, action) = state.withLock { state in
+            state.claims += 1
+            return (state.claims, state.beforeClaim)
+        }
+        await action(number)
+        if let error = state.withLock({ $0.claimError }) { throw error }
+        return try await inner.claim(ids, dueBy: dueBy, owner: owner, for: span)
     }
 
     func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {

@@ -154,10 +154,11 @@ final class FakeGoogle: AnsweringEndpoint {
         }
     }
 
-    func revoke(_ token: Secret) async -> LookupFailure? {
-        state.withLock { state in
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply {
+        guard mayStillSend() else { return .notSent(code: "withheld") }
+        return state.withLock { state in
             state.revoked.append(token.reveal())
-            return state.revocationFailure
+            return state.revocationFailure.map { .failed($0) } ?? .done
         }
     }
 

@@ -1,0 +1,78 @@
+package import Clocks
+import Observability
+import Scheduler
+package import Store
+
+/// Stores results that a former process could not store.
+///
+/// The same rules decide about them as about an answer that comes late. Storing a result twice changes nothing.
+package struct ResultRecovery: Sendable {
+    /// The outcome of a recovery.
+    package struct Summary: Hashable, Sendable {
+        /// Results that are stored now, or were stored before.
+        package var stored = 0
+        /// Results that do not count any more: their grants were brought anew or ended meanwhile.
+        package var outdated = 0
+        /// Results of grants that the store does not hold.
+        package var unknown = 0
+
+        package init() {}
+
+        package static func += (sum: inout Summary, other: Summary) {
+            sum.stored += other.stored
+            sum.outdated += other.outdated
+            sum.unknown += other.unknown
+        }
+    }
+
+    private static let batchSize = 100
+
+    private let store: any GrantStore
+    private let time: any TimeSource
+    private let random: any RandomSource
+    private let rules: RefreshRules
+
+    package init(into store: any GrantStore, maxRate: Double, time: any TimeSource, random: any RandomSource) {
+        self.store = store
+        self.time = time
+        self.random = random
+        rules = RefreshRules(maxRate: maxRate)
+    }
+
+    package func recover(_ findings: [Finding]) async throws -> Summary {
+        var summary = Summary()
+        var rest = findings[...]
+        while !rest.isEmpty {
+            summary += try await store(Array(rest.prefix(Self.batchSize)))
+            rest = rest.dropFirst(Self.batchSize)
+        }
+        return summary
+    }
+
+    private func store(_ findings: [Finding]) async throws -> Summary {
+        let rules = rules
+        let now = time.now
+        let units = findings.map { _ in random.nextUnit() }
+        return try await store.transact { transaction in
+            try transaction.willRead(grants: findings.map(\.attempt.grant), healthOf: [])
+            var summary = Summary()
+            for (finding, unit) in zip(findings, units) {
+                guard var grant = try transaction.grant(finding.attempt.grant) else {
+                    summary.unknown += 1
+                    continue
+                }
+                // What an old answer tells of the client's health is out of date.
+                var health = ClientHealth(epoch: transaction.leaseTime.epoch)
+                let moment = Moment(now: now, instant: transaction.leaseTime.instant, unit: unit)
+                let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
+                try transaction.update(grant)
+                for event in ruling.events { try transaction.record(event) }
+                switch ruling.outcome {
+                case .void: summary.outdated += 1
+                default: summary.stored += 1
+                }
+            }
+            return summary
+        }
+    }
+}

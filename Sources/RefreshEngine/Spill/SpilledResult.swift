@@ -1,0 +1,128 @@
+import Clocks
+import JSON
+package import Secrets
+package import Store
+
+/// A result that the store did not take, as one sealed value.
+///
+/// The tokens in it are sealed already. The whole is sealed once more, so that nobody without the key ring can change which
+/// grant, which version of its token or which answer it tells of.
+package enum SpilledResult {
+    private static let version = 1
+
+    /// Seals a finding that brings tokens; returns `nil` for any other.
+    package static func seal(_ finding: Finding, with vault: TokenVault) throws(SealError) -> SealedSecret? {
+        guard let text = text(of: finding) else { return nil }
+        return try vault.seal(spilledResult: Secret(utf8: text))
+    }
+
+    /// Opens a sealed result.
+    package static func open(_ sealed: SealedSecret, with vault: TokenVault) throws -> Finding {
+        let text = try vault.open(spilledResult: sealed).reveal()
+        guard let object = JSONValue.object(in: text.utf8), object["version"]?.integer == Int64(version),
+            let finding = try finding(from: object)
+        else {
+            throw SpillError("A result in it was written by another version of refresh-worker.")
+        }
+        return finding
+    }
+
+    // MARK: Writing
+
+    private static func text(of finding: Finding) -> [UInt8]? {
+        guard finding.answer.bringsTokens else { return nil }
+        let attempt = finding.attempt
+        var line = JSONLine()
+        line.field("version", version)
+        line.field("grant", attempt.grant.rawValue)
+        line.field("client", attempt.clientID)
+        line.field("claim", attempt.claim)
+        line.field("generation", attempt.generation)
+        switch finding.answer {
+        case .granted(let tokens):
+            line.object("access") { write(tokens.accessToken, into: &$0) }
+            if let rotated = tokens.rotated { line.object("rotated") { write(rotated, into: &$0) } }
+            if let scope = tokens.scope { line.field("scope", scope) }
+            if let end = tokens.refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
+        case .flawed(let code, let rotated?):
+            line.field("flaw", code)
+            line.object("rotated") { write(rotated, into: &$0) }
+        case .flawed, .refused, .nothingToSend, .unreadable, .revocation:
+            return nil
+        }
+        return line.bytes
+    }
+
+    private static func write(_ token: Grant.AccessToken, into line: inout JSONLine) {
+        line.field("sealed", Base64URL.encode(token.sealed.bytes))
+        line.field("obtained_at", token.obtainedAt.milliseconds)
+        line.field("expires_at", token.expiresAt.milliseconds)
+        line.field("type", token.type)
+    }
+
+    private static func write(_ token: Grant.RefreshToken, into line: inout JSONLine) {
+        line.field("sealed", Base64URL.encode(token.sealed.bytes))
+        if let marks = token.marks {
+            line.field("prefix", Base64URL.encode(marks.prefix.bytes))
+            line.field("digest", Base64URL.encode(marks.digest.bytes))
+        }
+        if let end = token.expiresAt { line.field("expires_at", end.milliseconds) }
+    }
+
+    // MARK: Reading
+
+    private static func finding(from object: JSONValue) throws(SealError) -> Finding? {
+        guard let grant = object["grant"]?.integer, let client = object["client"]?.string,
+            let claim = object["claim"]?.integer, let generation = object["generation"]?.integer
+        else { return nil }
+        let attempt = Attempt(
+            grant: GrantID(rawValue: grant),
+            clientID: client,
+            claim: claim,
+            generation: generation
+        )
+        let rotated = try object["rotated"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
+        if let flaw = object["flaw"]?.string {
+            return rotated.map { Finding(attempt: attempt, answer: .flawed(code: flaw, rotated: $0)) }
+        }
+        guard let access = try object["access"].flatMap({ (value) throws(SealError) in try accessToken(from: value) }),
+            (object["rotated"] == nil) == (rotated == nil)
+        else { return nil }
+        let tokens = RefreshedTokens(
+            accessToken: access,
+            rotated: rotated,
+            scope: object["scope"]?.string,
+            refreshTokenExpiresAt: timestamp(object["refresh_expires_at"])
+        )
+        return Finding(attempt: attempt, answer: .granted(tokens))
+    }
+
+    private static func accessToken(from object: JSONValue) throws(SealError) -> Grant.AccessToken? {
+        guard let sealed = bytes(object["sealed"]), let obtainedAt = timestamp(object["obtained_at"]),
+            let expiresAt = timestamp(object["expires_at"]), let type = object["type"]?.string
+        else { return nil }
+        return Grant.AccessToken(
+            sealed: try SealedSecret(bytes: sealed),
+            obtainedAt: obtainedAt,
+            expiresAt: expiresAt,
+            type: type
+        )
+    }
+
+    private static func refreshToken(from object: JSONValue) throws(SealError) -> Grant.RefreshToken? {
+        guard let sealed = bytes(object["sealed"]) else { return nil }
+        return Grant.RefreshToken(
+            sealed: try SealedSecret(bytes: sealed),
+            marks: TokenMarks(prefix: bytes(object["prefix"]), digest: bytes(object["digest"])),
+            expiresAt: timestamp(object["expires_at"])
+        )
+    }
+
+    private static func bytes(_ value: JSONValue?) -> [UInt8]? {
+        value?.string.flatMap { Base64URL.decode($0) }
+    }
+
+    private static func timestamp(_ value: JSONValue?) -> Timestamp? {
+        value?.integer.map { Timestamp(milliseconds: $0) }
+    }
+}

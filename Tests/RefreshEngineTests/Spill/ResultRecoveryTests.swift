@@ -1,0 +1,107 @@
+import Clocks
+import Scheduler
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshEngine
+
+@Suite("Results of a former process")
+struct ResultRecoveryTests {
+    private let world: World
+    private let recovery: ResultRecovery
+
+    init() throws {
+        world = try World(seed: 80, rotates: true)
+        recovery = ResultRecovery(into: world.store, maxRate: 200, time: world.time, random: world.random)
+    }
+
+    /// What a worker that held the grant was answered: an access token, and a rotated refresh token.
+    private func finding(_ account: Int, claim: Int64 = 5) async throws -> Finding {
+        let grant = try await world.grant(account)
+        let tokens = RefreshedTokens(
+            accessToken: Grant.AccessToken(
+                sealed: try world.vault.seal(accessToken: Secret("access-\(account)"), for: grant.id),
+                obtainedAt: world.time.now,
+                expiresAt: world.time.now + .seconds(3600)
+            ),
+            rotated: try world.refreshToken(account, version: 1, for: grant.id)
+        )
+        let attempt = Attempt(
+            grant: grant.id,
+            clientID: grant.clientID,
+            claim: claim,
+            generation: grant.generation
+        )
+        return Finding(attempt: attempt, answer: .granted(tokens))
+    }
+
+    private func storedToken(_ account: Int) async throws -> String? {
+        try world.vault.openRefreshToken(of: try await world.grant(account))?.reveal()
+    }
+
+    @Test("are stored, and storing them again changes nothing")
+    func twice() async throws {
+        try await world.add(0..<250)
+        var findings: [Finding] = []
+        for account in 0..<250 { findings.append(try await finding(account)) }
+        let first = try await recovery.recover(findings)
+        #expect(first.stored == 250)
+        let grants = try await world.grants()
+        for account in 0..<250 { #expect(try await storedToken(account) == "refresh-\(account)-1") }
+        world.time.advance(by: .seconds(60))
+        let second = try await recovery.recover(findings)
+        #expect(second.stored + second.outdated == 250)
+        #expect(try await world.grants() == grants)
+    }
+
+    @Test("count although the grant was ended meanwhile by an answer to the token that they spent")
+    func endedMeanwhile() async throws {
+        try await world.add(0..<1)
+        let late = try await finding(0)
+        try await world.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
+        #expect(try await recovery.recover([late]).stored == 1)
+        #expect(try await storedToken(0) == "refresh-0-1")
+        #expect(try await world.grant(0).state == .active)
+    }
+
+    @Test("do not overwrite what a user brought since")
+    func reconnected() async throws {
+        try await world.add(0..<1)
+        let late = try await finding(0)
+        let fresh = try world.refreshToken(0, version: 9, for: try await world.grant(0).id)
+        try await world.change(0) { grant in
+            grant.reconnect(
+                Handover(clientID: World.clientID, refreshToken: fresh),
+                bringsOtherRefreshToken: true,
+                switchesAccount: false,
+                dueAt: start,
+                at: start
+            )
+        }
+        #expect(try await recovery.recover([late]).outdated == 1)
+        #expect(try await storedToken(0) == "refresh-0-9")
+    }
+
+    @Test("of grants that are not stored are counted")
+    func unknown() async throws {
+        try await world.add(0..<1)
+        var stray = try await finding(0)
+        stray.attempt.grant = GrantID(rawValue: 1)
+        let summary = try await recovery.recover([stray])
+        #expect(summary.unknown == 1 && summary.stored == 0)
+    }
+
+    @Test("say nothing of how the endpoint is now")
+    func health() async throws {
+        try await world.add(0..<1)
+        try await world.memory.transact { transaction in
+            var health = ClientHealth(epoch: transaction.leaseTime.epoch)
+            _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, unit: 0.5)
+            try transaction.setClientHealth(health.stored, of: World.clientID)
+        }
+        let before = try await world.store.clientHealth()
+        _ = try await recovery.recover([try await finding(0)])
+        #expect(try await world.store.clientHealth() == before)
+    }
+}

@@ -1,0 +1,78 @@
+import Clocks
+import GoogleOAuth
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshEngine
+
+@Suite("A result outside the store")
+struct SpilledResultTests {
+    private func vault() throws -> TokenVault {
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        return TokenVault(ring: try LiveKeyRing { ring })
+    }
+
+    private let attempt = Attempt(grant: GrantID(rawValue: -7), clientID: "client", claim: .min, generation: .max)
+
+    @Test("keeps everything that the rules decide by")
+    func roundTrip() throws {
+        let vault = try vault()
+        let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant, expiresAt: start)
+        let whole = RefreshedTokens(
+            accessToken: try Sample.accessToken(),
+            rotated: rotated,
+            scope: "openid \u{1f511}",
+            refreshTokenExpiresAt: start + .seconds(7)
+        )
+        let bare = RefreshedTokens(accessToken: try Sample.accessToken())
+        let unmarked = RefreshedTokens(accessToken: try Sample.accessToken(), rotated: try Sample.refreshToken())
+        for tokens in [whole, bare, unmarked] {
+            let sealed = try #require(
+                try SpilledResult.seal(Finding(attempt: attempt, answer: .granted(tokens)), with: vault)
+            )
+            let back = try SpilledResult.open(sealed, with: vault)
+            #expect(back.attempt == attempt)
+            guard case .granted(let read) = back.answer else { throw Missing() }
+            #expect(read == tokens)
+        }
+        let flawed = Finding(attempt: attempt, answer: .flawed(code: "flawed_answer", rotated: rotated))
+        let back = try SpilledResult.open(try #require(try SpilledResult.seal(flawed, with: vault)), with: vault)
+        guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
+    }
+
+    @Test("is none where the answer brings no token")
+    func withoutTokens() throws {
+        let vault = try vault()
+        let answers: [Finding.Answer] = [
+            .flawed(code: "flawed_answer", rotated: nil), .refused(.invalidGrant, retryAfter: nil), .nothingToSend,
+            .unreadable(.malformed), .revocation(failure: nil),
+        ]
+        for answer in answers {
+            #expect(try SpilledResult.seal(Finding(attempt: attempt, answer: answer), with: vault) == nil)
+        }
+    }
+
+    @Test("is refused when a single bit of it was changed, and with another key ring")
+    func altered() throws {
+        let vault = try vault()
+        let finding = Finding(attempt: attempt, answer: try Sample.granted())
+        let sealed = try #require(try SpilledResult.seal(finding, with: vault))
+        for place in stride(from: 10, to: sealed.bytes.count, by: 7) {
+            var bytes = sealed.bytes
+            bytes[place] ^= 1
+            #expect(throws: SealError.self) { try SpilledResult.open(SealedSecret(bytes: bytes), with: vault) }
+        }
+        let other = try self.vault()
+        #expect(throws: SealError.self) { try SpilledResult.open(sealed, with: other) }
+    }
+
+    @Test("is refused when it is a token of the database")
+    func foreign() throws {
+        let vault = try vault()
+        let token = try vault.seal(refreshToken: Secret("{}"), for: attempt.grant).sealed
+        #expect(throws: SealError.self) { try SpilledResult.open(token, with: vault) }
+    }
+
+    private struct Missing: Error {}
+}
