@@ -1,3 +1,4 @@
+import Clocks
 package import Store
 
 extension PostgresStore: StoreArchive {
@@ -14,6 +15,10 @@ extension PostgresStore: StoreArchive {
         INSERT INTO refresh_worker.meta (key, value) SELECT $1, 'begun' WHERE \(ArchiveRow.isEmpty)
         ON CONFLICT DO NOTHING
         """
+    )
+    private static let lastLease = Query(
+        "last lease",
+        "SELECT max(lease_until) FROM refresh_worker.grant_schedule WHERE lease_epoch = $1"
     )
     private static let deleteMeta = Query("delete meta", "DELETE FROM refresh_worker.meta WHERE key = $1")
     /// What is added next comes after what was copied.
@@ -67,6 +72,18 @@ extension PostgresStore: StoreArchive {
 
     private func note(_ key: String) async throws -> String? {
         try await reader.first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(Failure) in row.text() }
+    }
+
+    package func remainingLease() async throws -> Duration? {
+        let now = leaseTimeNow.instant.milliseconds
+        let last = try await scanner.rows(
+            Self.lastLease,
+            patience: Self.patienceForCounting,
+            bind: { $0.bind(Self.epoch) },
+            read: { (row: inout Row) throws(Failure) in row.optionalInteger() }
+        )
+        guard let last = last.first ?? nil, last > now else { return nil }
+        return .milliseconds(last - now)
     }
 
     package func noteMove(to place: String?) async throws {

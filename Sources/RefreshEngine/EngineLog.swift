@@ -139,7 +139,7 @@ package final class EngineLog: Sendable {
         diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
         let (kind, text) =
             switch error {
-            case let error as StoreError where error.code == .moved: ("store_moved", error.message)
+            case let error as StoreError where error.endsUse: ("store_\(error.code.rawValue)", error.message)
             case let error as SealError:
                 ("sealing_failed", "answers cannot be sealed; they wait in memory until they can: \(error)")
             case let error as SpillError: ("spill_failed", error.message)

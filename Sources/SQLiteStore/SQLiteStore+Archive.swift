@@ -1,3 +1,4 @@
+import Clocks
 package import Store
 
 extension SQLiteStore: StoreArchive {
@@ -83,6 +84,17 @@ extension SQLiteStore: StoreArchive {
         }
     }
 
+    package func remainingLease() async throws -> Duration? {
+        try await reader.run { [self] connection throws(StoreError) in
+            let time = leaseTimeNow
+            let last = try connection.first(.lastLease, bind: { $0.bind(time.epoch) }) {
+                (row: inout Row) throws(StoreError) in row.optionalInteger()
+            }
+            guard let last, let last, last > time.instant.milliseconds else { return nil }
+            return .milliseconds(last - time.instant.milliseconds)
+        }
+    }
+
     package func noteMove(to place: String?) async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write(evenIfMoved: true) { () throws(StoreError) in
@@ -94,6 +106,13 @@ extension SQLiteStore: StoreArchive {
             }
         }
     }
+}
+
+extension Query {
+    fileprivate static let lastLease = Query(
+        "last lease",
+        "SELECT max(until) FROM \(LeaseFile.schema).leases WHERE epoch = ?1"
+    )
 }
 
 extension Connection {

@@ -192,9 +192,12 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var mayConcernOneRow: Bool {
         switch code {
         case .corrupt, .conflict, .fault: true
-        case .busy, .inUse, .input, .diskFull, .readOnly, .cannotOpen, .newerSchema, .unreachable, .refused, .moved,
-            .closed:
+        case .busy, .inUse, .input, .diskFull, .readOnly, .cannotOpen, .newerSchema, .unreachable, .refused, .replaced,
+            .moved, .closed:
             false
         }
     }
+
+    /// Whether nobody may go on with the store: everything in it was copied elsewhere, or its files were replaced.
+    package var endsUse: Bool { code == .moved || code == .replaced }
 }

@@ -30,7 +30,8 @@ struct MetricsLogTests {
         if let event { log.record(event) }
         let expected = """
             {"event":"run_once","due":28,"refreshed":1,"retrying":2,"held":3,"suspended":4,"reauth_required":5,\
-            "disconnected":6,"skipped":7,"duration_ms":8000,"time":"2026-11-21T03:00:59.123Z","worker":"host/1"}
+            "disconnected":6,"skipped":7,"spilled":0,"lost":0,"duration_ms":8000,\
+            "time":"2026-11-21T03:00:59.123Z","worker":"host/1"}
             """
         #expect(sink.lines.map(\.text) == [expected])
     }

@@ -44,7 +44,19 @@ struct StoreCopyTests {
             )
             #expect(claimed.count == 1)
             #expect(try await source.claimNotices(owner: "worker", for: .seconds(60)))
-            _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
+            let waited = Mutex<Duration>(.zero)
+            let copy = StoreCopy(
+                from: source,
+                to: target,
+                at: "elsewhere",
+                pause: { (span: Duration) async throws in
+                    let mark = try await source.movedTo
+                    #expect(mark != nil, "nobody claims while the leases end")
+                    waited.withLock { $0 += span }
+                }
+            )
+            _ = try await copy.run()
+            #expect(waited.withLock { $0 } == .seconds(30), "no longer than any worker's lease lasts")
             #expect(try await target.grant(GrantID(rawValue: 1)) == unleased)
             #expect(try await target.claimNotices(owner: "another", for: .seconds(60)))
             for store in [source, target] { await store.close() }

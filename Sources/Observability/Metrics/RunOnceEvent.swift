@@ -14,6 +14,8 @@ package struct RunOnceEvent: MetricsEvent {
         .always("reauth_required", .integer, "grants that only their user can mend"),
         .always("disconnected", .integer, "grants that Google said are dead"),
         .always("skipped", .integer, "grants that another worker had claimed"),
+        .always("spilled", .integer, "answers with tokens that the database did not take, kept in the spill file"),
+        .always("lost", .integer, "answers with tokens that could be kept nowhere"),
         .always("duration_ms", .integer, "how long the run took"),
     ]
 
@@ -25,6 +27,8 @@ package struct RunOnceEvent: MetricsEvent {
     package var reauthRequired: Int
     package var disconnected: Int
     package var skipped: Int
+    package var spilled: Int
+    package var lost: Int
     package var duration: Duration
 
     package init(
@@ -36,6 +40,8 @@ package struct RunOnceEvent: MetricsEvent {
         reauthRequired: Int,
         disconnected: Int,
         skipped: Int,
+        spilled: Int = 0,
+        lost: Int = 0,
         duration: Duration
     ) {
         self.due = due
@@ -46,6 +52,8 @@ package struct RunOnceEvent: MetricsEvent {
         self.reauthRequired = reauthRequired
         self.disconnected = disconnected
         self.skipped = skipped
+        self.spilled = spilled
+        self.lost = lost
         self.duration = duration
     }
 
@@ -58,6 +66,8 @@ package struct RunOnceEvent: MetricsEvent {
         line.field("reauth_required", reauthRequired)
         line.field("disconnected", disconnected)
         line.field("skipped", skipped)
+        line.field("spilled", spilled)
+        line.field("lost", lost)
         line.milliseconds("duration_ms", duration)
     }
 

@@ -46,9 +46,9 @@ package actor RefreshEngine {
     /// Answers with tokens that were not stored when the stop deadline passed.
     var unstored = UnstoredResults()
     private let spill: (any ResultSpill)?
-    /// Reports that everything in the store was moved elsewhere.
-    package nonisolated let moves: AsyncStream<StoreError>
-    private nonisolated let move: AsyncStream<StoreError>.Continuation
+    /// Reports that nobody may go on with the store, because it was moved elsewhere or replaced.
+    package nonisolated let useEnds: AsyncStream<StoreError>
+    private nonisolated let useEnd: AsyncStream<StoreError>.Continuation
 
     /// Stores what the flights bring.
     lazy var settler = Settler(
@@ -87,7 +87,7 @@ package actor RefreshEngine {
         self.log = log
         self.configuration = configuration
         self.spill = spill
-        (moves, move) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
+        (useEnds, useEnd) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
         nextScan = time.sinceBoot
         claimsResume = time.sinceBoot
         inFlightLimit = InFlightLimit(ceiling: configuration.mostInFlight)
@@ -149,9 +149,9 @@ package actor RefreshEngine {
     }
 
     /// Reports an error of the store, or of what keeps results.
-    nonisolated func note(_ error: any Error, waiting: Int) {
+    package nonisolated func note(_ error: any Error, waiting: Int) {
         log.storeTrouble(error, waiting: waiting)
-        if let error = error as? StoreError, error.code == .moved { move.yield(error) }
+        if let error = error as? StoreError, error.endsUse { useEnd.yield(error) }
     }
 
     /// Whether the store failed when it was last asked to take something.

@@ -284,7 +284,7 @@ actor Settler {
                 }
                 onTrouble(error, batch.count + intake.withLock(\.waiting.count))
                 let code = (error as? StoreError)?.code
-                if code == .moved { return await giveUp() }
+                if (error as? StoreError)?.endsUse ?? false { return await giveUp() }
                 // One finding that the store cannot take must not keep the others from being stored.
                 if !((error as? StoreError)?.mayPass ?? false) {
                     if batch.count > 1 {

@@ -26,6 +26,7 @@ enum Command: Equatable, Sendable {
     case backUp(file: String)
     /// Each a path, an address or `url-file:FILE`.
     case copyStore(from: String, to: String)
+    case recoverResults(file: String)
     case showVersion
     /// The text is ready to print.
     case showHelp(text: String)

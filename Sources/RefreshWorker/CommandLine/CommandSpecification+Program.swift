@@ -43,7 +43,8 @@ extension CommandSpecification {
         ],
         exitCodes: [.success, .usage, .internalFailure, .cannotCreate, .inputOutput, .leftForLater, .configuration],
         subcommands: [
-            grants, users, token, services, keys, notices, googleEvents, status, doctor, backup, store, version, help,
+            grants, users, token, services, keys, notices, googleEvents, status, doctor, backup, store, results,
+            version, help,
         ],
         make: { _ in .work }
     )

@@ -31,8 +31,10 @@ extension CommandSpecification {
             """,
             """
             Stop every worker and every cron job of both databases first; it refuses while one lives. One that was killed \
-            counts as living for half a minute. A copy that was interrupted goes on where it was when the same line is run \
-            again, and until it is whole no worker starts on it.
+            counts as living for half a minute. The source is marked before the first record is read, so that a worker that \
+            stood still cannot go on with it: it stops with code 78 and keeps what it was answered in a spill file \
+            (docs/spill-file.md). A copy that was interrupted goes on where it was when the same line is run again; until it is \
+            whole no worker starts on the new place, and after kill -9 none on the old one either.
             """,
             """
             An address with a password cannot be an argument, since every user of the machine can read those. Put the \

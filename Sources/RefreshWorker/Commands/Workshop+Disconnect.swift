@@ -29,7 +29,14 @@ extension Workshop {
     /// Has the revocation done now, by the same path on which a running worker would do it.
     private func revoke(_ user: String, in store: any GrantStore) async throws -> ExitCode {
         let http = try openHTTP()
-        let engine = try openEngine(store: store, vault: try openVault(), http: http, log: quietLog())
+        let vault = try openVault()
+        let engine = try openEngine(
+            store: store,
+            vault: vault,
+            http: http,
+            log: quietLog(),
+            spill: openSpill(vault: vault)
+        )
         let isDone = try await engine.finishRevocation(of: user)
         await store.close()
         http.shutDown()

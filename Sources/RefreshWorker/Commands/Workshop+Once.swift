@@ -8,17 +8,25 @@ import Store
 
 /// `--run-once`: one try for each due grant, for cron.
 extension Workshop {
-    /// How long a run may take.
+    /// How long a run may take, whatever happens: cron has started others by then.
     private static let longestRun: Duration = .seconds(300)
+    /// Results get no longer than this to be stored at the end, however patient a stopping daemon is.
+    private static let longestStop: Duration = .seconds(20)
+    private static let timeToClose: Duration = .seconds(5)
     private static let longestDelivery: Duration = .seconds(60)
 
     func workOnce() async throws -> ExitCode {
+        let started = time.sinceBoot
+        let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
+        let closing = started + (Self.longestRun - Self.timeToClose - .seconds(1))
+        let stopping = closing + (.zero - stopDeadline - RefreshEngine.longestOverrun)
         let vault = try openVault()
         let store = try await openStore()
         let http = try openHTTP()
         let metrics = try openMetrics()
         let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)
-        let engine = try openEngine(store: store, vault: vault, http: http, log: log)
+        let spill = openSpill(vault: vault)
+        let engine = try openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
         let presence = WorkerPresence(
             store: store,
             ring: vault.ring,
@@ -29,9 +37,9 @@ extension Workshop {
         )
         let notices = try openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)
         let signals = await SignalStream.start()
-        let started = time.sinceBoot
         metrics.log.record(StartedEvent(version: Version.current, mode: "run_once"))
         try await presence.report()
+        await keepReserve(of: spill)
 
         let companions = Task {
             await withDiscardingTaskGroup { group in
@@ -41,45 +49,85 @@ extension Workshop {
                 }
                 group.addTask {
                     for await signal in signals.signals where signal != .hangUp {
-                        _ = await engine.stop(within: configuration.stopDeadline)
+                        _ = await engine.stop(within: stopDeadline)
+                    }
+                }
+                group.addTask {
+                    do {
+                        try await Task.sleep(for: stopping - time.sinceBoot)
+                        _ = await engine.stop(within: stopDeadline)
+                    } catch {
+                        // The run has ended in time.
                     }
                 }
             }
         }
-        let summary = try await engine.runOnce(within: Self.longestRun)
-        if let notices { await deliver(notices) }
+        // What the store refuses for good ends the run; results that are on their way are stored, or spilled, all the same.
+        let moved = Task { () -> StoreError? in
+            for await error in engine.useEnds {
+                _ = await engine.stop(within: stopDeadline)
+                return error
+            }
+            return nil
+        }
+        let outcome: Result<PassSummary, any Error>
+        do {
+            outcome = .success(try await engine.runOnce(within: stopping - time.sinceBoot))
+        } catch {
+            outcome = .failure(error)
+        }
+        let unstored = await engine.stop(within: min(stopDeadline, max(.zero, closing - time.sinceBoot)))
+        if let notices { await deliver(notices, within: closing - time.sinceBoot) }
         companions.cancel()
         signals.stop()
-        await presence.leave()
-        await store.close()
+        await Deadline.wait(atMost: Self.timeToClose) {
+            if await !engine.isStoreFailing { await presence.leave() }
+            await store.close()
+        }
         http.shutDown()
-        let event = RunOnceEvent(summary, took: time.sinceBoot - started)
+        moved.cancel()
+        tell(unstored, in: spill)
+        if let error = await moved.value { throw error }
+        let summary = try outcome.get()
+        let event = RunOnceEvent(summary, unstored, took: time.sinceBoot - started)
         if case .file = configuration.metricsLog { metrics.log.record(event) }
         _ = await metrics.writer.flush()
         // The last line of standard output, wherever the metrics log goes.
         Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
+        guard unstored == UnstoredResults() else { return .inputOutput }
         return summary.leavesWork ? .leftForLater : .success
     }
 
-    /// Tells the backend what is due to be told; what it does not take in time waits for the next run, or for a daemon.
-    private func deliver(_ notices: NoticeCourier) async {
-        let delivery = Task { try await notices.deliverDue() }
-        let limit = Task {
-            try await Task.sleep(for: Self.longestDelivery)
-            delivery.cancel()
-        }
+    /// Keeps disk space for results; without it a run does its work all the same.
+    func keepReserve(of spill: ResultSpillFile) async {
         do {
-            _ = try await delivery.value
-            try await notices.stop()
+            try await spill.keepReserve()
         } catch {
-            diagnostics.warning("notices wait for the next run", ["error": "\(error)"])
+            diagnostics.debug("reserve", ["error": "\(error)"])
         }
-        limit.cancel()
+    }
+
+    /// Tells the backend what is due to be told; what it does not take in time waits for the next run, or for a daemon.
+    private func deliver(_ notices: NoticeCourier, within span: Duration) async {
+        let span = min(span, Self.longestDelivery)
+        guard span > .zero else { return }
+        let delivery = Task { try await notices.deliverDue() }
+        let hasEnded = await Deadline.wait(atMost: span) {
+            do {
+                _ = try await delivery.value
+                try await notices.stop()
+            } catch {
+                diagnostics.warning("notices wait for the next run", ["error": "\(error)"])
+            }
+        }
+        guard !hasEnded else { return }
+        delivery.cancel()
+        diagnostics.warning("notices wait for the next run", ["error": "the run took too long"])
     }
 }
 
 extension RunOnceEvent {
-    fileprivate init(_ summary: PassSummary, took duration: Duration) {
+    fileprivate init(_ summary: PassSummary, _ unstored: UnstoredResults, took duration: Duration) {
         self.init(
             due: summary.due,
             refreshed: summary.refreshed,
@@ -89,6 +137,8 @@ extension RunOnceEvent {
             reauthRequired: summary.reauthRequired,
             disconnected: summary.disconnected,
             skipped: summary.skipped,
+            spilled: unstored.spilled,
+            lost: unstored.lost,
             duration: duration
         )
     }

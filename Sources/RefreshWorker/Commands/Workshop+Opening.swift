@@ -97,7 +97,10 @@ extension Workshop {
         let place = configuration.database
         do {
             if try await store.isReceiving { throw CommandFailure(unfinished: place) }
-            guard let newPlace = try await store.movedTo else { return store }
+            guard let newPlace = try await store.movedTo else {
+                try await recoverResults(into: store, use: use)
+                return store
+            }
             guard use == .reading else { throw StoreError(moved: "\(place)", to: newPlace) }
             diagnostics.warning("the database was moved, and this is what it was then", ["moved_to": newPlace])
             return store

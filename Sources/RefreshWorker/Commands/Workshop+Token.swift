@@ -6,13 +6,22 @@ import Store
 
 /// `token USER`: one fresh access token on standard output.
 extension Workshop {
+    private static let longestVend: Duration = .seconds(40)
+
     func vendToken(of user: String, minimumLife: Duration) async throws -> ExitCode {
         let vault = try openVault()
         let store = try await openExistingStore(for: .changing)
         let http = try openHTTP()
-        let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog())
+        let spill = openSpill(vault: vault)
+        let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
+        // An answer that the database does not take is not waited for longer than that.
+        let limit = Task {
+            try await Task.sleep(for: Self.longestVend)
+            tell(await engine.stop(within: .zero), in: spill)
+        }
+        defer { limit.cancel() }
         let outcome: Result<VendedToken, any Error>
         do {
             outcome = .success(try await engine.freshToken(of: user, minimumLife: minimumLife))

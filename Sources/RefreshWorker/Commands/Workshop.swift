@@ -49,6 +49,7 @@ struct Workshop: Sendable {
         case .examine: try await examine()
         case .backUp(let file): try await backUp(to: file)
         case .copyStore(let source, let target): try await copyStore(from: source, to: target)
+        case .recoverResults(let file): try await recoverResults(from: file)
         case .importGrants(let file, let replaces): try await importGrants(from: file, replacesExisting: replaces)
         case .importSecrets(let order): try await importSecrets(order)
         case .importUsers(let file, let replaces): try await importUsers(from: file, replacesExisting: replaces)
@@ -79,11 +80,21 @@ struct Workshop: Sendable {
         return try HTTPClient(configuration: settings, time: time)
     }
 
+    /// Where results of a database lie that it did not take.
+    func spillPlace(of database: DatabasePlace) -> SpillPlace {
+        SpillPlace(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
+    }
+
+    func openSpill(vault: TokenVault) -> ResultSpillFile {
+        ResultSpillFile(at: spillPlace(of: configuration.database), worker: workerName, vault: vault)
+    }
+
     func openEngine(
         store: any GrantStore,
         vault: TokenVault,
         http: HTTPClient,
-        log: EngineLog
+        log: EngineLog,
+        spill: ResultSpillFile
     ) throws -> RefreshEngine {
         let clientSecrets = try openClientSecrets()
         return RefreshEngine(
@@ -97,7 +108,8 @@ struct Workshop: Sendable {
             ),
             time: time,
             random: random,
-            log: log
+            log: log,
+            spill: spill
         )
     }
 

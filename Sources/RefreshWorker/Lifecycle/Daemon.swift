@@ -27,7 +27,8 @@ struct Daemon: Sendable {
             counters: metrics.counters,
             time: workshop.time
         )
-        let engine = try workshop.openEngine(store: store, vault: vault, http: http, log: log)
+        let spill = workshop.openSpill(vault: vault)
+        let engine = try workshop.openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
         let presence = WorkerPresence(
             store: store,
             ring: vault.ring,
@@ -56,6 +57,7 @@ struct Daemon: Sendable {
             engine: engine,
             store: store,
             vault: vault,
+            spill: spill,
             http: http,
             metrics: metrics.log,
             writer: metrics.writer,
@@ -89,6 +91,9 @@ struct Daemon: Sendable {
 private struct Crew: Sendable {
     /// How often the HTTP client's thread is looked at for the watchdog.
     private static let glance: Duration = .seconds(2)
+    /// What a stop may take for everything that comes after the engine's: the unit's TimeoutStopSec has room for both.
+    private static let timeToClose: Duration = .seconds(5)
+    private static let reserveInterval: Duration = .seconds(30)
     /// Successors of sessions are kept for seconds, so the sweep must not be much slower.
     private static let sweepInterval: Duration = .seconds(5)
 
@@ -96,6 +101,7 @@ private struct Crew: Sendable {
     let engine: RefreshEngine
     let store: any AccountStore
     let vault: TokenVault
+    let spill: ResultSpillFile
     let http: HTTPClient
     let metrics: MetricsLog
     let writer: LineWriter
@@ -116,42 +122,67 @@ private struct Crew: Sendable {
         let reason = await answer(signals)
 
         tell(.stopping, .status("finishing what is in flight"))
-        metrics.record(StoppingEvent(reason: reason?.name ?? "", inFlight: await engine.inFlight))
+        metrics.record(StoppingEvent(reason: reason.name, inFlight: await engine.inFlight))
         let deadline = workshop.configuration.stopDeadline
         // Routes may wait for a refresh, so they end while the engine still flies what it has begun.
         async let drained: Void = listeners.drain(within: deadline)
         let unstored = await engine.stop(within: deadline)
         await drained
-        await listeners.stop(within: .seconds(1))
-        loops.cancel()
-        await loops.value
-        await engine.recordClock()
-        await presence.leave()
-        await store.close()
+        await Deadline.wait(atMost: Self.timeToClose) { await close(loops) }
         http.shutDown()
         metrics.record(StoppedEvent(uptime: workshop.time.sinceBoot - started))
         _ = await writer.flush()
-        guard unstored.lost == 0 else {
-            workshop.diagnostics.error(
-                "results could not be stored before the stop deadline",
-                ["lost": "\(unstored.lost)"]
-            )
-            return .inputOutput
+        workshop.tell(unstored, in: spill)
+        if case .unusable(let error) = reason {
+            workshop.diagnostics.error("stopped: the database must not be used any more", ["error": error.message])
+            return .configuration
         }
+        guard unstored == UnstoredResults() else { return .inputOutput }
         workshop.diagnostics.notice("stopped")
         return .success
     }
 
-    /// Reloads on SIGHUP; returns the first signal to stop.
-    private func answer(_ signals: SignalStream) async -> SignalPolicy.Signal? {
+    private func close(_ loops: Task<Void, Never>) async {
+        await listeners.stop(within: .seconds(1))
+        loops.cancel()
+        // Each of these would only wait for the same failure.
+        if await !engine.isStoreFailing {
+            await loops.value
+            await engine.recordClock()
+            await presence.leave()
+        }
+        await store.close()
+    }
+
+    /// Why a worker stops.
+    private enum StopReason: Sendable {
+        case signal(SignalPolicy.Signal)
+        case unusable(StoreError)
+
+        var name: String {
+            switch self {
+            case .signal(let signal): signal.name
+            case .unusable(let error): error.code.rawValue
+            }
+        }
+    }
+
+    /// Reloads on SIGHUP; returns the first reason to stop.
+    private func answer(_ signals: SignalStream) async -> StopReason {
+        let (events, event) = AsyncStream.makeStream(of: StopReason.self)
+        let sources = [
+            Task { for await signal in signals.signals { event.yield(.signal(signal)) } },
+            Task { for await error in engine.useEnds { event.yield(.unusable(error)) } },
+        ]
+        defer { for source in sources { source.cancel() } }
         var configuration = workshop.configuration
-        for await signal in signals.signals {
-            guard signal == .hangUp else { return signal }
+        for await reason in events {
+            guard case .signal(.hangUp) = reason else { return reason }
             tell(.reloading(monotonicMicroseconds: MonotonicClock.microseconds))
             configuration = await reload(configuration)
             tell(.ready)
         }
-        return nil
+        preconditionFailure("the stream of reasons does not end")
     }
 
     private func reload(_ current: Configuration) async -> Configuration {
@@ -195,6 +226,7 @@ private struct Crew: Sendable {
             }
             group.addTask { await watchHTTP() }
             group.addTask { await database.run() }
+            group.addTask { await keepReserve() }
             group.addTask { await sweep() }
             if let server = store as? PostgresStore {
                 // What another worker's app brought; the scan finds it too, only later.
@@ -207,6 +239,14 @@ private struct Crew: Sendable {
             if let interval = notifier.watchdogInterval {
                 group.addTask { await feedWatchdog(interval) }
             }
+        }
+    }
+
+    /// Keeps disk space for results that the database does not take.
+    private func keepReserve() async {
+        await Metronome.beat(every: Self.reserveInterval) {
+            guard await !engine.isStoreFailing else { return }
+            await workshop.keepReserve(of: spill)
         }
     }
 

@@ -52,6 +52,7 @@ struct WorkerPresence: Sendable {
                 try await report()
                 if standing.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
+                engine?.note(error, waiting: 0)
                 let isNews = standing.failed(with: (error as? StoreError)?.code)
                 if isNews {
                     diagnostics.error("the database cannot be used", ["error": "\(error)"])

@@ -29,6 +29,9 @@ package protocol StoreArchive: AccountStore {
     /// two places.
     var movedTo: String? { get async throws }
 
+    /// How long the last lease of this store has still to run; `nil` when there is none.
+    func remainingLease() async throws -> Duration?
+
     /// Notes that everything was copied there; `nil` takes the note back.
     ///
     /// As long as it stands, claims and transactions throw ``StoreError/Code/moved``.

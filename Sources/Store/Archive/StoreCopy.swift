@@ -1,7 +1,8 @@
 /// Copies everything that one store keeps into another that keeps nothing, and makes sure that it arrived.
 ///
 /// What is copied stays copied: after an end of whatever kind the same copy, begun again, goes on. No worker may use either
-/// store meanwhile.
+/// store meanwhile: the source is marked as moved before anything is read from it, so that a worker that stood still, and is not
+/// seen among the living, claims and stores nothing in it any more.
 package struct StoreCopy: Sendable {
     /// The two ends of a copy.
     package enum Side: String, Sendable {
@@ -11,6 +12,8 @@ package struct StoreCopy: Sendable {
 
     /// How far a copy has come.
     package enum Progress: Hashable, Sendable {
+        /// Workers that are not seen hold leases, the last of them for so long.
+        case waiting(Duration)
         case copied(ArchiveRecord.Kind, Int, of: Int)
         case compared(ArchiveRecord.Kind, Int, of: Int)
     }
@@ -37,11 +40,16 @@ package struct StoreCopy: Sendable {
     /// Big enough that a transaction costs little against its rows, small enough that a page is no weight in memory.
     package static let usualPageSize = 1000
 
+    /// The longest that leases are waited for: as long as a worker's last.
+    private static let longestLease: Duration = .seconds(30)
+    private static let glance: Duration = .seconds(1)
+
     private let source: any StoreArchive
     private let target: any StoreArchive
     /// What the source is told of where it went.
     private let place: String
     private let pageSize: Int
+    private let pause: @Sendable (Duration) async throws -> Void
     private let tell: @Sendable (Progress) -> Void
 
     package init(
@@ -49,12 +57,14 @@ package struct StoreCopy: Sendable {
         to target: any StoreArchive,
         at place: String,
         pageSize: Int = StoreCopy.usualPageSize,
-        tell: @escaping @Sendable (Progress) -> Void = { _ in }
+        tell: @escaping @Sendable (Progress) -> Void = { _ in },
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) {
         self.source = source
         self.target = target
         self.place = place
         self.pageSize = pageSize
+        self.pause = pause
         self.tell = tell
     }
 
@@ -68,24 +78,45 @@ package struct StoreCopy: Sendable {
         // Looks again, in one transaction with the note that a copy is on its way.
         try await target.beginReceiving()
         try await compareBeginnings()
-        var summary = Summary()
-        for kind in ArchiveRecord.Kind.allCases { summary.copiedNow += try await copy(kind) }
-        for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
-        try await endUse()
-        try await target.endReceiving()
-        return summary
-    }
-
-    /// Ends the use of the source before that of the target begins, so that no end of this program leaves both to be used.
-    private func endUse() async throws {
-        let former = try await source.movedTo
-        try await source.noteMove(to: place)
+        let mark = try await source.movedTo
+        // The mark of this copy when it was interrupted: when it ends without success, the source can be used again.
+        let former = mark == Self.unfinished(place) ? nil : mark
+        try await source.noteMove(to: Self.unfinished(place))
         do {
-            // One that was started meanwhile may have written to what was compared already; one that starts now sees the note.
-            try await refuseWorkers()
+            let summary = try await copyAndCompare()
+            // Ends the use of the source before that of the target begins, so that no end of this program leaves both to be used.
+            try await source.noteMove(to: place)
+            try await target.endReceiving()
+            return summary
         } catch {
             try await source.noteMove(to: former)
             throw error
+        }
+    }
+
+    /// What the source is told of where it goes, as long as not everything has arrived.
+    package static func unfinished(_ place: String) -> String {
+        "\(place) (a copy that is not finished: run the same store copy again)"
+    }
+
+    private func copyAndCompare() async throws -> Summary {
+        try await waitForLeases()
+        var summary = Summary()
+        for kind in ArchiveRecord.Kind.allCases { summary.copiedNow += try await copy(kind) }
+        for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
+        // One that was started before the mark may have reported since.
+        try await refuseWorkers()
+        return summary
+    }
+
+    /// Waits until no request can be on its way that was sent under a lease of the source.
+    private func waitForLeases() async throws {
+        var waited: Duration = .zero
+        while waited < Self.longestLease, let rest = try await source.remainingLease() {
+            tell(.waiting(rest))
+            let span = min(rest, Self.glance, Self.longestLease - waited)
+            try await pause(span)
+            waited += span
         }
     }
 
@@ -148,6 +179,7 @@ package struct StoreCopy: Sendable {
         while true {
             let page = try await store.records(of: kind, after: key, atMost: pageSize)
             guard let last = page.last else { return digest }
+            try Task.checkCancellation()
             for record in page { digest.add(record) }
             key = last.key
             tell(digest.count - former.count)

@@ -1,3 +1,4 @@
+import Clocks
 import PostgresStore
 import Store
 
@@ -5,6 +6,8 @@ import Store
 enum StoreCopyReport {
     static func line(of progress: StoreCopy.Progress) -> String {
         switch progress {
+        case .waiting(let rest):
+            "waiting for leases of workers that do not answer, \(Int(rest.inSeconds.rounded(.up))) s"
         case .copied(let kind, let count, let all): "copied \(count) of \(all) \(kind.plural)\(share(count, all))"
         case .compared(let kind, let count, let all): "compared \(count) of \(all) \(kind.plural)\(share(count, all))"
         }

@@ -15,6 +15,8 @@ extension Workshop {
         }
         let summary = try await Self.using(from) {
             if try await from.isReceiving { throw CommandFailure(unfinished: source) }
+            // What belongs into the source is stored there, as long as it is the one in use.
+            if try await from.movedTo == nil { try await recoverResults(into: from, of: source, use: .changing) }
             guard let to = try await open(target, time: Self.clock(of: target), makesTables: true) else {
                 preconditionFailure("a place that may be made is never missing")
             }
@@ -31,7 +33,7 @@ extension Workshop {
         _ target: DatabasePlace
     ) async throws -> StoreCopy.Summary {
         let place = StoreCopyReport.title(of: target)
-        if let newPlace = try await from.movedTo, newPlace != place {
+        if let newPlace = try await from.movedTo, newPlace != place, newPlace != StoreCopy.unfinished(place) {
             diagnostics.warning(
                 "the database was moved before; what has changed there since is not copied",
                 ["moved_to": newPlace]
@@ -39,12 +41,25 @@ extension Workshop {
         }
         let progress = TerminalProgress(to: .error)
         defer { progress.clear() }
+        let copying = Task {
+            try await StoreCopy(from: from, to: to, at: place) { progress.show(StoreCopyReport.line(of: $0)) }.run()
+        }
+        // A copy that is given up leaves the source as it was, to be used again.
+        let signals = await SignalStream.start()
+        let stopping = Task { for await signal in signals.signals where signal != .hangUp { copying.cancel() } }
+        defer {
+            stopping.cancel()
+            signals.stop()
+        }
         do {
-            return try await StoreCopy(from: from, to: to, at: place) {
-                progress.show(StoreCopyReport.line(of: $0))
-            }.run()
+            return try await copying.value
         } catch let failure as StoreCopy.Failure {
             throw CommandFailure(failure, from: source, to: target)
+        } catch is CancellationError {
+            throw CommandFailure(
+                .leftForLater,
+                "the copy was given up; \(source) can be used as before, and the same line goes on with the copy"
+            )
         }
     }
 

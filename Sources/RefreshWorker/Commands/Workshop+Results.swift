@@ -1,0 +1,71 @@
+import Observability
+import RefreshEngine
+import Store
+
+/// `results recover FILE`: stores what a spill file holds.
+extension Workshop {
+    func recoverResults(from path: String) async throws -> ExitCode {
+        guard inputs.files.exists(path) else {
+            throw CommandFailure(.inputUnreadable, "\(path) does not exist, or cannot be reached")
+        }
+        let vault = try openVault()
+        let store = try await openExistingStore(for: .changing)
+        return try await Self.using(store) {
+            guard inputs.files.exists(path) else {
+                Output.standard.line("everything in \(path) was stored when the database was opened")
+                return .success
+            }
+            let recovery = SpillRecovery(store: store, vault: vault, workshop: self)
+            switch try await recovery.recover(path) {
+            case .left:
+                throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
+            case .recovered(let summary):
+                try SpillFile.remove(path)
+                Output.standard.line("\(summary.sentence); \(path) is removed")
+                return .success
+            case .incomplete(let summary, let reason):
+                throw CommandFailure(
+                    .badData,
+                    "\(path) could not be recovered as a whole: \(reason). \(summary.sentence); the file stays where it is"
+                )
+            }
+        }
+    }
+
+    /// Reports answers that could not be stored.
+    func tell(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
+        if unstored.spilled > 0, let path = spill.path {
+            diagnostics.error(
+                "results could not be stored and were kept in a file: the next start stores them, or results recover FILE",
+                ["results": "\(unstored.spilled)", "file": path]
+            )
+        }
+        if unstored.lost > 0 {
+            diagnostics.error(
+                "results could not be stored and are lost: where refresh tokens rotate, these users must sign in again",
+                ["lost": "\(unstored.lost)"]
+            )
+        }
+    }
+
+    /// Stores what spill files of the configured database hold, before anything else is done with it.
+    func recoverResults(into store: any GrantStore, use: DatabaseUse) async throws {
+        try await recoverResults(into: store, of: configuration.database, use: use)
+    }
+
+    func recoverResults(into store: any GrantStore, of database: DatabasePlace, use: DatabaseUse) async throws {
+        let place = spillPlace(of: database)
+        do {
+            guard try !SpillRecovery.files(of: place).isEmpty else { return }
+            try await SpillRecovery(store: store, vault: try openVault(), workshop: self).recoverAll(of: place)
+        } catch let error as StoreError where use == .changing {
+            throw error
+        } catch {
+            // The file stays where it is: whoever opens the database next tries again.
+            diagnostics.error(
+                "results that were not saved before cannot be stored now",
+                ["folder": place.folder, "error": CommandFailure(error).message]
+            )
+        }
+    }
+}

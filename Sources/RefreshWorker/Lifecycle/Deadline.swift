@@ -1,0 +1,45 @@
+private import Synchronization
+
+/// Waits that end in time, whatever they wait for.
+enum Deadline {
+    /// Runs `body`, and returns when it has ended or the time is up; then it goes on by itself.
+    ///
+    /// - Returns: whether it has ended.
+    @discardableResult
+    static func wait(atMost span: Duration, for body: @escaping @Sendable () async -> Void) async -> Bool {
+        await withCheckedContinuation { caller in
+            let box = Box(caller)
+            let work = Task {
+                await body()
+                box.resume(returning: true)
+            }
+            Task {
+                do {
+                    try await Task.sleep(for: span)
+                } catch {
+                    // Nobody cancels it.
+                }
+                if box.resume(returning: false) { work.cancel() }
+            }
+        }
+    }
+
+    private final class Box: Sendable {
+        private let caller: Mutex<CheckedContinuation<Bool, Never>?>
+
+        init(_ caller: CheckedContinuation<Bool, Never>) {
+            self.caller = Mutex(caller)
+        }
+
+        /// Resumes the caller the first time; returns whether it was.
+        @discardableResult
+        func resume(returning hasEnded: Bool) -> Bool {
+            let caller = self.caller.withLock { caller in
+                defer { caller = nil }
+                return caller
+            }
+            caller?.resume(returning: hasEnded)
+            return caller != nil
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+private import Synchronization
+
+/// Writes results that the store does not take into one file of this process, and keeps disk space for that.
+final class ResultSpillFile: ResultSpill {
+    /// Enough for the results of all requests that may be on their way.
+    static let sizeForResults = 2 << 20
+    /// What commits of those results need beside that.
+    static let sizeForCommits = 2 << 20
+
+    let place: SpillPlace
+    private let worker: String
+    private let vault: TokenVault
+    private let queue = BlockingQueue(label: "refresh-worker.spill")
+    private let current = Mutex<(file: SpillFile, end: Int)?>(nil)
+
+    init(at place: SpillPlace, worker: String, vault: TokenVault) {
+        self.place = place
+        self.worker = worker
+        self.vault = vault
+    }
+
+    /// The file that holds results of this process; `nil` when there are none.
+    var path: String? { current.withLock { $0?.file.path } }
+
+    func save(_ findings: [Finding]) async throws {
+        let results = try findings.compactMap { finding in try SpilledResult.seal(finding, with: vault) }
+        try await queue.run { [self] in
+            do {
+                try write(SpillFormat.bytes(of: results))
+            } catch {
+                throw SpillError(
+                    """
+                    Results that the database does not take could not be written beside it either: \(error). Make room in \
+                    \(place.folder), or make it writable for this user.
+                    """
+                )
+            }
+        }
+    }
+
+    /// Adds to the file of this process, made of the reserve where there is one.
+    private func write(_ bytes: [UInt8]) throws {
+        try current.withLock { current in
+            if let (file, end) = current {
+                try file.write(bytes, at: end)
+                current = (file, end + bytes.count)
+                return
+            }
+            let temporary = place.writing(by: worker)
+            let hasReserve = try SpillFile.rename(place.reserve, to: temporary)
+            let file = hasReserve ? try SpillFile.openIfThere(temporary) : try SpillFile.create(temporary)
+            guard let file, try file.tryLock() else {
+                throw SpillError("\(temporary) is in use by another process")
+            }
+            try file.write(SpillFormat.head + bytes, at: 0)
+            try file.rename(to: place.unsaved(by: worker))
+            current = (file, SpillFormat.head.count + bytes.count)
+        }
+    }
+
+    /// Frees the part of the reserve that is kept for commits.
+    func freeReserve() async -> Bool {
+        guard place.isBesideDatabase else { return false }
+        let place = place
+        do {
+            return try await queue.run {
+                guard let file = try SpillFile.openIfThere(place.reserve), try file.size > Self.sizeForResults else {
+                    return false
+                }
+                try file.truncate(to: Self.sizeForResults)
+                return true
+            }
+        } catch {
+            return false
+        }
+    }
+
+    /// Makes the reserve, or fills it up again, while there is room.
+    func keepReserve() async throws {
+        let (place, worker) = (place, worker)
+        let size = Self.sizeForResults + (place.isBesideDatabase ? Self.sizeForCommits : 0)
+        try await queue.run {
+            if let file = try SpillFile.openIfThere(place.reserve) {
+                if try file.size < size { try file.allocate(size) }
+                return
+            }
+            let temporary = place.newReserve(by: worker)
+            do {
+                try SpillFile.create(temporary).allocate(size)
+                _ = try SpillFile.rename(temporary, to: place.reserve)
+            } catch {
+                try SpillFile.remove(temporary)
+                throw error
+            }
+        }
+    }
+}

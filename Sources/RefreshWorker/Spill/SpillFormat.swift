@@ -1,0 +1,55 @@
+import Secrets
+
+/// What a spill file looks like: a first line, then sealed results, each after its length in four bytes.
+///
+/// A length of zero ends the file, so that it can be written into space that was set aside before.
+enum SpillFormat {
+    static let head = Array("refresh-worker results 1\n".utf8)
+    private static let longestResult = 1 << 20
+
+    /// What a file holds.
+    struct Content: Equatable {
+        var results: [SealedSecret] = []
+        /// Whether something in it cannot be read.
+        var isDamaged = false
+    }
+
+    static func bytes(of results: [SealedSecret]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for result in results {
+            let count = UInt32(result.bytes.count)
+            bytes += [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
+            bytes += result.bytes
+        }
+        return bytes
+    }
+
+    static func read(_ bytes: [UInt8]) -> Content {
+        var content = Content()
+        guard bytes.starts(with: head) else {
+            // Space that was set aside, and in which nothing was written.
+            content.isDamaged = bytes.contains { $0 != 0 }
+            return content
+        }
+        var rest = bytes.dropFirst(head.count)
+        while !rest.isEmpty {
+            let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            guard rest.count >= 4, length > 0 else {
+                content.isDamaged = content.isDamaged || rest.contains { $0 != 0 }
+                return content
+            }
+            rest = rest.dropFirst(4)
+            guard length <= longestResult, length <= rest.count else {
+                content.isDamaged = true
+                return content
+            }
+            do throws(SealError) {
+                content.results.append(try SealedSecret(bytes: Array(rest.prefix(length))))
+            } catch {
+                content.isDamaged = true
+            }
+            rest = rest.dropFirst(length)
+        }
+        return content
+    }
+}

@@ -1,0 +1,112 @@
+import Clocks
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+
+/// Finds spill files and stores what is in them, before anything else is done with the database.
+///
+/// A file goes only after its results are committed. One that cannot be recovered as a whole is set aside, never deleted.
+struct SpillRecovery: Sendable {
+    /// What became of one file.
+    enum Outcome: Equatable, Sendable {
+        case recovered(ResultRecovery.Summary)
+        /// Some of it cannot be read, or belongs to no grant of this database; why, for a person.
+        case incomplete(ResultRecovery.Summary, reason: String)
+        /// A process that lives has it, or it is gone.
+        case left
+    }
+
+    private static let sizeLimit = 64 << 20
+    /// How long a file that another process recovers, or still writes, is waited for.
+    private static let patience: Duration = .seconds(10)
+
+    let store: any GrantStore
+    let vault: TokenVault
+    let workshop: Workshop
+
+    /// The spill files of a place, complete or not.
+    static func files(of place: SpillPlace) throws(SystemCallFailure) -> [String] {
+        try SpillFile.names(in: place.folder).filter(place.isSpill).map { "\(place.folder)/\($0)" }
+    }
+
+    /// Recovers all files of a place.
+    func recoverAll(of place: SpillPlace) async throws {
+        for path in try Self.files(of: place) {
+            switch try await recover(path) {
+            case .left:
+                workshop.diagnostics.warning(
+                    "results that were not saved are in use by another process, and are left to it",
+                    ["file": path]
+                )
+            case .recovered(let summary):
+                try SpillFile.remove(path)
+                guard summary != ResultRecovery.Summary() else { continue }
+                workshop.diagnostics.notice(
+                    "results that were not saved before are stored",
+                    [
+                        "file": path, "stored": "\(summary.stored)", "outdated": "\(summary.outdated)",
+                        "unknown": "\(summary.unknown)",
+                    ]
+                )
+            case .incomplete(let summary, let reason):
+                let target = SpillPlace.setAside(path)
+                _ = try SpillFile.rename(path, to: target)
+                workshop.diagnostics.error(
+                    "results could not all be stored and were set aside: mend what is wrong, then run results recover FILE",
+                    [
+                        "file": target, "error": reason, "stored": "\(summary.stored)",
+                        "outdated": "\(summary.outdated)", "unknown": "\(summary.unknown)",
+                    ]
+                )
+            }
+        }
+    }
+
+    /// Stores what is in one file, and leaves the file where it is.
+    func recover(_ path: String) async throws -> Outcome {
+        guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
+            return .left
+        }
+        guard let bytes = try file.read(limit: Self.sizeLimit) else {
+            return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any file of results")
+        }
+        let content = SpillFormat.read(bytes)
+        var findings: [Finding] = []
+        var reason = content.isDamaged ? "it is damaged, or no file of results" : nil
+        for result in content.results {
+            do {
+                findings.append(try SpilledResult.open(result, with: vault))
+            } catch {
+                reason = "\(error)"
+            }
+        }
+        let recovery = ResultRecovery(
+            into: store,
+            maxRate: workshop.configuration.maximumRate,
+            time: workshop.time,
+            random: workshop.random
+        )
+        let summary = try await recovery.recover(findings)
+        if !findings.isEmpty, summary.unknown == findings.count {
+            reason = reason ?? "its grants are not in this database"
+        }
+        return reason.map { .incomplete(summary, reason: $0) } ?? .recovered(summary)
+    }
+
+    private func hasLocked(_ file: SpillFile) async throws -> Bool {
+        let end = workshop.time.sinceBoot + Self.patience
+        while try !file.tryLock() {
+            guard workshop.time.sinceBoot < end else { return false }
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        return true
+    }
+}
+
+extension ResultRecovery.Summary {
+    /// The outcome in words.
+    var sentence: String {
+        "\(stored) results are stored, \(outdated) were out of date, \(unknown) are of grants that are not here"
+    }
+}

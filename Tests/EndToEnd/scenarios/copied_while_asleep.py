@@ -1,0 +1,48 @@
+"""A worker that stands still while its database is copied ends with 78 when it wakes, and hands over what it was answered."""
+
+import signal
+
+from harness import check, wait_for
+
+GRANTS = 8
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
+    place.generate_keys()
+    grants = [sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
+    for grant in grants:
+        sandbox.change(grant, hold=True)
+    place.bring_in(grants)
+    sleeper = place.start().wait_started()
+    sandbox.call(f"/control/wait?holding={GRANTS}")
+    sleeper.signal(signal.SIGSTOP)
+    for grant in grants:
+        sandbox.call("/control/release", {"email": grant["email"]})
+    former, new = place.database, place.folder / "new.sqlite"
+
+    def is_copied():
+        # It refuses until the sleeper counts as dead.
+        return place.run("store", "copy", "--from", former, "--to", new, expect=None).returncode == 0
+
+    wait_for(is_copied, 90, "the database is copied", pause=2)
+    place.database = new
+    worker = place.start().wait_started()
+    # The tokens that the sleeper's requests spent are refused, as they must be.
+    wait_for(lambda: sandbox.stats()["by_answer"].get("invalid_grant", 0) > 0, 30, "the new place asks as well")
+    sleeper.signal(signal.SIGCONT)
+    code = sleeper.process.wait(timeout=60)
+    said = sleeper.errors.read_text()
+    check(code == 78, f"the sleeper ended with {code}: {said}")
+    check(str(new) in said and "results recover" in said, said)
+    spills = list(place.folder.glob("grants.sqlite.unsaved-*"))
+    check(len(spills) == 1, f"one spill file, not {spills}")
+    place.run("results", "recover", spills[0])
+    check(not spills[0].exists(), "the file goes when its results are stored")
+    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"nobody is lost: {place.states()}")
+    for grant in grants:
+        # Strict rotation: only the rotated token still works.
+        place.run("token", grant["email"], "--min-ttl", "7200")
+    worker.stop()
+    return f"{GRANTS} answers were handed over to the new place"

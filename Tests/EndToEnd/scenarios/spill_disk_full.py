@@ -1,0 +1,109 @@
+"""SIGTERM with a full disk while rotated tokens arrive: the spill file keeps them, and the next start stores them."""
+
+import contextlib
+import errno
+import os
+import subprocess
+import threading
+
+from harness import Skipped, check, wait_for
+
+GRANTS = 60
+
+
+def scenario(place):
+    disk = place.folder / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", str(disk)], capture_output=True, text=True
+    )
+    if mounted.returncode != 0:
+        raise Skipped(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
+    try:
+        place.database = disk / "grants.sqlite"
+        return story(place, disk)
+    finally:
+        for worker in place.workers:
+            worker.kill()
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def story(place, disk):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
+    place.generate_keys()
+    grants = [sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
+    for grant in grants:
+        sandbox.change(grant, hold=True)
+    place.bring_in(grants)
+    worker = place.start("--stop-deadline", "8").wait_started()
+    sandbox.call(f"/control/wait?holding={GRANTS}")
+    wait_for(lambda: (disk / "grants.sqlite.reserve").exists(), 20, "the reserve is made")
+    # Without the half that is kept for commits, only the spill file is left to save the answers.
+    os.truncate(disk / "grants.sqlite.reserve", 2 << 20)
+    with Filler(disk):
+        for grant in grants:
+            sandbox.call("/control/release", {"email": grant["email"]})
+        wait_for(lambda: worker.events("alarm", kind="store_failing"), 30, "the disk is full")
+        worker.stop(expect=74)
+        spills = list(disk.glob("grants.sqlite.unsaved-*"))
+        check(len(spills) == 1, f"one spill file, not {spills}: {worker.errors.read_text()[-600:]}")
+        check(spills[0].stat().st_mode & 0o777 == 0o600, "the spill file is private")
+        content = spills[0].read_bytes()
+        for grant in sandbox.stats(grants=True)["grants"]:
+            check(grant["current_refresh_token"].encode() not in content, "a token lies in the spill file in the clear")
+    damaged(place, disk)
+    place.run("status")
+    check(not list(disk.glob("grants.sqlite.unsaved-*")), "a command that opens the database recovers the file")
+    worker = place.start().wait_started()
+    for grant in grants:
+        # Strict rotation: only the rotated token still works.
+        place.run("token", grant["email"], "--min-ttl", "7200")
+    check(place.states() == {"active": GRANTS}, f"{place.states()}")
+    check(sandbox.stats()["by_answer"].get("invalid_grant", 0) == 0, "a spent token was sent")
+    worker.stop()
+    return f"{GRANTS} rotated tokens were kept in a spill file of {len(content)} bytes"
+
+
+def damaged(place, disk):
+    """A file that is no spill file is set aside, and nothing else is kept from being recovered."""
+    stray = disk / "grants.sqlite.unsaved-1-stray"
+    stray.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is no sealed result")
+    said = place.run("status").stderr
+    check("set aside" in said, said)
+    check(not stray.exists() and (disk / "grants.sqlite.set-aside-1-stray").exists(), f"{list(disk.iterdir())}")
+
+
+class Filler(threading.Thread):
+    """Fills a folder's file system, and whatever becomes free in it."""
+
+    def __init__(self, folder):
+        super().__init__(daemon=True)
+        self.file = os.open(folder / "filler", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        self.path = folder / "filler"
+        self.ended = threading.Event()
+
+    def fill(self):
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(self.file, b"x" * 4096)
+
+    def run(self):
+        while not self.ended.wait(0.001):
+            self.fill()
+
+    def __enter__(self):
+        try:
+            while True:
+                os.write(self.file, b"x" * 65536)
+        except OSError as error:
+            check(error.errno == errno.ENOSPC, f"{error}")
+        self.fill()
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.join()
+        os.close(self.file)
+        self.path.unlink()

@@ -1,0 +1,149 @@
+import Clocks
+import RefreshEngine
+import SQLiteStore
+import Secrets
+import Store
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The spill file", .timeLimit(.minutes(1)))
+struct SpillFileTests {
+    /// A database with the grants of three users, each refreshed and rotated by a worker that could not store it.
+    private func withFindings(
+        _ body: (OperatorBench, Workshop, TokenVault, [Finding]) async throws -> Void
+    ) async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            let vault = try bench.openVault()
+            let store = try bench.openStore()
+            try await bench.insert(1...3, sealedBy: vault, into: store)
+            await store.close()
+            let findings = try (1...3 as ClosedRange<Int64>).map { try finding($0, vault, at: bench.time.now) }
+            try await body(bench, try bench.workshop(), vault, findings)
+        }
+    }
+
+    private func finding(_ number: Int64, _ vault: TokenVault, at now: Timestamp) throws -> Finding {
+        let id = GrantID(rawValue: number)
+        let tokens = RefreshedTokens(
+            accessToken: Grant.AccessToken(
+                sealed: try vault.seal(accessToken: Secret("new access \(number)"), for: id),
+                obtainedAt: now,
+                expiresAt: now + .seconds(3600)
+            ),
+            rotated: try vault.seal(refreshToken: Secret("rotated \(number)"), for: id)
+        )
+        let attempt = Attempt(grant: id, clientID: "client", claim: 7, generation: 1)
+        return Finding(attempt: attempt, answer: .granted(tokens))
+    }
+
+    private func spill(_ findings: [Finding], _ workshop: Workshop, _ vault: TokenVault) async throws -> String {
+        let spill = workshop.openSpill(vault: vault)
+        for finding in findings { try await spill.save([finding]) }
+        return try #require(spill.path)
+    }
+
+    private func storedTokens(_ bench: OperatorBench, _ vault: TokenVault) async throws -> [String?] {
+        let store = try bench.openStore()
+        let grants = try await store.grants(after: nil, in: nil, atMost: 10)
+        await store.close()
+        return try grants.map { try vault.openRefreshToken(of: $0)?.reveal() }
+    }
+
+    @Test("is private, and recovered by the next command that opens the database, which removes it")
+    func recovered() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let path = try await spill(findings, workshop, vault)
+            #expect(try FileFacts.of(path)?.mode == "0600")
+            _ = try await workshop.run(.showStatus(isJSON: true))
+            #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
+            #expect(try FileFacts.of(path) == nil)
+            #expect(try bench.names.filter { $0.contains("set-aside") } == [])
+        }
+    }
+
+    @Test("takes the reserve's place on the disk, and the reserve is filled up again")
+    func reserve() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let first = workshop.openSpill(vault: vault)
+            try await first.keepReserve()
+            let reserve = first.place.reserve
+            #expect(try FileFacts.of(reserve)?.size == 4 << 20)
+            #expect(await first.freeReserve())
+            #expect(try FileFacts.of(reserve)?.size == 2 << 20)
+            #expect(await first.freeReserve() == false, "the other half is for the spill")
+            try await first.save(findings)
+            #expect(try FileFacts.of(reserve) == nil)
+            let path = try #require(first.path)
+            #expect(try FileFacts.of(path)?.size == 2 << 20)
+            try await first.keepReserve()
+            #expect(try FileFacts.of(reserve)?.size == 4 << 20)
+        }
+    }
+
+    @Test("is set aside when it is damaged, with what can be read of it stored", arguments: [5, 40, 700])
+    func damaged(place: Int) async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let path = try await spill(findings, workshop, vault)
+            let file = try #require(try SpillFile.openIfThere(path))
+            var bytes = try #require(try file.read(limit: 1 << 20))
+            bytes[place] ^= 1
+            try file.write(bytes, at: 0)
+            _ = try await workshop.run(.showStatus(isJSON: true))
+            #expect(try FileFacts.of(path) == nil)
+            let aside = SpillPlace.setAside(path)
+            #expect(try FileFacts.of(aside)?.size == Int64(bytes.count))
+            let rotated = try await storedTokens(bench, vault).count { $0?.hasPrefix("rotated") ?? false }
+            #expect(rotated < 3 && (place < 100 || rotated > 0))
+            // Mended, it is recovered by hand.
+            bytes[place] ^= 1
+            let mended = try #require(try SpillFile.openIfThere(aside))
+            try mended.write(bytes, at: 0)
+        }
+    }
+
+    @Test("of another database is set aside, and stored by hand where it belongs")
+    func foreign() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let path = try await spill(findings, workshop, vault)
+            let other = try bench.workshop([(.database, bench.path("other.sqlite"))])
+            let store = try SQLiteStore(path: bench.path("other.sqlite"), timeSource: bench.time)
+            await store.close()
+            let stray = bench.path("other.sqlite.unsaved-1-a")
+            #expect(try SpillFile.rename(path, to: stray))
+            _ = try await other.run(.showStatus(isJSON: true))
+            let aside = bench.path("other.sqlite.set-aside-1-a")
+            #expect(try FileFacts.of(aside) != nil)
+            #expect(try await workshop.run(.recoverResults(file: aside)) == .success)
+            #expect(try FileFacts.of(aside) == nil)
+            #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
+        }
+    }
+
+    @Test("that was never written to is no result, and goes")
+    func empty() async throws {
+        try await withFindings { bench, workshop, _, _ in
+            let path = bench.path("grants.sqlite.writing-1-a")
+            try SpillFile.create(path).allocate(4096)
+            _ = try await workshop.run(.showStatus(isJSON: true))
+            #expect(try FileFacts.of(path) == nil)
+        }
+    }
+
+    @Test("lies beside a SQLite file, and for a server in the state folder or beside the key ring")
+    func places() throws {
+        let file = SpillPlace(
+            of: .file("/nowhere/g.sqlite"),
+            keyFile: "/etc/keys",
+            environment: ["STATE_DIRECTORY": "/s"]
+        )
+        #expect(file.unsaved(by: "1-a") == "/nowhere/g.sqlite.unsaved-1-a")
+        let server = try DatabasePlace("postgres://u@h/d")
+        let state = SpillPlace(of: server, keyFile: "/etc/keys", environment: ["STATE_DIRECTORY": "/s:/t"])
+        #expect(state.unsaved(by: "1-a") == "/s/refresh-worker.unsaved-1-a")
+        #expect(SpillPlace(of: server, keyFile: "/etc/rw/keys", environment: [:]).folder == "/etc/rw")
+        #expect(SpillPlace.setAside("/s/g.sqlite.unsaved-1-a") == "/s/g.sqlite.set-aside-1-a")
+        #expect(SpillPlace.setAside("/s/odd") == "/s/odd.set-aside")
+    }
+}
