@@ -70,7 +70,7 @@ extension PostgresStore: StoreArchive {
         get async throws { try await note(Self.movedKey) }
     }
 
-    private func note(_ key: String) async throws -> String? {
+    package func note(_ key: String) async throws -> String? {
         try await reader.first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(Failure) in row.text() }
     }
 

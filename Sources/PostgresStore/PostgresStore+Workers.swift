@@ -40,6 +40,14 @@ extension Query {
         "DELETE FROM refresh_worker.workers WHERE worker_id = $1"
     )
     static let readMeta = Query("read meta", "SELECT value FROM refresh_worker.meta WHERE key = $1")
+    fileprivate static let addMeta = Query(
+        "add meta",
+        "INSERT INTO refresh_worker.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING"
+    )
+    fileprivate static let replaceMeta = Query(
+        "replace meta",
+        "UPDATE refresh_worker.meta SET value = $2 WHERE key = $1 AND value = $3"
+    )
     static let writeMeta = Query(
         "write meta",
         "INSERT INTO refresh_worker.meta (key, value) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = $2"
@@ -93,6 +101,18 @@ extension PostgresStore {
             var batch = Batch(until: deadline)
             batch.add(.deleteWorker) { $0.bind(id) }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
+        }
+    }
+
+    package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
+        try await leasing.run { [self] connection, deadline throws(Failure) in
+            var batch = changes(until: deadline, on: connection)
+            let place = batch.add(former == nil ? .addMeta : .replaceMeta) {
+                $0.bind(name)
+                $0.bind(text)
+                if let former { $0.bind(former) }
+            }
+            return try commit(batch, on: connection, until: deadline)[place].changedRows == 1
         }
     }
 

@@ -153,6 +153,11 @@ package final class EngineLog: Sendable {
         raise(Alarm(kind: incident.kind.rawValue, clientID: "", text: incident.text), repeats: true)
     }
 
+    /// The key ring does not fit; told again every hour until it does.
+    package func keyRingTrouble(_ kind: String, _ text: String) {
+        raise(Alarm(kind: kind, clientID: "", text: text))
+    }
+
     /// Raises an alarm, once an hour for each kind and client unless it `repeats` of right.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
         let key = Raised(kind: alarm.kind, client: alarm.clientID)

@@ -65,6 +65,23 @@ extension SQLiteStore {
         }
     }
 
+    package func note(_ name: String) async throws -> String? {
+        try await reader.run { connection throws(StoreError) in try connection.note(name) }
+    }
+
+    package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                guard try connection.note(name) == former else { return false }
+                try connection.run(.writeMeta) { statement in
+                    statement.bind(name)
+                    statement.bind(text)
+                }
+                return true
+            }
+        }
+    }
+
     package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
         let key = "clock_reading"
         return try await writer.run { connection throws(StoreError) in

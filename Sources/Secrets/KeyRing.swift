@@ -1,4 +1,4 @@
-/// The keys that seal tokens at rest: the first that is not pending seals, every one opens what it sealed.
+/// The keys that seal tokens at rest: the first active one seals, every one opens what it sealed.
 ///
 /// Sealing is AES-256-GCM with a random nonce of 96 bits, which is good for 2³² seals under one key (NIST SP 800-38D,
 /// section 8.3). Each place has a derived key of its own, so a grant that is sealed 29 times a day takes 400,000 years to get
@@ -14,7 +14,7 @@ package struct KeyRing: Sendable {
         for key in keys {
             guard seen.insert(key.id).inserted else { throw .duplicateKey(key.id) }
         }
-        guard let sealingKey = keys.first(where: { !$0.isPending }) else { throw .noSealingKey }
+        guard let sealingKey = keys.first(where: { $0.role == .active }) else { throw .noSealingKey }
         self.keys = keys
         self.sealingKey = sealingKey
     }
@@ -24,37 +24,43 @@ package struct KeyRing: Sendable {
     /// Every key that this ring can open with, pending ones included.
     package var keyIDs: [KeyID] { keys.map(\.id) }
 
+    /// The keys of another ring that this one lacks, or has with other bits under the same id.
+    package func lacking(from other: KeyRing) -> [KeyID] {
+        let missing = other.keys.filter { theirs in
+            !keys.contains { $0.id == theirs.id && $0.material == theirs.material }
+        }
+        return missing.map(\.id)
+    }
+
+    /// `true` if the other ring has the same keys in the same order and roles.
+    package func isSame(as other: KeyRing) -> Bool {
+        keyIDs == other.keyIDs && keys.map(\.role) == other.keys.map(\.role) && lacking(from: other).isEmpty
+    }
+
     package func seal(_ secret: Secret, for context: SealContext) throws(SealError) -> SealedSecret {
+        try seal(secret, for: context, with: sealingKey)
+    }
+
+    /// Seals with a chosen key of the ring, whatever its role.
+    package func seal(_ secret: Secret, for context: SealContext, with id: KeyID) throws(SealError) -> SealedSecret {
+        guard let key = keys.first(where: { $0.id == id }) else { throw .unknownKey(id) }
+        return try seal(secret, for: context, with: key)
+    }
+
+    private func seal(
+        _ secret: Secret,
+        for context: SealContext,
+        with key: SealingKey
+    ) throws(SealError) -> SealedSecret {
         let length = SealedSecret.Layout.minimumByteCount + secret.count
         var bytes: [UInt8] = []
         bytes.reserveCapacity(length)
         bytes.append(SealedSecret.Version.derivedKey.rawValue)
         bytes.append(UInt8(KeyID.length))
-        bytes.append(contentsOf: sealingKey.id.description.utf8)
+        bytes.append(contentsOf: key.id.description.utf8)
         bytes.append(contentsOf: repeatElement(0, count: length - bytes.count))
-        try fill(&bytes, with: secret, for: context)
+        try key.fill(&bytes, with: secret, for: context)
         return try SealedSecret(bytes: bytes)
-    }
-
-    /// Writes nonce, ciphertext and tag into their places behind the header.
-    ///
-    /// Nothing beside the secret is authenticated: the place is part of the key, and so is the id of the ring's key.
-    private func fill(
-        _ bytes: inout [UInt8],
-        with secret: Secret,
-        for context: SealContext
-    ) throws(SealError) {
-        let layout = SealedSecret.Layout(byteCount: bytes.count)
-        var span = bytes.mutableSpan
-        var room = unsafe span.mutableBytes
-        try LibCrypto.fillRandomly(&room, in: layout.nonce)
-        let cipher = try sealingKey.derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
-            try CipherContext(.seal, key: key, nonce: room.bytes.extracting(layout.nonce))
-        }
-        try secret.withBytes { (message) throws(SealError) in
-            try cipher.transform(message, into: &room, at: layout.ciphertext.lowerBound)
-        }
-        try cipher.writeTag(into: &room, at: layout.tag.lowerBound)
     }
 
     package func open(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
@@ -72,6 +78,27 @@ package struct KeyRing: Sendable {
 }
 
 extension SealingKey {
+    /// Writes nonce, ciphertext and tag into their places behind the header.
+    ///
+    /// Nothing beside the secret is authenticated: the place is part of the key, and so is the id of the ring's key.
+    fileprivate func fill(
+        _ bytes: inout [UInt8],
+        with secret: Secret,
+        for context: SealContext
+    ) throws(SealError) {
+        let layout = SealedSecret.Layout(byteCount: bytes.count)
+        var span = bytes.mutableSpan
+        var room = unsafe span.mutableBytes
+        try LibCrypto.fillRandomly(&room, in: layout.nonce)
+        let cipher = try derivation.withKey(for: context.derivationPurpose) { (key) throws(SealError) in
+            try CipherContext(.seal, key: key, nonce: room.bytes.extracting(layout.nonce))
+        }
+        try secret.withBytes { (message) throws(SealError) in
+            try cipher.transform(message, into: &room, at: layout.ciphertext.lowerBound)
+        }
+        try cipher.writeTag(into: &room, at: layout.tag.lowerBound)
+    }
+
     /// A cipher that is ready for the ciphertext of a value of this place.
     fileprivate func opener(
         of version: SealedSecret.Version,

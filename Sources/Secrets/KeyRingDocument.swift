@@ -1,3 +1,5 @@
+import Clocks
+
 /// The text of a key ring's file: comments and keys, a line each, in their order.
 struct KeyRingDocument {
     enum Line {
@@ -19,7 +21,8 @@ struct KeyRingDocument {
     init(key: SealingKey) throws(KeyRingError) {
         lines = [
             .comment(Secret("# The keys of refresh-worker. Whoever reads them can open every stored token;")),
-            .comment(Secret("# whoever loses them has lost every stored token. One key a line: id, key, \"pending\".")),
+            .comment(Secret("# whoever loses them has lost every stored token. One key a line: id, key,")),
+            .comment(Secret("# and \"pending\" before it is used or \"retired\" and the time after that.")),
             .key(key),
         ]
         ring = try KeyRing(keys: [key])
@@ -51,13 +54,23 @@ struct KeyRingDocument {
         try replaceLines(with: lines + [.key(key)])
     }
 
+    /// Lets a key open but never seal again; one that is retired keeps its time.
+    mutating func retire(_ id: KeyID, at now: Timestamp) throws(Fault) {
+        let (index, key) = try find(id)
+        guard id != ring.sealingKeyID else { throw Fault(reason: .sealingKey(id)) }
+        if case .retired(let since) = key.role, since <= now { return }
+        var lines = lines
+        lines[index] = .key(SealingKey(id: id, material: key.material, role: .retired(since: now)))
+        try replaceLines(with: lines)
+    }
+
     /// Puts a key, which is pending no longer, before all others, where it seals.
     mutating func promote(_ id: KeyID) throws(Fault) {
         let (index, key) = try find(id)
         var lines = lines
         lines.remove(at: index)
         let front = lines.firstIndex { Self.key(on: $0) != nil } ?? lines.endIndex
-        lines.insert(.key(SealingKey(id: id, material: key.material, isPending: false)), at: front)
+        lines.insert(.key(SealingKey(id: id, material: key.material, role: .active)), at: front)
         try replaceLines(with: lines)
     }
 

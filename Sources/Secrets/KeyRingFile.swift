@@ -1,10 +1,12 @@
+package import Clocks
 private import Glibc
 
-/// The key ring on disk: comments (`#`) and one key a line, the first that is not pending seals.
+/// The key ring on disk: comments (`#`) and one key a line, the first without a mark seals.
 ///
 ///     # a comment
 ///     9f86d081 q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
 ///     2c26b46b AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= pending
+///     6b23c0d5 ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8= retired 1795342272
 ///
 /// Every call blocks on the disk, and a rewrite also while another process rewrites the same file, so none belongs on
 /// the cooperative pool.
@@ -59,6 +61,11 @@ package enum KeyRingFile {
     /// Doing so twice changes nothing.
     package static func promote(_ id: KeyID, path: String) throws(KeyRingFileError) {
         try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.promote(id) }
+    }
+
+    /// Lets a key open but never seal again; the one that seals is refused.
+    package static func retire(_ id: KeyID, at now: Timestamp, path: String) throws(KeyRingFileError) {
+        try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.retire(id, at: now) }
     }
 
     /// Takes a key out for good; the one that seals, and so the last one, is refused.

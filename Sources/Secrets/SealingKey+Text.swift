@@ -1,32 +1,57 @@
 private import CCrypto
+private import Clocks
 
-/// How a key is written in the ring's file: `<id> <base64 of its 32 bytes> [pending]`.
+/// How a key is written in the ring's file: `<id> <base64 of its 32 bytes> [pending | retired <seconds since 1970>]`.
 extension SealingKey {
     private static let base64Length = 44
     private static let pendingMark = Array("pending".utf8)
+    private static let retiredMark = Array("retired".utf8)
+    /// Seconds since 1970 have ten digits until the year 2286.
+    private static let dateLength = 10
 
     /// Why a line is not a key; it never quotes the line.
     enum LineFault: String, Error {
-        case wordCount = "the line is not: <id> <base64 key> [pending]"
+        case wordCount = "the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]"
         case id = "the key's id is not eight lowercase hexadecimal digits"
         case material = "the key is not the base64 of 32 bytes"
-        case mark = "only the word \"pending\" may follow the key"
+        case mark = "only the word \"pending\", or \"retired\" and seconds since 1970, may follow the key"
     }
 
     /// Reads the words of a line, given as ranges of it.
     init(words: [Range<Int>], of line: RawSpan) throws(LineFault) {
-        guard words.count == 2 || words.count == 3 else { throw .wordCount }
+        guard (2...4).contains(words.count) else { throw .wordCount }
         guard let id = KeyID(ascii: line.bytes(in: words[0], ifCount: KeyID.length)) else { throw .id }
         guard let material = Self.material(base64: line.extracting(words[1])) else { throw .material }
-        if words.count == 3 {
-            guard line.bytes(in: words[2], ifCount: Self.pendingMark.count) == Self.pendingMark else { throw .mark }
+        self.init(id: id, material: material, role: try Self.role(of: words[2...], in: line))
+    }
+
+    private static func role(of words: ArraySlice<Range<Int>>, in line: RawSpan) throws(LineFault) -> Role {
+        guard let mark = words.first else { return .active }
+        switch words.count {
+        case 1:
+            guard line.bytes(in: mark, ifCount: pendingMark.count) == pendingMark else { throw .mark }
+            return .pending
+        default:
+            let digits = line.bytes(in: words[words.startIndex + 1], ifCount: dateLength)
+            guard line.bytes(in: mark, ifCount: retiredMark.count) == retiredMark,
+                digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+                let seconds = Int64(String(decoding: digits, as: UTF8.self))
+            else { throw .mark }
+            return .retired(since: Timestamp(secondsSince1970: seconds))
         }
-        self.init(id: id, material: material, isPending: words.count == 3)
+    }
+
+    private var mark: String {
+        switch role {
+        case .active: ""
+        case .pending: " pending"
+        case .retired(let since): " retired \(since.milliseconds / 1000)"
+        }
     }
 
     /// The key's line, without a newline.
     var line: Secret {
-        Secret(concatenating: [Secret("\(id) "), Self.base64(of: material), Secret(isPending ? " pending" : "")])
+        Secret(concatenating: [Secret("\(id) "), Self.base64(of: material), Secret(mark)])
     }
 
     private static func base64(of material: Secret) -> Secret {

@@ -1,21 +1,31 @@
+package import Clocks
+
 /// A key of the ring: 256 random bits and their name.
 package struct SealingKey: Sendable {
+    package enum Role: Hashable, Sendable {
+        /// Opens, and seals where it is the first of its kind in the ring.
+        case active
+        /// Opens but does not seal yet: other workers may not have read it.
+        case pending
+        /// Opens but never seals again: results that it sealed may still wait to be stored.
+        case retired(since: Timestamp)
+    }
+
+    private static let salt = Array("refresh-worker sealed 2".utf8)
+
     package let id: KeyID
-    /// A pending key opens but does not seal yet: other workers may not have read it.
-    package let isPending: Bool
+    package let role: Role
 
     let material: Secret
     /// Derives the key of each place that a value is sealed for.
     let derivation: KeyDerivation
 
-    private static let salt = Array("refresh-worker sealed 2".utf8)
-
-    init(id: KeyID, material: Secret, isPending: Bool) {
+    init(id: KeyID, material: Secret, role: Role) {
         precondition(material.count == CipherContext.keyLength)
         self.id = id
         self.material = material
+        self.role = role
         derivation = KeyDerivation(from: material, salt: Self.salt)
-        self.isPending = isPending
     }
 
     /// A new key under a new name.
@@ -24,6 +34,8 @@ package struct SealingKey: Sendable {
             try LibCrypto.fillRandomly(&room, in: 0..<room.byteCount)
             return room.byteCount
         }
-        return SealingKey(id: try .random(), material: material, isPending: isPending)
+        return SealingKey(id: try .random(), material: material, role: isPending ? .pending : .active)
     }
+
+    package var isPending: Bool { role == .pending }
 }

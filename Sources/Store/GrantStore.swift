@@ -68,6 +68,12 @@ package protocol GrantStore: Sendable {
     func liveWorkers() async throws -> [WorkerReport]
     func forgetWorker(_ id: String) async throws
 
+    /// A short text that the store keeps under a name; `nil` if there is none.
+    func note(_ name: String) async throws -> String?
+
+    /// Replaces a note if it still is what the caller has read. Returns `false` if it is not.
+    func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool
+
     /// Throws where the store cannot be used now: it cannot be read, or it is a server that says that it takes no writes.
     func checkUsable() async throws
 

@@ -14,6 +14,7 @@ package final class InMemoryStore: AccountStore {
         var securityEvents: [String: Timestamp] = [:]
         var outbox = Outbox()
         var health: [String: [UInt8]] = [:]
+        var notes: [String: String] = [:]
         var workers: [String: (report: WorkerReport, heartbeat: BootInstant)] = [:]
         var clockReading: ClockReading?
         var isClosed = false
@@ -221,6 +222,18 @@ package final class InMemoryStore: AccountStore {
 
     package func forgetWorker(_ id: String) async throws {
         try withOpenState { $0.workers[id] = nil }
+    }
+
+    package func note(_ name: String) async throws -> String? {
+        try withOpenState { $0.notes[name] }
+    }
+
+    package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
+        try withOpenState { state in
+            guard state.notes[name] == former else { return false }
+            state.notes[name] = text
+            return true
+        }
     }
 
     package func clientHealth() async throws -> [String: [UInt8]] {

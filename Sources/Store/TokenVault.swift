@@ -9,6 +9,11 @@ package struct TokenVault: Sendable {
         self.ring = ring
     }
 
+    /// Throws while the ring lacks a key with which other workers seal: new tokens are not to be sealed with an older one.
+    package func checkMaySeal() throws(StoreError) {
+        if let reason = ring.standsBy { throw StoreError(.refused, reason) }
+    }
+
     /// Seals a refresh token, with the instant at which it dies of itself where that is known.
     package func seal(
         refreshToken: Secret,
@@ -64,11 +69,11 @@ extension SealContext {
     /// Results lie outside the tables, and name their grants themselves.
     fileprivate static let spilledResult = SealContext(owner: [], column: "spilled_result")
 
-    fileprivate static func refreshToken(of id: GrantID) -> SealContext {
+    static func refreshToken(of id: GrantID) -> SealContext {
         SealContext(owner: id.rawValue, column: "refresh_token")
     }
 
-    fileprivate static func accessToken(of id: GrantID) -> SealContext {
+    static func accessToken(of id: GrantID) -> SealContext {
         SealContext(owner: id.rawValue, column: "access_token")
     }
 

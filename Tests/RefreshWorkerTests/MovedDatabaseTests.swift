@@ -26,7 +26,8 @@ struct MovedDatabaseTests {
             let key = try bench.openVault().ring.current.sealingKeyID
             let commands: [Command] = [
                 .work, .vendToken(user: "user 1", minimumLifetime: .zero), .disconnectGrant(user: "user 1"),
-                .rotateKeys, .retireKey(id: "\(key)"), .importUsers(file: bench.path("users"), replacesExisting: false),
+                .rotateKeys, .retireKey(id: "\(key)", isLost: false),
+                .importUsers(file: bench.path("users"), replacesExisting: false),
                 .replayNotices(user: nil, within: .seconds(9)),
             ]
             for command in commands {

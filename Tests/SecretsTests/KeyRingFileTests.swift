@@ -67,7 +67,7 @@ struct KeyRingFileTests {
             name: "four words",
             text: "0000000a \(Lines.zeroes) pending pending",
             line: 1,
-            complaint: "the line is not: <id> <base64 key>"
+            complaint: "only the word \"pending\", or \"retired\" and seconds"
         ),
         BadText(name: "capital id", text: "0000000A \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
         BadText(name: "long id", text: "0000000aa \(Lines.zeroes)", line: 1, complaint: "the key's id is not eight"),
@@ -103,16 +103,22 @@ struct KeyRingFileTests {
             complaint: "the key is not the base64"
         ),
         BadText(
+            name: "five words",
+            text: "0000000a \(Lines.zeroes) retired 1795342272 again",
+            line: 1,
+            complaint: "the line is not: <id> <base64 key>"
+        ),
+        BadText(
             name: "unknown mark",
             text: "0000000a \(Lines.zeroes) retired",
             line: 1,
-            complaint: "only the word \"pending\" may follow"
+            complaint: "only the word \"pending\", or \"retired\" and seconds"
         ),
         BadText(
             name: "key after key",
             text: "0000000a \(Lines.zeroes) \(Lines.counting)",
             line: 1,
-            complaint: "only the word \"pending\" may follow"
+            complaint: "only the word \"pending\", or \"retired\" and seconds"
         ),
         BadText(
             name: "duplicate",

@@ -55,6 +55,7 @@ struct AppSessions: Sendable {
         let hash = SessionTokens.hash(Secret(presented))
         if let answer = try await answerWithoutWriting(claims, presenting: hash, at: now) { return answer }
         let successor = tokens.refreshToken(forUser: claims.userID, session: claims.sessionID, at: now)
+        try services.vault.checkMaySeal()
         let sealed = try services.vault.seal(sessionToken: successor, for: claims.sessionID)
         let rotation = try await services.store.transact { transaction -> Rotation in
             guard var session = try transaction.session(claims.sessionID), session.userID == claims.userID,

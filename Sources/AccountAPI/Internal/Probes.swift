@@ -3,6 +3,7 @@ package import HTTPServer
 import JSON
 package import Observability
 package import RefreshEngine
+import Secrets
 package import Store
 
 /// What the process says of itself to those who watch it: health, readiness, status and metrics.
@@ -63,7 +64,8 @@ package struct Probes: Sendable {
         let databaseTrouble = database.trouble
         let storing = await engine.storingFailsFor
         let isStoring = storing.map { $0 <= Self.longestWait } ?? true
-        let isReady = phase == .serving && databaseTrouble == nil && isStoring
+        let ring = engine.keyRing
+        let isReady = phase == .serving && databaseTrouble == nil && isStoring && ring.standsBy == nil
         let standings = await engine.clientStandings
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
@@ -74,6 +76,7 @@ package struct Probes: Sendable {
             checks.field("phase", phase.rawValue)
             checks.field("database", databaseTrouble ?? "ok")
             checks.field("results", isStoring ? "ok" : "waiting")
+            checks.field("key_ring", ring.standsBy != nil ? "lacks_keys" : ring.refusal != nil ? "file_refused" : "ok")
         }
         line.object("database") { object in
             if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }

@@ -166,6 +166,7 @@ struct GmailConnection: Sendable {
     // MARK: Storing
 
     private func commit(_ plan: Plan, at now: Timestamp) async throws -> Attempt {
+        try services.vault.checkMaySeal()
         let (caller, name) = (caller, identity.name)
         return try await services.store.transact { transaction in
             let arrival: (grant: Grant, events: [GrantEvent], isNew: Bool)

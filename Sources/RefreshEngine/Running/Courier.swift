@@ -45,7 +45,7 @@ struct Courier: Sendable {
         do throws(SealError) {
             token = try vault.openRefreshToken(of: flight.grant)
         } catch {
-            arrive(Arrival(flight, with: .unreadable(attempt, error)))
+            arrive(Arrival(flight, with: unopened(attempt, error)))
             return nil
         }
         guard let token else {
@@ -89,6 +89,15 @@ struct Courier: Sendable {
         )
     }
 
+    /// A token that was not opened.
+    ///
+    /// Where another worker may have its key, the lease is given back and the grant stays as it is.
+    private func unopened(_ attempt: Attempt, _ error: SealError) -> Report {
+        guard case .unknownKey(let id) = error, vault.ring.doubt(id) else { return .unreadable(attempt, error) }
+        let verdict = RefreshVerdict.notSent(code: "unknown_key")
+        return Report(finding: Finding(attempt: attempt, answer: .refused(verdict, retryAfter: nil)), text: "\(error)")
+    }
+
     /// Tells Google of a disconnection that was asked for, unless the lease could run out before the answer is stored.
     func revoke(_ flight: Flight) async -> Report {
         let attempt = flight.attempt
@@ -97,7 +106,7 @@ struct Courier: Sendable {
             let refreshToken = try vault.openRefreshToken(of: flight.grant)
             token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: flight.grant) }
         } catch {
-            return .unreadable(attempt, error)
+            return unopened(attempt, error)
         }
         guard let token else {
             return Report(finding: Finding(attempt: attempt, answer: .revocation(failure: nil)))

@@ -1,6 +1,7 @@
 import Clocks
 import Observability
 import Scheduler
+import Secrets
 import Store
 
 /// What one pass over the due grants came to.
@@ -111,10 +112,15 @@ extension RefreshEngine {
     /// How many grants of a client may go now: waits for its pace, and answers none when its breaker is open, this run is
     /// stopping, or the time is up.
     private func allowance(of client: String, wanting count: Int, until end: BootInstant) async -> Int {
-        while !isStopping {
+        while !isStopping, keyRing.standsBy == nil {
             guard time.sinceBoot < end else { return 0 }
             if let pause = claimPause {
                 guard await hasSlept(pause) else { return 0 }
+                continue
+            }
+            // The next report tells whether another worker has a key that was met and is not known.
+            guard keyRing.isComplete else {
+                guard await hasSlept(.milliseconds(50)) else { return 0 }
                 continue
             }
             let instant = sharedNow

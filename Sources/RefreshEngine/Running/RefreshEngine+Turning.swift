@@ -1,6 +1,7 @@
 package import Clocks
 import Observability
 import Scheduler
+import Secrets
 import Store
 
 /// The turning of the engine: scan, heap, pace, launch.
@@ -189,7 +190,7 @@ extension RefreshEngine {
     }
 
     private func dispatch(_ client: String) async -> Duration? {
-        while !isStopping, claimPause == nil, let gate = gates[client], !gate.queue.isEmpty {
+        while !isStopping, claimPause == nil, keyRing.isComplete, let gate = gates[client], !gate.queue.isEmpty {
             let instant = sharedNow
             switch gate.health.breaker.permits(at: instant) {
             case .wait(let until):

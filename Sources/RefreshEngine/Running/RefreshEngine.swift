@@ -2,6 +2,7 @@ package import Clocks
 package import GoogleOAuth
 import Observability
 import Scheduler
+package import Secrets
 package import Store
 
 /// Keeps grants fresh: scans the due index, claims what is due, asks Google, and stores what the rules make of the answer.
@@ -100,6 +101,9 @@ package actor RefreshEngine {
         )
     }
 
+    /// The keys, and whether they suffice to refresh.
+    package nonisolated var keyRing: LiveKeyRing { courier.vault.ring }
+
     package var inFlight: Int { flights.count }
     /// Grants of the coming window that are not due yet.
     package var waiting: Int { heap.count }
@@ -185,6 +189,10 @@ package actor RefreshEngine {
     /// `seen` is a grant as whoever asked for this had read it: what another worker has made of it since counts as done.
     @discardableResult
     func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async -> ClaimOutcome {
+        guard keyRing.isComplete else {
+            for id in ids { land(id, as: .abandoned) }
+            return ClaimOutcome()
+        }
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {

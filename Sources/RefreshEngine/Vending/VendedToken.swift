@@ -22,6 +22,7 @@ extension VendedToken {
         do throws(SealError) {
             opened = try vault.openAccessToken(of: grant)
         } catch {
+            if case .unknownKey = error, !vault.ring.isComplete { throw .unavailable(reason: "key_ring") }
             throw .unreadable(error)
         }
         guard let stored = grant.accessToken, let opened else { throw .unavailable(reason: "no_access_token") }

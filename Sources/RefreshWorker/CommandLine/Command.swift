@@ -17,7 +17,7 @@ enum Command: Equatable, Sendable {
     case generateKeys
     case listKeys
     case rotateKeys
-    case retireKey(id: String)
+    case retireKey(id: String, isLost: Bool)
     case replayNotices(user: String?, within: Duration)
     case manageGoogleEvents(GoogleEventsOrder)
     case makeCredential(service: String)

@@ -63,19 +63,28 @@ extension CommandSpecification {
 
     private static let retire = CommandSpecification(
         words: ["keys", "retire"],
-        summary: "take an old key out of the key ring",
+        summary: "retire an old key, and a day later take it out",
         discussion: [
             """
-            Refused with exit code 75 while a stored token is sealed with the key or a live worker seals with it, and \
-            with 65 when the ring does not hold it. Backups of the database from before may still need it.
+            The key opens for a day more but seals nothing, because results that it sealed may still wait to be stored. \
+            After that day the same command, or keys rotate, takes it out of the file. Refused with exit code 75 while a \
+            stored token is sealed with the key or a live worker seals with it, and with 65 when the ring does not hold \
+            it. Backups of the database from before may still need it.
+            """,
             """
+            Workers do not run without a key that seals stored tokens. When such a key is lost for good, --lost lets them: \
+            its tokens stay unreadable, and their users must sign in again.
+            """,
         ],
         operands: [.keyID("the key's id, as keys list prints it")],
+        options: [
+            OptionSpecification(name: "lost", kind: .toggle, summary: "give up a key that no copy of the ring holds")
+        ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker keys retire 7f3a91c2", purpose: "after keys rotate has finished")],
         exitCodes: [
             .success, .usage, .badData, .internalFailure, .inputOutput, .leftForLater, .configuration,
         ],
-        make: { .retireKey(id: $0.operand) }
+        make: { .retireKey(id: $0.operand, isLost: $0.has("lost")) }
     )
 }

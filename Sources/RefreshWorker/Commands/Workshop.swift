@@ -41,7 +41,7 @@ struct Workshop: Sendable {
         case .generateKeys: try await generateKeys()
         case .listKeys: try await listKeys()
         case .rotateKeys: try await rotateKeys()
-        case .retireKey(let id): try await retireKey(id)
+        case .retireKey(let id, let isLost): try await retireKey(id, isLost: isLost)
         case .replayNotices(let user, let span): try await replayNotices(of: user, within: span)
         case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
         case .makeCredential(let service): try makeCredential(of: service)
@@ -68,7 +68,9 @@ struct Workshop: Sendable {
         let path = configuration.keyFile
         let credentials = inputs.environment[Setting.credentialsDirectoryName]
         return TokenVault(
-            ring: try LiveKeyRing { try KeyRingFile.load(path: path, credentialsDirectory: credentials) }
+            ring: try LiveKeyRing(name: "the key ring \(path)") {
+                try KeyRingFile.load(path: path, credentialsDirectory: credentials)
+            }
         )
     }
 

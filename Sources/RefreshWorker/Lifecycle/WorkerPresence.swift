@@ -16,30 +16,78 @@ struct WorkerPresence: Sendable {
     let ring: LiveKeyRing
     let workerName: String
     let diagnostics: DiagnosticLog
-    /// Raises an alarm for each incident of the store; `nil` in commands, which leave that to the daemon.
-    var log: EngineLog?
+    /// Raises alarms for the store and the key ring; `nil` in commands, which end at once when their ring does not fit.
+    let log: EngineLog?
     /// Takes its share of the work; `nil` in processes that do not ask Google for what is due.
-    var engine: RefreshEngine?
+    let engine: RefreshEngine?
+    private let watch: KeyRingWatch
 
-    /// Reads the ring again and reports.
+    init(
+        store: any GrantStore,
+        ring: LiveKeyRing,
+        workerName: String,
+        diagnostics: DiagnosticLog,
+        log: EngineLog? = nil,
+        engine: RefreshEngine? = nil
+    ) {
+        self.store = store
+        self.ring = ring
+        self.workerName = workerName
+        self.diagnostics = diagnostics
+        self.engine = engine
+        self.log = log
+        watch = KeyRingWatch(store: store, ring: ring, worker: workerName)
+    }
+
+    /// Reads the ring again, compares it with those of others, and reports.
     ///
-    /// A ring that cannot be read stays as it was, and the report says so by its keys.
+    /// A ring that cannot be read or does not fit is not adopted: the ring in memory stays, and the report says so by its keys.
     func report() async throws {
         do {
-            try ring.reload()
-        } catch {
+            try await watch.followFile()
+        } catch let error as KeyRingFileError {
             diagnostics.warning("the key ring cannot be read again; the keys in memory stay", ["error": "\(error)"])
         }
+        if let refusal = ring.refusal { raise("key_ring_refused", refusal) }
+        var obstacle = try await watch.prove()
+        try standBy(obstacle)
+        var reports = try await report(isStandingBy: obstacle != nil)
+        if obstacle == nil {
+            obstacle = try await watch.compare(with: reports)
+            // Those who share the work are to know at once.
+            if obstacle != nil { reports = try await report(isStandingBy: true) }
+        }
+        try standBy(obstacle)
+        await engine?.takeShare(among: reports)
+    }
+
+    private func report(isStandingBy: Bool) async throws -> [WorkerReport] {
         let keys = ring.current
-        let reports = try await store.report(
+        return try await store.report(
             WorkerReport(
                 id: workerName,
                 keyIDs: keys.keyIDs,
                 sealingKeyID: keys.sealingKeyID,
-                isRefreshing: engine != nil
+                isRefreshing: engine != nil && !isStandingBy
             )
         )
-        await engine?.takeShare(among: reports)
+    }
+
+    /// Stops refreshing, or begins again, according to the key ring.
+    private func standBy(_ obstacle: String?) throws {
+        let was = ring.standsBy
+        ring.standsBy = obstacle
+        if let obstacle {
+            guard log != nil else { throw CommandFailure(.configuration, obstacle) }
+            raise("key_ring_lacks_keys", obstacle)
+        } else if was != nil {
+            diagnostics.notice("the key ring holds every key again; this worker refreshes")
+        }
+    }
+
+    private func raise(_ kind: String, _ text: String) {
+        guard let log else { return diagnostics.error("the key ring does not fit", ["reason": text]) }
+        log.keyRingTrouble(kind, text)
     }
 
     /// Reports until cancelled, and calls `onTurn` after each try.

@@ -74,7 +74,13 @@ struct EngineBench {
     }
 
     /// Brings in grants of one client, overdue since `span`.
-    func add(_ numbers: ClosedRange<Int64>, of client: String, overdueSince span: Duration) async throws {
+    func add(
+        _ numbers: ClosedRange<Int64>,
+        of client: String,
+        overdueSince span: Duration,
+        sealedBy other: TokenVault? = nil
+    ) async throws {
+        let vault = other ?? vault
         let grants = try numbers.map { number in
             let id = GrantID(rawValue: number)
             return Grant.connected(

@@ -168,6 +168,12 @@ final class FailingStore: GrantStore {
         try await inner.rescheduleGrantsStoredAfter(now)
     }
 
+    func note(_ name: String) async throws -> String? { try await inner.note(name) }
+
+    func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
+        try await inner.replaceNote(name, former, with: text)
+    }
+
     func report(_ worker: WorkerReport) async throws -> [WorkerReport] { try await inner.report(worker) }
 
     func liveWorkers() async throws -> [WorkerReport] { try await inner.liveWorkers() }

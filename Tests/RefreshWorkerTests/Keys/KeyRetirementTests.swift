@@ -1,3 +1,4 @@
+import Clocks
 import Foundation
 import SQLiteStore
 import Secrets
@@ -42,7 +43,7 @@ struct KeyRetirementTests {
         #expect(refusal == nil)
     }
 
-    @Test("the command takes the key out of the file, and refuses while a token is sealed with it")
+    @Test("the command retires the key, takes it out after a day, and refuses while a token is sealed with it")
     func command() async throws {
         try await OperatorBench.with { bench in
             let old = try KeyRingFile.generate(path: bench.keyFile)
@@ -68,7 +69,37 @@ struct KeyRetirementTests {
             try await store.transact { try $0.update(resealed) }
             await store.close()
             #expect(try await workshop.retireKey(old.description) == .success)
+            let ring = try KeyRingFile.load(path: bench.keyFile)
+            #expect(ring.keyIDs == [new, old])
+            #expect(KeyRoster(ring).role(of: old) == .retired)
+            let early = await failure { try await workshop.retireKey(old.description) }
+            #expect(early?.exitCode == .leftForLater)
+            #expect(early?.message.contains("is retired already") == true)
+
+            try KeyRingFile.retire(old, at: workshop.time.now - .seconds(86_401), path: bench.keyFile)
+            #expect(KeyRoster(try KeyRingFile.load(path: bench.keyFile)).expired(at: workshop.time.now) == [old])
+            #expect(try await workshop.retireKey(old.description) == .success)
             #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new])
+        }
+    }
+
+    @Test("a result that was sealed before its key was retired opens when it is stored later")
+    func lateResult() async throws {
+        try await OperatorBench.with { bench in
+            let old = try KeyRingFile.generate(path: bench.keyFile)
+            let worker = try bench.openVault()
+            let late = try bench.grant(1, sealedBy: worker)
+            let new = try KeyRingFile.addPending(path: bench.keyFile)
+            try KeyRingFile.promote(new, path: bench.keyFile)
+            let store = try bench.openStore()
+            let workshop = try bench.workshop()
+            #expect(try await workshop.retireKey(old.description) == .success)
+            try await store.transact { try $0.insert(late) }
+            await store.close()
+            let opened = try bench.openVault().openRefreshToken(of: late)
+            #expect(opened?.reveal() == "refresh 1")
+            let refusal = await failure { try await workshop.retireKey(old.description) }
+            #expect(refusal?.message.contains("still seals 2 tokens") == true)
         }
     }
 

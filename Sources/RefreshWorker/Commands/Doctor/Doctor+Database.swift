@@ -131,17 +131,27 @@ extension Doctor {
             let grants = try await store.census(at: workshop.time.now).grants
             return [
                 .ok(Self.contentSubject, "whole, its schema is this program's, \(grants) grants"),
-                keyDiagnosis(keysInUse: try await store.keysInUse()),
+                await keyDiagnosis(of: store, keysInUse: try await store.keysInUse()),
             ]
         } catch {
             return [.fault(Self.contentSubject, "\(error)")]
         }
     }
 
-    private func keyDiagnosis(keysInUse: [KeyID: Int]) -> Diagnosis {
+    private func keyDiagnosis(of store: any GrantStore, keysInUse: [KeyID: Int]) async -> Diagnosis {
         let subject = "keys in use"
         do {
-            return Self.judge(subject, roster: KeyRoster(try workshop.openVault().ring.current), keysInUse: keysInUse)
+            let ring = try workshop.openVault().ring.current
+            let diagnosis = Self.judge(subject, roster: KeyRoster(ring), keysInUse: keysInUse)
+            guard diagnosis.grade == .ok, case .foreign(let ids)? = try await KeyCheckBook(store).storedFit(of: ring)
+            else { return diagnosis }
+            return .fault(
+                subject,
+                """
+                the ring does not open what was sealed with \(ids.map(\.description).joined(separator: ", ")): it is another \
+                ring with keys of the same name: restore the key ring from a backup
+                """
+            )
         } catch {
             return .warning(subject, "not compared with the key ring, which cannot be read: mend that first")
         }

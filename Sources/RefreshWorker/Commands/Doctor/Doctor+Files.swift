@@ -1,3 +1,4 @@
+import Clocks
 import GoogleOAuth
 import HTTPClient
 import Secrets
@@ -53,6 +54,10 @@ extension Doctor {
             if let pending = roster.firstPending {
                 let state = "the rotation to key \(pending) is not finished"
                 return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
+            }
+            if let expired = roster.expired(at: workshop.time.now).first {
+                let advice = "run: refresh-worker keys retire \(expired)"
+                return .warning(subject, "\(configuration.keyFile): key \(expired) was retired a day ago: \(advice)")
             }
             let count = roster.entries.count
             let keys = count == 1 ? "1 key" : "\(count) keys"

@@ -1,3 +1,4 @@
+import Observability
 import Secrets
 
 /// What `keys list` prints.
@@ -9,8 +10,10 @@ struct KeyListing: Equatable, Sendable {
     /// One line for each key, in the order of the ring.
     var lines: [String] {
         roster.entries.map { entry in
-            guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)" }
-            return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(Self.tokens(keysInUse[entry.id] ?? 0))"
+            let until = entry.mayLeaveAt.map { ", stays until \($0.iso8601Seconds)" } ?? ""
+            guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)\(until)" }
+            let tokens = Self.tokens(keysInUse[entry.id] ?? 0)
+            return "\(entry.id)  \(entry.role.rawValue.padding(to: 8)) \(tokens)\(until)"
         }
     }
 

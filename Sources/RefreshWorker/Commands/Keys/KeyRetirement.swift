@@ -18,7 +18,7 @@ enum KeyRetirement {
                 .leftForLater,
                 "key \(id) seals new tokens: put another in its place first: run: refresh-worker keys rotate"
             )
-        case .opens, .pending:
+        case .opens, .pending, .retired:
             break
         }
         if let count = keysInUse[id], count > 0 {

@@ -1,3 +1,4 @@
+import Clocks
 import Secrets
 
 /// The keys of a ring by name alone: enough for every decision about them.
@@ -7,11 +8,17 @@ struct KeyRoster: Equatable, Sendable {
         case opens
         /// Opens as well, but waits until every worker holds it.
         case pending
+        /// Opens for a day more, and seals nothing.
+        case retired
     }
 
     struct Entry: Equatable, Sendable {
         let id: KeyID
         let role: Role
+        var retiredAt: Timestamp?
+
+        /// The time from which a retired key may leave the file: results that it sealed have been stored or lost by then.
+        var mayLeaveAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
     }
 
     /// In the order of the ring's file.
@@ -20,9 +27,11 @@ struct KeyRoster: Equatable, Sendable {
 
     init(_ ring: KeyRing) {
         entries = ring.keys.map { key in
-            let role: Role =
-                if key.isPending { .pending } else if key.id == ring.sealingKeyID { .seals } else { .opens }
-            return Entry(id: key.id, role: role)
+            switch key.role {
+            case .active: Entry(id: key.id, role: key.id == ring.sealingKeyID ? .seals : .opens)
+            case .pending: Entry(id: key.id, role: .pending)
+            case .retired(let since): Entry(id: key.id, role: .retired, retiredAt: since)
+            }
         }
         sealingKeyID = ring.sealingKeyID
     }
@@ -35,6 +44,11 @@ struct KeyRoster: Equatable, Sendable {
     }
 
     func role(of id: KeyID) -> Role? { entries.first { $0.id == id }?.role }
+
+    /// Retired keys that may leave the file.
+    func expired(at now: Timestamp) -> [KeyID] {
+        entries.filter { entry in entry.mayLeaveAt.map { $0 <= now } ?? false }.map(\.id)
+    }
 
     /// The key that a rotation puts to use next.
     var firstPending: KeyID? { entries.first { $0.role == .pending }?.id }

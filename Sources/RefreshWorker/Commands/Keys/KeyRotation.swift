@@ -23,6 +23,8 @@ struct KeyRotation: Sendable {
         var resealed: Int
         /// Keys of the ring that nothing stored needs any more.
         var retirable: [KeyID]
+        /// Keys that were retired more than a day ago.
+        var removable: [KeyID]
         /// Users with a token that could not be sealed anew.
         var unreadable: [String]
         /// Tokens that an older key of the ring still seals.
@@ -72,6 +74,7 @@ struct KeyRotation: Sendable {
                 let key = try await BlockingQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile) }
                 tell(.added(key))
             case .promote(let key):
+                try await KeyCheckBook(store).add(key, of: vault.ring.current)
                 try await BlockingQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
                 tell(.promoted(key))
             case .reseal:
@@ -85,8 +88,9 @@ struct KeyRotation: Sendable {
 
     private func look(_ course: Course) async throws -> RotationPicture {
         // By itself first: a ring that can no longer be read must end the rotation, not be taken for what it was.
-        try await BlockingQueue.files.run { [ring = vault.ring] in try ring.reload() }
+        try await BlockingQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
         try await presence.report()
+        if let refusal = vault.ring.refusal { throw CommandFailure(.configuration, refusal) }
         return RotationPicture(
             roster: KeyRoster(vault.ring.current),
             workers: try await store.liveWorkers(),
@@ -136,7 +140,9 @@ struct KeyRotation: Sendable {
         Outcome(
             sealingKeyID: key,
             resealed: course.resealed,
-            retirable: picture.roster.entries.map(\.id).filter { $0 != key && (picture.keysInUse[$0] ?? 0) == 0 },
+            retirable: picture.roster.entries.filter { $0.role == .opens && (picture.keysInUse[$0.id] ?? 0) == 0 }
+                .map(\.id),
+            removable: picture.roster.expired(at: time.now).filter { (picture.keysInUse[$0] ?? 0) == 0 },
             unreadable: course.unreadable,
             leftTokens: picture.outdatedTokens,
             warnings: KeyListing.warnings(roster: picture.roster, keysInUse: picture.keysInUse)

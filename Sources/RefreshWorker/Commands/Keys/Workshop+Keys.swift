@@ -1,4 +1,6 @@
+import Clocks
 private import Glibc
+import Observability
 import Secrets
 import Store
 
@@ -38,7 +40,7 @@ extension Workshop {
         return .success
     }
 
-    func retireKey(_ text: String) async throws -> ExitCode {
+    func retireKey(_ text: String, isLost: Bool = false) async throws -> ExitCode {
         guard let id = KeyID(text) else {
             throw CommandFailure(
                 .badData,
@@ -46,29 +48,84 @@ extension Workshop {
             )
         }
         let vault = try openVault()
-        let refusal = try await withExistingStore(for: .changing) { store in
-            KeyRetirement.refusal(
+        let ring = vault.ring.current
+        let path = configuration.keyFile
+        let lines = try await withExistingStore(for: .changing) { store -> String in
+            let book = KeyCheckBook(store)
+            if case .foreign = try await book.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
+            let keysInUse = try await store.keysInUse()
+            if isLost { return try await giveUp(id, ring: ring, book: book, keysInUse: keysInUse) }
+            let roster = KeyRoster(ring)
+            let refusal = KeyRetirement.refusal(
                 of: id,
-                roster: KeyRoster(vault.ring.current),
-                keysInUse: try await store.keysInUse(),
+                roster: roster,
+                keysInUse: keysInUse,
                 workers: try await store.liveWorkers()
             )
+            if let refusal { throw refusal }
+            guard let entry = roster.entries.first(where: { $0.id == id }), let end = entry.mayLeaveAt else {
+                let now = time.now
+                try await BlockingQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
+                return """
+                    retired key \(id) in \(path): it opens for a day more, and seals nothing
+                    Results that it sealed may still wait to be stored. After \((now + .seconds(86_400)).iso8601Seconds) run \
+                    this command again, or keys rotate, to take it out of the file.
+                    """
+            }
+            guard end <= time.now else {
+                throw CommandFailure(
+                    .leftForLater,
+                    "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
+                )
+            }
+            try await Self.take(id, outOf: path, ring: ring, book: book)
+            return """
+                took key \(id) out of \(path)
+                Backups of the database from before the last rotation still need it: keep a backup of the key ring that \
+                holds it as long as those.
+                """
         }
-        if let refusal { throw refusal }
-        let path = configuration.keyFile
-        try await BlockingQueue.files.run { try KeyRingFile.remove(id, path: path) }
-        Output.standard.line(
-            """
-            took key \(id) out of \(path)
-            Backups of the database from before the last rotation still need it: keep a backup of the key ring that \
-            holds it as long as those.
-            """
-        )
+        Output.standard.line(lines)
         return .success
+    }
+
+    /// Takes a key that nothing needs out of the list in the database, then out of the file: a worker that reads the file in
+    /// between finds more than it needs, not less.
+    static func take(_ id: KeyID, outOf path: String, ring: KeyRing, book: KeyCheckBook) async throws {
+        try await book.remove([id], with: ring)
+        try await BlockingQueue.files.run { try KeyRingFile.remove(id, path: path) }
+    }
+
+    /// Lets the workers go on without a key that is lost.
+    private func giveUp(
+        _ id: KeyID,
+        ring: KeyRing,
+        book: KeyCheckBook,
+        keysInUse: [KeyID: Int]
+    ) async throws -> String {
+        guard !ring.keyIDs.contains(id) else {
+            throw CommandFailure(.badData, "key \(id) is not lost: the key ring holds it")
+        }
+        let known = try await book.keyIDs()
+        guard known.contains(id) || keysInUse[id] != nil else {
+            throw CommandFailure(.badData, "no stored token needs key \(id)")
+        }
+        try await book.remove([id], with: ring)
+        return """
+            gave up key \(id): \(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with it stay unreadable, and their users must \
+            sign in again
+            """
     }
 }
 
 extension CommandFailure {
+    fileprivate init(foreignRing path: String) {
+        self.init(
+            .configuration,
+            "the key ring \(path) is not the one that sealed the tokens of this database: put the right one in its place"
+        )
+    }
+
     /// A key ring that could not be made is a file that could not be created, unless the disk is at fault.
     fileprivate init(notGenerated error: KeyRingFileError) {
         switch error.reason {

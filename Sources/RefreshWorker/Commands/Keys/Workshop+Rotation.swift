@@ -16,7 +16,16 @@ extension Workshop {
             listener.cancel()
         }
         let outcome = try await withExistingStore(for: .changing) { store in
-            try await rotate(store: store, vault: vault, until: stop)
+            let outcome = try await rotate(store: store, vault: vault, until: stop)
+            for key in outcome?.removable ?? [] {
+                try await Self.take(
+                    key,
+                    outOf: configuration.keyFile,
+                    ring: vault.ring.current,
+                    book: KeyCheckBook(store)
+                )
+            }
+            return outcome
         }
         guard let outcome else {
             throw CommandFailure(
@@ -107,6 +116,7 @@ extension KeyRotation.Outcome {
             Back the key ring up now. When no backup of the database from before today is needed any more, run:
             """
         return ["finished: \(KeyListing.tokens(resealed)) sealed anew with key \(sealingKeyID)"]
+            + removable.map { "took key \($0), which was retired, out of the ring" }
             + (retire.isEmpty ? [] : [advice] + retire)
     }
 }

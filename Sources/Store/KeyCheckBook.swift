@@ -1,0 +1,110 @@
+package import Secrets
+
+/// The ``KeyChecks`` of a store, in its notes.
+package struct KeyCheckBook: Sendable {
+    private static let note = "key_checks"
+    /// Grants that are looked through for a token of each key, where a store has no checks yet.
+    private static let page = 500
+    private static let mostPages = 4
+
+    private let store: any GrantStore
+
+    package init(_ store: any GrantStore) { self.store = store }
+
+    /// Compares a ring with the keys that seal stored tokens.
+    ///
+    /// Where the store has no checks yet, the ring's are written, unless it is foreign.
+    package func fit(of ring: KeyRing) async throws -> KeyRingFit {
+        while true {
+            if let checks = try await stored() { return try checks.fit(of: ring) }
+            let (checks, wrong) = try await derived(with: ring)
+            let fit = wrong.isEmpty ? try checks.fit(of: ring) : .foreign(wrong)
+            if case .foreign = fit { return fit }
+            if try await store.replaceNote(Self.note, nil, with: checks.stored) { return fit }
+        }
+    }
+
+    /// Compares a ring with the checks that are there; `nil` if there are none yet.
+    package func storedFit(of ring: KeyRing) async throws -> KeyRingFit? { try await stored()?.fit(of: ring) }
+
+    /// The keys that may seal stored tokens; empty where the store has no checks yet.
+    package func keyIDs() async throws -> Set<KeyID> { try await stored()?.keyIDs ?? [] }
+
+    /// Adds a key before it seals for the first time, if the ring still fits: of two rings that come at one time to a database
+    /// where nothing is sealed, one is the first.
+    package func add(_ id: KeyID, of ring: KeyRing) async throws {
+        try await change(with: ring) { checks throws(SealError) in
+            guard !checks.keyIDs.contains(id), try checks.fit(of: ring) == .fits else { return }
+            try checks.add(id, of: ring)
+        }
+    }
+
+    /// Removes keys that seal no stored token any more, or that are lost.
+    package func remove(_ ids: [KeyID], with ring: KeyRing) async throws {
+        try await change(with: ring) { checks throws(SealError) in ids.forEach { checks.remove($0) } }
+    }
+
+    private func change(
+        with ring: KeyRing,
+        _ change: (inout KeyChecks) throws(SealError) -> Void
+    ) async throws {
+        while true {
+            let former = try await store.note(Self.note)
+            let list = try await stored()
+            var checks: KeyChecks
+            if let list { checks = list } else { checks = try await derived(with: ring).checks }
+            try change(&checks)
+            if checks == list { return }
+            if try await store.replaceNote(Self.note, former, with: checks.stored) { return }
+        }
+    }
+
+    private func stored() async throws -> KeyChecks? {
+        guard let text = try await store.note(Self.note) else { return nil }
+        guard let checks = KeyChecks(stored: text) else {
+            throw StoreError(.corrupt, "The list of keys in the database is damaged. Restore a backup.")
+        }
+        return checks
+    }
+
+    /// The checks of a store that has none: those of the keys that its tokens name, and the keys of the ring whose tokens the
+    /// ring does not open.
+    private func derived(with ring: KeyRing) async throws -> (checks: KeyChecks, wrong: [KeyID]) {
+        var checks = KeyChecks()
+        var unproven: Set<KeyID> = []
+        for id in try await store.keysInUse().keys {
+            if ring.keyIDs.contains(id) {
+                try checks.add(id, of: ring)
+                unproven.insert(id)
+            } else {
+                checks.addUnchecked(id)
+            }
+        }
+        var refused: Set<KeyID> = []
+        var cursor: GrantID?
+        for _ in 0..<Self.mostPages where !unproven.isEmpty {
+            let page = try await store.grants(after: cursor, in: nil, atMost: Self.page)
+            guard let last = page.last?.id else { break }
+            cursor = last
+            for (sealed, place) in page.flatMap(\.sealedTokens) where unproven.contains(sealed.keyID) {
+                do {
+                    _ = try ring.open(sealed, for: place)
+                    unproven.remove(sealed.keyID)
+                } catch {
+                    guard case .damaged = error else { throw error }
+                    refused.insert(sealed.keyID)
+                }
+            }
+        }
+        return (checks, unproven.intersection(refused).sorted())
+    }
+}
+
+extension Grant {
+    fileprivate var sealedTokens: [(SealedSecret, SealContext)] {
+        [
+            refreshToken.map { ($0.sealed, .refreshToken(of: id)) },
+            accessToken.map { ($0.sealed, .accessToken(of: id)) },
+        ].compactMap(\.self)
+    }
+}

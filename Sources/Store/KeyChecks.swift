@@ -1,0 +1,91 @@
+package import Secrets
+
+/// A known value, sealed with each key that seals stored tokens: a ring that opens all of them is the right one.
+package struct KeyChecks: Hashable, Sendable {
+    private static let known = Secret("refresh-worker key check")
+    private static let place = SealContext(owner: 0 as Int64, column: "key_check")
+
+    private var values: [KeyID: SealedSecret] = [:]
+    /// Keys of stored tokens that the ring lacked when this list was made.
+    private var unchecked: Set<KeyID> = []
+
+    package init() {}
+
+    package var keyIDs: Set<KeyID> { unchecked.union(values.keys) }
+
+    package mutating func add(_ id: KeyID, of ring: KeyRing) throws(SealError) {
+        values[id] = try ring.seal(Self.known, for: Self.place, with: id)
+        unchecked.remove(id)
+    }
+
+    package mutating func addUnchecked(_ id: KeyID) {
+        if values[id] == nil { unchecked.insert(id) }
+    }
+
+    package mutating func remove(_ id: KeyID) {
+        values[id] = nil
+        unchecked.remove(id)
+    }
+
+    /// Compares a ring with the list.
+    package func fit(of ring: KeyRing) throws(SealError) -> KeyRingFit {
+        let held = Set(ring.keyIDs)
+        var opened = unchecked.intersection(held).count
+        var wrong: [KeyID] = []
+        for (id, value) in values where held.contains(id) {
+            do {
+                _ = try ring.open(value, for: Self.place)
+                opened += 1
+            } catch {
+                guard case .damaged = error else { throw error }
+                wrong.append(id)
+            }
+        }
+        let missing = keyIDs.subtracting(held).sorted()
+        if !wrong.isEmpty || (opened == 0 && !missing.isEmpty) { return .foreign((wrong + missing).sorted()) }
+        return missing.isEmpty ? .fits : .lacks(missing)
+    }
+}
+
+/// How a ring fits a database.
+package enum KeyRingFit: Hashable, Sendable {
+    case fits
+    /// It opens some values; these keys are missing.
+    case lacks([KeyID])
+    /// It opens none, or has other bits under the id of a key that seals stored tokens.
+    case foreign([KeyID])
+
+    package var keyIDs: [KeyID] {
+        switch self {
+        case .fits: []
+        case .lacks(let ids), .foreign(let ids): ids
+        }
+    }
+}
+
+/// The list as one line of text: `id=value id=value id`, the values in hexadecimal digits.
+extension KeyChecks {
+    package init?(stored: String) {
+        for entry in stored.split(separator: " ") {
+            let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let id = KeyID(String(parts[0])) else { return nil }
+            guard parts.count == 2 else {
+                unchecked.insert(id)
+                continue
+            }
+            do {
+                guard let bytes = Hexadecimal.decode(parts[1]) else { return nil }
+                let value = try SealedSecret(bytes: bytes)
+                guard value.keyID == id else { return nil }
+                values[id] = value
+            } catch {
+                return nil
+            }
+        }
+    }
+
+    package var stored: String {
+        keyIDs.sorted().map { id in values[id].map { "\(id)=\(Hexadecimal.encode($0.bytes))" } ?? "\(id)" }
+            .joined(separator: " ")
+    }
+}

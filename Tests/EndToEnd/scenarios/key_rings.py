@@ -1,0 +1,98 @@
+"""The wrong key ring: another one in the place of the file, and one that lacks the key with which others seal."""
+
+import json
+import os
+import shutil
+
+from harness import check, wait_for
+
+GRANTS = 20
+REFUSED = 78
+
+
+def scenario(place):
+    place.sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
+    place.generate_keys()
+    users = [place.sandbox.create_expired(f"user{number}@example.com") for number in range(GRANTS)]
+    place.bring_in(users)
+    right = place.keys
+    foreign_ring(place, right, place.folder / "foreign")
+    lacking_ring(place, right, place.folder / "stale")
+    return ""
+
+
+def foreign_ring(place, right, foreign):
+    """The file is replaced while the worker runs, and put back: every token opens before, meanwhile and afterwards."""
+    worker = place.start().wait_started()
+    wait_for(lambda: refreshed(worker) >= GRANTS, 30, "all grants are refreshed with the right ring")
+    place.keys = foreign
+    place.generate_keys()
+    kept = place.folder / "kept"
+    shutil.copy2(right, kept)
+    replace(foreign, right)
+    wait_for(lambda: worker.events("alarm", kind="key_ring_refused"), 20, "the foreign ring raises an alarm")
+    place.set_due(0)
+    wait_for(lambda: refreshed(worker) >= 2 * GRANTS, 30, "the worker goes on with the keys in memory")
+    # The command reads the file.
+    place.run("--run-once", expect=REFUSED)
+    replace(kept, right)
+    place.keys = right
+    expect_all_open(place)
+    worker.stop()
+
+    place.keys = foreign
+    daemon = place.start()
+    code = daemon.process.wait(timeout=30)
+    check(code == REFUSED, f"a worker with a foreign ring started, or ended with {code}")
+    check("is not the one that sealed" in daemon.errors.read_text(), daemon.errors.read_text()[-500:])
+    place.keys = right
+
+
+def lacking_ring(place, right, stale):
+    """A second worker whose ring was left behind by a rotation touches nothing until it has the new ring."""
+    shutil.copy2(right, stale)
+    place.run("keys", "rotate")
+    holder = place.start().wait_started()
+    place.keys = stale
+    lacking = place.start().wait_started()
+    place.keys = right
+    wait_for(lambda: lacking.events("alarm", kind="key_ring_lacks_keys"), 20, "the stale ring raises an alarm")
+    place.set_due(0)
+    wait_for(lambda: refreshed(holder) >= GRANTS, 20, "the other worker refreshes all of them, without waiting")
+    check(not lacking.events("refresh"), f"the worker with the stale ring tried: {lacking.events('refresh')[:2]}")
+    postponed = [row["user_id"] for row in place.rows() if row["attempts"] or row["state"] != "active"]
+    check(not postponed, f"grants were postponed: {postponed}")
+    expect_all_open(place)
+
+    replace(right, stale)
+    wait_for(lambda: "refreshes" in notices(lacking), 20, "the worker takes the ring when it is right")
+    wait_for(lambda: has_share(place, lacking), 30, "the second worker has its share", pause=1)
+    expect_all_open(place)
+    holder.stop()
+    lacking.stop()
+
+
+def has_share(place, worker):
+    """Makes everything due; the other worker shares only from its next report on."""
+    place.set_due(0)
+    return refreshed(worker) > 0
+
+
+def refreshed(worker):
+    return len(worker.events("refresh", outcome="refreshed"))
+
+
+def notices(worker):
+    return "".join(line for line in worker.errors.read_text().splitlines() if "holds every key again" in line)
+
+
+def replace(source, target):
+    copy = target.with_suffix(".copy")
+    shutil.copy2(source, copy)
+    os.replace(copy, target)
+
+
+def expect_all_open(place):
+    lines = place.run("grants", "export", "--plaintext").stdout.splitlines()
+    tokens = [json.loads(line).get("refresh_token") for line in lines]
+    check(len(tokens) == GRANTS and all(tokens), f"{sum(map(bool, tokens))} of {GRANTS} tokens can be opened")

@@ -1,0 +1,258 @@
+import Clocks
+import Foundation
+import GoogleOAuth
+import JSON
+import Observability
+import RefreshEngine
+import SQLiteStore
+import Secrets
+import Store
+import Synchronization
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("A worker's key ring", .timeLimit(.minutes(1)))
+struct KeyRingWatchTests {
+    @Test("is not replaced by another valid one while it runs, and the alarm stays until the right one is back")
+    func foreignFile() async throws {
+        try await OperatorBench.with { bench in
+            let right = try KeyRingFile.generate(path: bench.keyFile)
+            let worker = try await Worker(bench)
+            try await worker.report()
+            try FileManager.default.moveItem(atPath: bench.keyFile, toPath: bench.path("kept"))
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            for _ in 0..<3 {
+                try await worker.report()
+                #expect(worker.vault.ring.current.sealingKeyID == right)
+                #expect(worker.vault.ring.refusal?.contains("goes on with the keys in memory") == true)
+                #expect(worker.vault.ring.isComplete)
+            }
+            #expect(worker.alarms == ["key_ring_refused"])
+            try FileManager.default.removeItem(atPath: bench.keyFile)
+            try FileManager.default.moveItem(atPath: bench.path("kept"), toPath: bench.keyFile)
+            try await worker.report()
+            #expect(worker.vault.ring.refusal == nil)
+            await worker.store.close()
+        }
+    }
+
+    @Test("keeps a key that stored tokens need, and lets one go that none needs")
+    func cutFile() async throws {
+        try await OperatorBench.with { bench in
+            let old = try KeyRingFile.generate(path: bench.keyFile)
+            let worker = try await Worker(bench)
+            try await bench.insert(1...1, sealedBy: worker.vault, into: worker.store)
+            try await worker.report()
+            let new = try KeyRingFile.addPending(path: bench.keyFile)
+            try KeyRingFile.promote(new, path: bench.keyFile)
+            try await worker.report()
+            #expect(worker.vault.ring.current.sealingKeyID == new)
+            try KeyRingFile.remove(old, path: bench.keyFile)
+            try await worker.report()
+            #expect(worker.vault.ring.current.keyIDs == [new, old])
+            #expect(worker.alarms == ["key_ring_refused"])
+            let grant = try #require(try await worker.store.grant(GrantID(rawValue: 1)))
+            #expect(try worker.vault.openRefreshToken(of: grant) != nil)
+            var resealed = grant
+            resealed.reseal(
+                refreshToken: try worker.vault.seal(refreshToken: Secret("refresh"), for: grant.id),
+                accessToken: try worker.vault.seal(accessToken: Secret("access"), for: grant.id)
+            )
+            let last = resealed
+            try await worker.store.transact { try $0.update(last) }
+            for _ in 0..<14 { try await worker.report() }
+            #expect(worker.vault.ring.current.keyIDs == [new])
+            #expect(worker.vault.ring.refusal == nil)
+            await worker.store.close()
+        }
+    }
+
+    @Test("that did not seal the stored tokens ends the start with exit code 78")
+    func foreignStart() async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            let right = try await Worker(bench)
+            try await bench.insert(1...1, sealedBy: right.vault, into: right.store)
+            try await right.report()
+            try await right.store.forgetWorker("right")
+            try FileManager.default.removeItem(atPath: bench.keyFile)
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            let foreign = try await Worker(bench, named: "foreign")
+            let failure = await #expect(throws: CommandFailure.self) { try await foreign.report() }
+            #expect(failure?.exitCode == .configuration)
+            #expect(failure?.message.contains("is not the one that sealed the tokens of this database") == true)
+            #expect(try await foreign.store.liveWorkers().map(\.id) == [])
+            await right.store.close()
+            await foreign.store.close()
+        }
+    }
+
+    @Test("may be a new one while nothing is sealed")
+    func emptyStore() async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            let first = try await Worker(bench)
+            try await first.report()
+            try await first.store.forgetWorker("right")
+            try FileManager.default.removeItem(atPath: bench.keyFile)
+            let new = try KeyRingFile.generate(path: bench.keyFile)
+            let second = try await Worker(bench, named: "second")
+            try await second.report()
+            #expect(second.vault.ring.current.sealingKeyID == new)
+            await first.store.close()
+            await second.store.close()
+        }
+    }
+
+    @Test("that lacks the key with which another seals makes the worker stand by until it is right")
+    func lackingKey() async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            try FileManager.default.copyItem(atPath: bench.keyFile, toPath: bench.path("stale"))
+            let lacking = try await Worker(bench, named: "lacking", keyFile: bench.path("stale"))
+            try await lacking.report()
+            #expect(lacking.vault.ring.isComplete)
+
+            let new = try KeyRingFile.addPending(path: bench.keyFile)
+            try KeyRingFile.promote(new, path: bench.keyFile)
+            let holder = try await Worker(bench, named: "holder")
+            try await holder.report()
+            try await lacking.report()
+            #expect(!lacking.vault.ring.isComplete)
+            #expect(lacking.alarms == ["key_ring_lacks_keys"])
+            #expect(throws: StoreError.self) { try lacking.vault.checkMaySeal() }
+            let reports = try await holder.store.liveWorkers()
+            #expect(reports.map(\.isRefreshing) == [true, false], "holder, lacking")
+
+            try FileManager.default.removeItem(atPath: bench.path("stale"))
+            try FileManager.default.copyItem(atPath: bench.keyFile, toPath: bench.path("stale"))
+            try await lacking.report()
+            #expect(lacking.vault.ring.isComplete)
+            #expect(try await holder.store.liveWorkers().map(\.isRefreshing) == [true, true])
+            await lacking.store.close()
+            await holder.store.close()
+        }
+    }
+
+    @Test("a command whose ring lacks a key ends with exit code 78")
+    func lackingCommand() async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            try FileManager.default.copyItem(atPath: bench.keyFile, toPath: bench.path("stale"))
+            let new = try KeyRingFile.addPending(path: bench.keyFile)
+            try KeyRingFile.promote(new, path: bench.keyFile)
+            let holder = try await Worker(bench, named: "holder")
+            try await bench.insert(1...1, sealedBy: holder.vault, into: holder.store)
+            try await holder.report()
+            let workshop = try bench.workshop([(.keyFile, bench.path("stale"))])
+            let failure = await #expect(throws: CommandFailure.self) {
+                _ = try await workshop.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+            }
+            #expect(failure?.exitCode == .configuration)
+            await holder.store.close()
+        }
+    }
+
+    @Test("an unknown key stops the refreshes until it is known that no worker has it")
+    func doubt() async throws {
+        try await OperatorBench.with { bench in
+            _ = try KeyRingFile.generate(path: bench.keyFile)
+            let worker = try await Worker(bench)
+            try await worker.report()
+            let unknown = try SealingKey.random().id
+            #expect(worker.vault.ring.doubt(unknown))
+            #expect(!worker.vault.ring.isComplete)
+            try await worker.report()
+            #expect(worker.vault.ring.isComplete)
+            #expect(!worker.vault.ring.doubt(unknown), "a key that no worker has is lost")
+            await worker.store.close()
+        }
+    }
+
+    @Test("a lost key is given up by command")
+    func lostKey() async throws {
+        try await OperatorBench.with { bench in
+            let old = try KeyRingFile.generate(path: bench.keyFile)
+            let worker = try await Worker(bench)
+            try await bench.insert(1...1, sealedBy: worker.vault, into: worker.store)
+            let new = try KeyRingFile.addPending(path: bench.keyFile)
+            try KeyRingFile.promote(new, path: bench.keyFile)
+            try await worker.report()
+            await worker.store.close()
+            try KeyRingFile.remove(old, path: bench.keyFile)
+            let workshop = try bench.workshop()
+            let before = await #expect(throws: CommandFailure.self) {
+                _ = try await workshop.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+            }
+            #expect(before?.message.contains("keys retire --lost") == true)
+            #expect(try await workshop.run(.retireKey(id: "\(old)", isLost: true)) == .success)
+            await #expect(throws: VendFailure.unreadable(.unknownKey(old))) {
+                _ = try await workshop.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+            }
+        }
+    }
+}
+
+/// A worker's presence, and the alarms that it has raised.
+private struct Worker: Sendable {
+    let store: SQLiteStore
+    let vault: TokenVault
+    private let presence: WorkerPresence
+    private let lines = AlarmLines()
+
+    init(_ bench: OperatorBench, named name: String = "right", keyFile: String? = nil) async throws {
+        let path = keyFile ?? bench.keyFile
+        store = try bench.openStore()
+        vault = TokenVault(ring: try LiveKeyRing { try KeyRingFile.load(path: path) })
+        let log = EngineLog(
+            metrics: MetricsLog(sink: lines, worker: name, time: bench.time),
+            diagnostics: DiagnosticLog(level: .error, time: bench.time, descriptor: -1),
+            counters: IntervalCounters(time: bench.time),
+            time: bench.time
+        )
+        let engine = RefreshEngine(
+            store: store,
+            endpoint: SilentEndpoint(),
+            vault: vault,
+            configuration: EngineConfiguration(workerName: name),
+            time: bench.time,
+            random: SystemRandom(),
+            log: log
+        )
+        presence = WorkerPresence(
+            store: store,
+            ring: vault.ring,
+            workerName: name,
+            diagnostics: DiagnosticLog(level: .error, time: bench.time, descriptor: -1),
+            log: log,
+            engine: engine
+        )
+    }
+
+    var alarms: [String] { lines.kinds }
+
+    func report() async throws { try await presence.report() }
+}
+
+/// Keeps the kinds of the alarms among metrics lines.
+private final class AlarmLines: LineSink {
+    private let state = Mutex<[String]>([])
+
+    var droppedLines: Int { 0 }
+
+    var kinds: [String] { state.withLock { $0 } }
+
+    func write(_ line: JSONLine) -> Bool {
+        let members = JSONValue.object(in: line.bytes)?.object
+        guard members?["event"]?.string == "alarm", let kind = members?["kind"]?.string else { return true }
+        state.withLock { $0.append(kind) }
+        return true
+    }
+}
+
+private struct SilentEndpoint: TokenEndpoint {
+    func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
+
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+}
