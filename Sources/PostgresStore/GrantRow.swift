@@ -31,6 +31,9 @@ enum GrantRow {
         Column("access_key", .text { $0.accessToken?.sealed.keyID.description }),
         Column("access_type", .text { $0.accessToken?.type }),
         Column("refresh_token", .bytes { $0.refreshToken?.sealed.bytes }),
+        Column("suspected_since", .integer { $0.suspectedSince?.milliseconds }),
+        Column("quick_refreshes", .integer { Int64($0.quickRefreshes) }),
+        Column("answer_lost_at", .integer { $0.answerLostAt?.milliseconds }),
     ]
     private static let moving = [
         Column("reason", .text { $0.reason.rawValue }),
@@ -111,6 +114,9 @@ enum GrantRow {
             && grant.refreshToken == former.refreshToken
             && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
             && grant.accessToken?.type == former.accessToken?.type
+            && grant.suspectedSince == former.suspectedSince
+            && grant.quickRefreshes == former.quickRefreshes
+            && grant.answerLostAt == former.answerLostAt
     }
 
     static func read(_ row: inout Row) throws(Failure) -> Grant {
@@ -132,6 +138,9 @@ enum GrantRow {
         row.skip()
         let accessType = row.optionalText()
         let refreshSealed = try sealed(row.optionalBlob(), of: id)
+        let suspectedSince = row.timestamp()
+        let quickRefreshes = Int(row.integer())
+        let answerLostAt = row.timestamp()
 
         let reason = GrantReason(rawValue: row.text())
         let since = Timestamp(milliseconds: row.integer())
@@ -180,6 +189,9 @@ enum GrantRow {
             lastAttemptAt: lastAttemptAt,
             isProven: isProven,
             revocationAskedAt: revocationAskedAt,
+            suspectedSince: suspectedSince,
+            quickRefreshes: quickRefreshes,
+            answerLostAt: answerLostAt,
             lease: lease
         )
     }

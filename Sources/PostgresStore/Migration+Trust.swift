@@ -6,6 +6,10 @@ extension Migration {
             -- A replay takes all notices of a grant at a time.
             DROP INDEX refresh_worker.notices_pending;
             CREATE INDEX notices_by_grant ON refresh_worker.notices (grant_id, seq);
+            ALTER TABLE refresh_worker.grants
+                ADD COLUMN suspected_since bigint,
+                ADD COLUMN quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
+                ADD COLUMN answer_lost_at bigint;
             """
     )
 }

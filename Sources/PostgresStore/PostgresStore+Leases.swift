@@ -16,13 +16,14 @@ extension Query {
             name,
             """
             WITH free AS MATERIALIZED (
-                SELECT s.grant_id FROM \(source) WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
+                SELECT s.grant_id, s.lease_owner IS NOT NULL AS was_leased FROM \(source) WHERE s.grant_id = ANY($4) AND \(condition) AND \(isFree)
                 ORDER BY s.grant_id FOR UPDATE OF s SKIP LOCKED
             )
             UPDATE refresh_worker.grant_schedule AS s
             SET lease_owner = $1, lease_claim = wanted.claim, lease_epoch = $2, lease_until = \(now(unless: 7)) + $3
             FROM free JOIN unnest($4::bigint[], $5::bigint[]) AS wanted (id, claim) ON wanted.id = free.grant_id
             WHERE s.grant_id = free.grant_id
+            RETURNING s.grant_id, free.was_leased
             """
         )
     }
@@ -90,7 +91,7 @@ extension PostgresStore {
         let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
         let grants = try await leasing.run { [self] connection, deadline throws(Failure) in
             var batch = changes(until: deadline, on: connection)
-            batch.add(dueBy == nil ? .claimAny : .claimDue) {
+            let claimPlace = batch.add(dueBy == nil ? .claimAny : .claimDue) {
                 $0.bind(owner)
                 $0.bind(Self.epoch)
                 $0.bind(span.wholeMilliseconds)
@@ -104,7 +105,21 @@ extension PostgresStore {
                 $0.bind(integers: claims, \.number)
             }
             batch.add(.clock)
-            return try commit(batch, on: connection, until: deadline)[place].rows(GrantRow.read)
+            let answers = try commit(batch, on: connection, until: deadline)
+            let unsettled = Set(
+                try answers[claimPlace].rows { (row: inout Row) throws(Failure) -> GrantID? in
+                    let id = GrantID(rawValue: row.integer())
+                    return row.flag() ? id : nil
+                }.compactMap(\.self)
+            )
+            return try answers[place].rows { (row: inout Row) throws(Failure) -> Grant in
+                var grant = try GrantRow.read(&row)
+                if unsettled.contains(grant.id), var lease = grant.lease {
+                    lease.followsUnsettledClaim = true
+                    grant.setLease(lease)
+                }
+                return grant
+            }
         }
         let byID = Dictionary(grants.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         return ids.compactMap { byID[$0] }

@@ -60,6 +60,20 @@ extension Query {
             AND (g.access_obtained_at > $1 OR g.last_attempt_at > $1)
         """
     )
+    /// Rows that a result is being stored in are left out: they get a due time of their own.
+    fileprivate static let hasten = Query(
+        "hasten retries",
+        """
+        WITH part AS MATERIALIZED (
+            SELECT g.id FROM refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id
+            WHERE g.state = 'retrying' AND g.id > $4 AND g.client_id = $1 AND s.due_at > $2 AND g.reason NOT IN (
+                \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
+            ) ORDER BY g.id LIMIT $3 FOR UPDATE OF s SKIP LOCKED
+        )
+        UPDATE refresh_worker.grant_schedule AS s SET due_at = $2 FROM part WHERE s.grant_id = part.id
+        RETURNING s.grant_id
+        """
+    )
     fileprivate static let hastenNotices = Query(
         "hasten notices",
         "UPDATE refresh_worker.notices SET next_try_at = $1 WHERE next_try_at > $1"
@@ -142,6 +156,26 @@ extension PostgresStore {
             }
         }
         return keys
+    }
+
+    package func hastenRetries(
+        ofClient clientID: String,
+        dueBy: Timestamp,
+        after cursor: GrantID?,
+        atMost count: Int
+    ) async throws -> GrantID? {
+        try await writer.run { [self] connection, deadline throws(Failure) in
+            var batch = changes(until: deadline, on: connection)
+            let place = batch.add(.hasten) {
+                $0.bind(clientID)
+                $0.bind(dueBy)
+                $0.bind(Int64(count))
+                $0.bind(cursor?.rawValue ?? -1)
+            }
+            let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+                .rows { (row: inout Row) throws(Failure) in row.integer() }
+            return ids.count < count ? nil : ids.max().map { GrantID(rawValue: $0) }
+        }
     }
 
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {

@@ -27,16 +27,6 @@ final class PostgresTransaction: StoreTransaction {
                 AND g.refresh_token IS NOT NULL AND ($1::text IS NULL OR g.google_user_id IS NULL)
             """
     )
-    private static let hasten = Query(
-        "hasten retries",
-        """
-        UPDATE refresh_worker.grant_schedule AS s SET due_at = $2 FROM refresh_worker.grants AS g
-        WHERE s.grant_id = g.id AND g.state = 'retrying' AND g.client_id = $1 AND s.due_at > $2 AND g.reason NOT IN (
-            \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
-        )
-        """
-    )
-
     private let store: PostgresStore
     private let connection: Connection
     private let deadline: Deadline
@@ -229,18 +219,6 @@ final class PostgresTransaction: StoreTransaction {
         if store.keepsNotices, event.changesConnection {
             writes.notices.append(PendingNotice(event: event, nonce: store.random.nextBits()))
         }
-    }
-
-    func hastenRetries(ofClient clientID: String, dueBy: Timestamp) throws {
-        _ = try travel { (batch: inout Batch) in
-            settleWrites(in: &batch)
-            return batch.add(Self.hasten) {
-                $0.bind(clientID)
-                $0.bind(dueBy)
-            }
-        }
-        // What was read before may have another due time now.
-        stored = [:]
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {

@@ -32,10 +32,10 @@ enum GrantRow {
     ]
     /// The column of `grants_by_use`, which changes once a day.
     private static let daily = ["used_on"]
-    /// Columns of the other indexes: written only when one of them changes.
+    /// Columns of the other indexes, and those that seldom change: written only when one of them changes.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
-        "refresh_prefix_mark", "refresh_digest_mark",
+        "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes", "answer_lost_at",
     ]
     private static let fixed = ["id", "user_id", "created_at"]
     private static let lease = ["owner", "claim", "epoch", "until"]
@@ -72,6 +72,9 @@ enum GrantRow {
         _ = row.optionalText()
         _ = row.optionalText()
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
+        let suspectedSince = row.timestamp()
+        let quickRefreshes = Int(row.integer())
+        let answerLostAt = row.timestamp()
         // The day of use follows from the times below.
         _ = row.optionalInteger()
 
@@ -126,6 +129,9 @@ enum GrantRow {
             lastAttemptAt: lastAttemptAt,
             isProven: isProven,
             revocationAskedAt: revocationAskedAt,
+            suspectedSince: suspectedSince,
+            quickRefreshes: quickRefreshes,
+            answerLostAt: answerLostAt,
             lease: lease
         )
     }
@@ -164,6 +170,9 @@ enum GrantRow {
             && grant.refreshToken?.marks == former.refreshToken?.marks
             && grant.refreshToken?.sealed.keyID == former.refreshToken?.sealed.keyID
             && grant.accessToken?.sealed.keyID == former.accessToken?.sealed.keyID
+            && grant.suspectedSince == former.suspectedSince
+            && grant.quickRefreshes == former.quickRefreshes
+            && grant.answerLostAt == former.answerLostAt
     }
 
     private static func bindIndexed(_ grant: Grant, to statement: Statement) {
@@ -176,6 +185,9 @@ enum GrantRow {
         statement.bind(grant.accessToken?.sealed.keyID.description)
         statement.bind(grant.refreshToken?.marks?.prefix.bytes)
         statement.bind(grant.refreshToken?.marks?.digest.bytes)
+        statement.bind(grant.suspectedSince)
+        statement.bind(Int64(grant.quickRefreshes))
+        statement.bind(grant.answerLostAt)
     }
 
     private static func bindPlain(_ grant: Grant, to statement: Statement) {

@@ -9,6 +9,9 @@ extension Migration {
             CREATE INDEX notices_by_grant ON notices (grant_id, seq);
 
             DROP TABLE main.leases;
+            ALTER TABLE grants ADD COLUMN suspected_since INTEGER;
+            ALTER TABLE grants ADD COLUMN quick_refreshes INTEGER NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0);
+            ALTER TABLE grants ADD COLUMN answer_lost_at INTEGER;
             """
     )
 }

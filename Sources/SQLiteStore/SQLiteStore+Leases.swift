@@ -49,7 +49,8 @@ extension SQLiteStore {
                     )
                     guard var grant = stored, !(grant.lease?.isLive(at: time) ?? false) else { continue }
                     let claim = Int64(random.nextBits() >> 1)
-                    let lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
+                    var lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
+                    lease.followsUnsettledClaim = grant.lease != nil
                     try connection.write(lease: lease, of: id)
                     grant.setLease(lease)
                     claimed.append(grant)

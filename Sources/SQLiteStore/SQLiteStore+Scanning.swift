@@ -69,6 +69,20 @@ extension Query {
 }
 
 extension Query {
+    /// In the order of the index by state, which ends with the id.
+    ///
+    /// `?4` is a cursor.
+    static let hasten = Query(
+        "hasten retries",
+        """
+        UPDATE grants SET due_at = ?2 WHERE id IN (
+            SELECT id FROM grants INDEXED BY grants_by_state
+            WHERE state = 'retrying' AND id > ?4 AND client_id = ?1 AND due_at > ?2 AND reason NOT IN (
+                \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
+            ) ORDER BY id LIMIT ?3
+        ) RETURNING id
+        """
+    )
     static let hastenNotices = Query("hasten notices", "UPDATE notices SET next_try_at = ?1 WHERE next_try_at > ?1")
 }
 
@@ -151,6 +165,29 @@ extension SQLiteStore {
                 }
             }
             return keys
+        }
+    }
+
+    package func hastenRetries(
+        ofClient clientID: String,
+        dueBy: Timestamp,
+        after cursor: GrantID?,
+        atMost count: Int
+    ) async throws -> GrantID? {
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in
+                let ids = try connection.rows(
+                    .hasten,
+                    bind: { statement in
+                        statement.bind(clientID)
+                        statement.bind(dueBy)
+                        statement.bind(Int64(count))
+                        statement.bind(cursor?.rawValue ?? -1)
+                    },
+                    read: { (row: inout Row) throws(StoreError) in row.integer() }
+                )
+                return ids.count < count ? nil : ids.max().map { GrantID(rawValue: $0) }
+            }
         }
     }
 

@@ -42,15 +42,6 @@ final class SQLiteTransaction: StoreTransaction {
             AND (?1 IS NULL OR google_user_id IS NULL) ORDER BY id
         """
     )
-    static let hasten = Query(
-        "hasten retries",
-        """
-        UPDATE grants INDEXED BY grants_by_state SET due_at = ?2
-        WHERE state = 'retrying' AND client_id = ?1 AND due_at > ?2 AND reason NOT IN (
-            \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
-        )
-        """
-    )
     private static let selectHealth = Query("client health", "SELECT health FROM clients WHERE client_id = ?")
     private static let upsertHealth = Query(
         "set client health",
@@ -189,17 +180,6 @@ final class SQLiteTransaction: StoreTransaction {
                 row.optionalBlob() ?? []
             }
         }
-    }
-
-    func hastenRetries(ofClient clientID: String, dueBy: Timestamp) throws {
-        try perform { () throws(StoreError) in
-            try connection.run(Self.hasten) {
-                $0.bind(clientID)
-                $0.bind(dueBy)
-            }
-        }
-        // What was read before may have another due time now.
-        known = [:]
     }
 
     func setClientHealth(_ health: [UInt8], of clientID: String) throws {

@@ -82,7 +82,7 @@ package struct BackOff: Hashable, Sendable {
     }
 
     /// The first cap, doubled for each further failure up to the longest.
-    private func cap(failures: Int) -> Duration {
+    package func cap(failures: Int) -> Duration {
         // Thirty doublings of a second are 34 years, beyond any cap, and cannot overflow.
         let doublings = min(max(failures, 1) - 1, 30)
         return min(first * (1 << doublings), longest)

@@ -83,6 +83,12 @@ extension Breaker {
         }
     }
 
+    /// Takes note of a probe's answer that tells nothing about the client: another grant is asked soon.
+    package mutating func probeWasInconclusive(at now: BootInstant) {
+        guard case .probing(let reason, let since, _, let probes) = state else { return }
+        state = .open(reason: reason, since: since, nextProbe: now + Self.firstProbeDelay, probes: probes)
+    }
+
     private mutating func open(for reason: Reason, at now: BootInstant, unit: Double) -> Change {
         let nextProbe = now + Self.probeDelay(probes: 0, unit: unit)
         state = .open(reason: reason, since: now, nextProbe: nextProbe, probes: 0)

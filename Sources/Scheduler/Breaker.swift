@@ -57,8 +57,14 @@ package struct Breaker: Hashable, Sendable {
     /// So many different grants must have met them: a few odd grants must not stop the others.
     package static let grantsToOpen = 10
 
-    /// So many endpoint failures in a row are no chance: when they end, what failed meanwhile is worth another try.
+    /// So many endpoint failures in a row may be an outage: when they end, what failed meanwhile may be worth another try.
     package static let failuresThatMatter = 5
+
+    /// Failures in a row that end sooner are chance: at an error rate of a half five of them are nothing special.
+    package static let shortestOutage: Duration = .seconds(10)
+
+    /// The shortest time between two ends of outages that cause retries at once.
+    package static let pauseBetweenOutages: Duration = .seconds(30)
 
     /// The wait for the first probe, doubled by each that fails.
     package static let firstProbeDelay: Duration = .seconds(1)
@@ -97,6 +103,14 @@ package struct Breaker: Hashable, Sendable {
     package var endpointIsFailing: Bool {
         switch state {
         case .closed(let failures, _): failures >= Self.failuresThatMatter
+        case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason == .endpointFailing
+        }
+    }
+
+    /// `true` if the endpoint's last answer, or the reason to stop, was a failure of the endpoint.
+    package var hasEndpointFailures: Bool {
+        switch state {
+        case .closed(let failures, _): failures > 0
         case .open(let reason, _, _, _), .probing(let reason, _, _, _): reason == .endpointFailing
         }
     }

@@ -20,6 +20,15 @@ package enum DuePolicy {
     /// grant's next home within reach, and does not push it out of step.
     package static let periodShare = 0.95
 
+    /// The shortest wait after an attempt, whatever lifetime its answer had.
+    package static let shortestWait: Duration = BackOff.shortest
+
+    /// How many refreshes in a row may come much sooner than the schedule asks for: callers who found a token dead cause a few.
+    package static let quickRefreshesAllowed = 4
+
+    /// A refresh is quick if it follows the one before it within a period divided by this.
+    private static let quickRefreshesPerPeriod = 8
+
     /// A period is a whole number of one of these, in milliseconds, so that lifetimes which differ by seconds (Google says 3599
     /// as often as 3600) have one period and with it the same homes.
     private static let periodSteps: [Int64] = [300_000, 60_000, 10_000, 1_000, 100, 10]
@@ -35,12 +44,44 @@ package enum DuePolicy {
     /// - Returns: the due time; never before the token was obtained, and that very instant when it has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
-        let lifetime = expiresAt - obtainedAt
-        let wait = min(lifetime - min(margin, lifetime / lifetimesPerMargin), longestInterval)
+        let wait = longestWait(lifetime: expiresAt - obtainedAt)
         let latest = (obtainedAt + wait).milliseconds
         let period = period(ofWait: wait.wholeMilliseconds)
         let offset = Int64(phase * Double(period))
         return Timestamp(milliseconds: latest - (latest - offset).modulo(period))
+    }
+
+    /// Works out when to refresh again after a refresh that succeeded at `now`.
+    ///
+    /// The result never lies in the past, whatever the lifetimes: the token may have expired on its way, or by the time a worker
+    /// that stood still has stored it. After more quick refreshes than are allowed the wait doubles with each.
+    package static func due(
+        obtainedAt: Timestamp,
+        expiresAt: Timestamp,
+        phase: Double,
+        quickRefreshes: Int,
+        afterRefreshAt now: Timestamp
+    ) -> Timestamp {
+        let due = max(due(obtainedAt: obtainedAt, expiresAt: expiresAt, phase: phase), now + shortestWait)
+        let excess = quickRefreshes - quickRefreshesAllowed
+        guard excess > 0 else { return due }
+        let slowed = now + BackOff().cap(failures: excess)
+        let latest = obtainedAt + longestWait(lifetime: expiresAt - obtainedAt)
+        // A token that lives is replaced before its end all the same: once a period is no loop.
+        return max(due, latest >= due ? min(slowed, latest) : slowed)
+    }
+
+    /// `true` if a refresh came so soon after the one before that the schedule cannot have asked for it, or brought a token
+    /// that is dead.
+    package static func isQuick(after interval: Duration, lifetime: Duration) -> Bool {
+        guard lifetime > .zero else { return true }
+        let period = period(ofWait: longestWait(lifetime: lifetime).wholeMilliseconds)
+        return interval < .milliseconds(period / Int64(quickRefreshesPerPeriod))
+    }
+
+    /// The longest wait that leaves the margin.
+    private static func longestWait(lifetime: Duration) -> Duration {
+        min(lifetime - min(margin, lifetime / lifetimesPerMargin), longestInterval)
     }
 
     /// How far apart the homes of one grant are, by how long it can wait, in milliseconds.

@@ -25,7 +25,7 @@ extension Grant {
             since: now,
             generation: 1,
             refreshToken: handover.refreshToken,
-            accessToken: handover.accessToken,
+            accessToken: handover.accessToken?.bounded(at: now),
             dueAt: dueAt,
             attempts: 0,
             failingSince: nil,
@@ -51,18 +51,21 @@ extension Grant {
         at now: Timestamp
     ) -> [GrantEvent] {
         let former = state
+        let broughtToken = handover.accessToken?.bounded(at: now)
         if switchesAccount {
             owner = handover.owner
-            accessToken = handover.accessToken
+            accessToken = broughtToken
         } else {
             owner.merge(handover.owner)
-            accessToken = AccessToken.later(of: accessToken, handover.accessToken, at: now)
+            accessToken = AccessToken.later(of: accessToken, broughtToken, at: now)
         }
         if switchesAccount || bringsOtherRefreshToken {
             generation += 1
             refreshToken = handover.refreshToken
             clientID = handover.clientID
             isProven = false
+            quickRefreshes = 0
+            answerLostAt = nil
         } else if let known = handover.refreshToken?.expiresAt {
             refreshToken?.expiresAt = known
         }
@@ -76,14 +79,17 @@ extension Grant {
 
     /// A refresh succeeded.
     ///
-    /// `due` tells when the grant is due again, by the tokens that are stored then.
+    /// Its access token replaces the stored one whatever their lifetimes: a stored token that claims to live longer may be the
+    /// one that a caller found dead, and would leave the due time in the past. `isQuick` says that the success before this
+    /// one was only just stored. `due` returns the next due time by the tokens that are stored then.
     package mutating func refreshed(
         _ tokens: RefreshedTokens,
+        isQuick: Bool = false,
         at now: Timestamp,
         due: (Grant) -> Timestamp
     ) -> [GrantEvent] {
         let former = state
-        var events = store(tokens, at: now)
+        var events = store(tokens, isQuick: isQuick, at: now)
         endFailures()
         enter(.active, reason: .none, at: now)
         dueAt = due(self)
@@ -95,9 +101,10 @@ extension Grant {
     ///
     /// Used alone when the account was disabled while the request was in flight: the answer is older than that event, but a
     /// rotated token must not be lost.
-    package mutating func store(_ tokens: RefreshedTokens, at now: Timestamp) -> [GrantEvent] {
+    package mutating func store(_ tokens: RefreshedTokens, isQuick: Bool, at now: Timestamp) -> [GrantEvent] {
         var events = rotate(to: tokens.rotated, at: now)
-        accessToken = AccessToken.later(of: accessToken, tokens.accessToken, at: now)
+        let token = tokens.accessToken.bounded(at: now)
+        if !(accessToken?.isNewer(than: token, at: now) ?? false) { accessToken = token }
         // Most answers repeat the text that is stored, which is seen without taking it apart.
         if let scope = tokens.scope, scope != self.scope,
             Set(scope.split(separator: " ")) != Set(self.scope.split(separator: " "))
@@ -107,6 +114,8 @@ extension Grant {
         }
         if refreshToken?.expiresAt == nil { refreshToken?.expiresAt = tokens.refreshTokenExpiresAt }
         isProven = true
+        quickRefreshes = isQuick ? min(quickRefreshes + 1, 1_000_000) : 0
+        answerLostAt = nil
         lastSuccessAt = now
         lastAttemptAt = now
         return events
@@ -117,7 +126,18 @@ extension Grant {
         guard let token else { return [] }
         generation += 1
         refreshToken = token
+        answerLostAt = nil
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
+    }
+
+    /// A refusal is doubted: it awaits a second opinion.
+    package mutating func suspect(since first: Timestamp) {
+        suspectedSince = first
+    }
+
+    /// An earlier claim was never settled: a worker died, or stands still, and its answer may be lost.
+    package mutating func noteLostAnswer(at now: Timestamp) {
+        answerLostAt = answerLostAt ?? now
     }
 
     /// A try failed in a way that passes, or whose answer awaits a second opinion.
@@ -214,17 +234,28 @@ extension Grant {
         self.dueAt = dueAt
     }
 
+    /// `true` if the stored refresh token is this one, be it sealed by another key since.
+    package func holds(_ token: RefreshToken?) -> Bool {
+        guard let token, let refreshToken else { return false }
+        if refreshToken.sealed == token.sealed { return true }
+        guard let digest = refreshToken.marks?.digest else { return false }
+        return digest == token.marks?.digest
+    }
+
     /// Whether the grant was ended by what Google said of the version of the refresh token that is asked about, and nothing
     /// happened to it since.
     package func wasEndedByAnswer(to generation: Int64) -> Bool {
-        state == .disconnected && reason == .invalidGrant && self.generation == generation + 1 && refreshToken != nil
+        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && self.generation == generation + 1 && refreshToken != nil
     }
 
     /// Takes back a disconnection that one answer of a wave brought about: the grant is asked again.
     package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
-        guard state == .disconnected, reason == .invalidGrant, refreshToken != nil else { return [] }
+        guard state == .disconnected, GrantReason.endedByAnswer.contains(reason), refreshToken != nil else {
+            return []
+        }
         attempts = 1
         failingSince = now
+        suspectedSince = now
         enter(.retrying, reason: .invalidGrantUnconfirmed, at: now)
         self.dueAt = dueAt
         return [GrantEvent(of: self, kind: .state, from: .disconnected, at: now)]
@@ -282,6 +313,7 @@ extension Grant {
     private mutating func endFailures() {
         attempts = 0
         failingSince = nil
+        suspectedSince = nil
     }
 
     /// With the tokens of a deleted user goes what is known of the account.
@@ -310,6 +342,25 @@ extension Grant {
 }
 
 extension Grant.AccessToken {
+    /// The longest lifetime of an access token that is believed.
+    ///
+    /// Google's live for an hour, and twelve at most
+    /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry is a wrong clock or a typing error.
+    package static let longestLifetime: Duration = .seconds(86_400)
+
+    /// The token with an expiry that can be believed.
+    func bounded(at now: Timestamp) -> Self {
+        var token = self
+        token.expiresAt = min(expiresAt, now + Self.longestLifetime)
+        return token
+    }
+
+    /// `true` if this stored token lives and was obtained after a token that comes late: a worker stood still with its answer,
+    /// and another one has refreshed the grant meanwhile.
+    func isNewer(than late: Self, at now: Timestamp) -> Bool {
+        obtainedAt > late.obtainedAt && obtainedAt <= now && expiresAt > now
+    }
+
     /// The one that lives longer; but a stored one from the future was stored by a clock that was ahead, so that its
     /// expiry means nothing.
     static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {

@@ -89,6 +89,13 @@ package struct Grant: Hashable, Sendable {
     /// Since when a revocation at Google is asked for; the tokens are wiped when it is done, or a day later.
     package internal(set) var revocationAskedAt: Timestamp?
 
+    /// The first refusal of the present row that is doubted, and that awaits a second opinion.
+    package internal(set) var suspectedSince: Timestamp?
+    /// Successful refreshes in a row that each came long before the schedule asks for one.
+    package internal(set) var quickRefreshes: Int
+    /// When a worker found that the answer to an earlier request was never stored; `nil` once a refresh has succeeded.
+    package internal(set) var answerLostAt: Timestamp?
+
     /// Who is calling Google for this grant now.
     package internal(set) var lease: Lease?
 
@@ -113,6 +120,9 @@ package struct Grant: Hashable, Sendable {
         lastAttemptAt: Timestamp?,
         isProven: Bool,
         revocationAskedAt: Timestamp?,
+        suspectedSince: Timestamp? = nil,
+        quickRefreshes: Int = 0,
+        answerLostAt: Timestamp? = nil,
         lease: Lease?
     ) {
         self.id = id
@@ -134,6 +144,9 @@ package struct Grant: Hashable, Sendable {
         self.lastAttemptAt = lastAttemptAt
         self.isProven = isProven
         self.revocationAskedAt = revocationAskedAt
+        self.suspectedSince = suspectedSince
+        self.quickRefreshes = quickRefreshes
+        self.answerLostAt = answerLostAt
         self.lease = lease
     }
 }

@@ -37,6 +37,10 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
 
     /// Google said plainly that the grant is dead.
     package static let invalidGrant = GrantReason(rawValue: "invalid_grant")
+    /// Google says that the grant is dead, and the answer to an earlier request was lost: it may have brought another token.
+    package static let answerLost = GrantReason(rawValue: "answer_lost")
+    /// The reasons of grants that `invalid_grant` has ended.
+    package static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
     /// Google said so in the middle of a wave of such answers: asked again before it is believed.
     package static let invalidGrantUnconfirmed = GrantReason(rawValue: "invalid_grant_unconfirmed")
     /// The access token ran out and there is no refresh token to get another.

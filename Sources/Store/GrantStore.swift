@@ -40,6 +40,17 @@ package protocol GrantStore: Sendable {
     func due(ofClient clientID: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
         -> [DueEntry]
 
+    /// Makes grants of a client due by `dueBy` that are being retried for a reason that passes, and do not await a second opinion:
+    /// at most `count` after `cursor` in the order of their ids, in a transaction of its own.
+    ///
+    /// Returns the id to go on after, or `nil` at the end.
+    func hastenRetries(
+        ofClient clientID: String,
+        dueBy: Timestamp,
+        after cursor: GrantID?,
+        atMost count: Int
+    ) async throws -> GrantID?
+
     func grant(_ id: GrantID) async throws -> Grant?
     func grant(ofUser userID: String) async throws -> Grant?
 

@@ -77,8 +77,12 @@ package final class InMemoryStore: AccountStore {
             for id in ids {
                 guard var grant = state.grants[id], grant.mayBeClaimed(dueBy: dueBy, at: time) else { continue }
                 let claim = Int64(random.nextBits() >> 1)
-                grant.setLease(Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span))
+                let hadLease = grant.lease != nil
+                var lease = Lease(owner: owner, claim: claim, epoch: time.epoch, until: time.instant + span)
+                grant.setLease(lease)
                 state.grants[id] = grant
+                lease.followsUnsettledClaim = hadLease
+                grant.setLease(lease)
                 claimed.append(grant)
             }
             return claimed
@@ -135,6 +139,22 @@ package final class InMemoryStore: AccountStore {
                 return (entry.dueAt, entry.id) > (cursor.dueAt, cursor.id)
             }
             return Array(following.sorted { ($0.dueAt, $0.id) < ($1.dueAt, $1.id) }.prefix(max(0, count)))
+        }
+    }
+
+    package func hastenRetries(
+        ofClient clientID: String,
+        dueBy: Timestamp,
+        after cursor: GrantID?,
+        atMost count: Int
+    ) async throws -> GrantID? {
+        try withOpenState { state in
+            let ids = state.grants.values.filter { grant in
+                grant.clientID == clientID && grant.mayBeHastened && grant.dueAt.map { $0 > dueBy } ?? false
+                    && (cursor.map { grant.id > $0 } ?? true)
+            }.map(\.id).sorted().prefix(max(0, count))
+            for id in ids { state.grants[id]?.reschedule(to: dueBy) }
+            return ids.count < count ? nil : ids.last
         }
     }
 

@@ -56,13 +56,6 @@ final class InMemoryTransaction: StoreTransaction {
         }
     }
 
-    func hastenRetries(ofClient clientID: String, dueBy: Timestamp) {
-        for (id, grant) in state.grants where grant.clientID == clientID && grant.mayBeHastened {
-            guard let dueAt = grant.dueAt, dueAt > dueBy else { continue }
-            state.grants[id]?.reschedule(to: dueBy)
-        }
-    }
-
     func clientHealth(_ clientID: String) -> [UInt8]? { state.health[clientID] }
 
     func setClientHealth(_ health: [UInt8], of clientID: String) {

@@ -21,12 +21,23 @@ package struct Lease: Hashable, Sendable {
     package var claim: Int64
     package var epoch: String
     package var until: BootInstant
+    /// `true` if the claim found the lease of an earlier one that was neither settled nor released: its answer may be lost.
+    ///
+    /// Known to the claiming worker alone; it is not stored with the lease.
+    package var followsUnsettledClaim: Bool
 
-    package init(owner: String, claim: Int64, epoch: String, until: BootInstant) {
+    package init(
+        owner: String,
+        claim: Int64,
+        epoch: String,
+        until: BootInstant,
+        followsUnsettledClaim: Bool = false
+    ) {
         self.owner = owner
         self.claim = claim
         self.epoch = epoch
         self.until = until
+        self.followsUnsettledClaim = followsUnsettledClaim
     }
 
     package func isLive(at time: LeaseTime) -> Bool {

@@ -35,10 +35,6 @@ package protocol StoreTransaction {
     /// Of the history the last ``Retention/eventsPerGrant`` events stay, and the last connection, however old.
     func record(_ event: GrantEvent) throws
 
-    /// Makes every grant of a client due by `dueBy` that is being retried for a reason that passes, and not for want of a
-    /// second opinion.
-    func hastenRetries(ofClient clientID: String, dueBy: Timestamp) throws
-
     /// The health of a client: bytes that only the engine understands.
     func clientHealth(_ clientID: String) throws -> [UInt8]?
     func setClientHealth(_ health: [UInt8], of clientID: String) throws

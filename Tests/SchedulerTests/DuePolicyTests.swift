@@ -100,3 +100,81 @@ struct DuePolicyTests {
         #expect(homes == [Int64(phase * 3_000_000)], "seed \(seed)")
     }
 }
+
+@Suite("The due time after a refresh")
+struct DueAfterRefreshTests {
+    /// A grant as the schedule sees it.
+    private struct Model {
+        var now: Timestamp
+        var lastRefreshAt: Timestamp?
+        var quickRefreshes = 0
+
+        /// Refreshes now with a token that was obtained `age` ago, and returns the next due time.
+        mutating func refresh(lifetime: Duration, age: Duration, phase: Double) -> Timestamp {
+            let isQuick = lastRefreshAt.map { DuePolicy.isQuick(after: now - $0, lifetime: lifetime) } ?? false
+            quickRefreshes = isQuick ? quickRefreshes + 1 : 0
+            lastRefreshAt = now
+            let obtainedAt = now + (.zero - age)
+            return DuePolicy.due(
+                obtainedAt: obtainedAt,
+                expiresAt: obtainedAt + lifetime,
+                phase: phase,
+                quickRefreshes: quickRefreshes,
+                afterRefreshAt: now
+            )
+        }
+    }
+
+    @Test(
+        "lies at least a second ahead, after any sequence of lifetimes in any order",
+        arguments: 1...20 as ClosedRange<UInt64>
+    )
+    func neverInThePast(seed: UInt64) {
+        let random = SeededRandom(seed: seed)
+        let lifetimes: [Int64] = [-3_600_000, 0, 1, 900, 1_000, 30_000, 300_000, 3_600_000, 86_400_000, 34_560_000_000]
+        let phase = random.nextUnit()
+        var model = Model(now: Timestamp(secondsSince1970: 1_795_000_000))
+        for step in 0..<500 {
+            let lifetime = Duration.milliseconds(lifetimes[Int(random.nextBits() % UInt64(lifetimes.count))])
+            let age = random.nextBits() % 4 == 0 ? Duration.milliseconds(Int64(random.nextBits() % 7_200_000)) : .zero
+            let due = model.refresh(lifetime: lifetime, age: age, phase: phase)
+            #expect(due >= model.now + DuePolicy.shortestWait, "seed \(seed), step \(step)")
+            #expect(due <= model.now + DuePolicy.longestInterval, "seed \(seed), step \(step)")
+            // On time, late, or early because a caller asked.
+            let wait = due - model.now
+            model.now = model.now + [wait, wait * 3, wait / 50][Int(random.nextBits() % 3)]
+        }
+    }
+
+    @Test("waits longer and longer while every answer brings a dead token")
+    func deadTokens() {
+        var model = Model(now: Timestamp(secondsSince1970: 1_795_000_000))
+        let began = model.now
+        var refreshes = 0
+        while model.now - began < .seconds(3600) {
+            model.now = model.refresh(lifetime: .zero, age: .zero, phase: 0.5)
+            refreshes += 1
+        }
+        #expect((10...20).contains(refreshes), "\(refreshes) refreshes in an hour")
+    }
+
+    @Test("is that of the schedule for a few quick refreshes, and the latest one after more")
+    func quickRefreshes() {
+        let now = Timestamp(secondsSince1970: 1_795_000_000)
+        func due(_ quickRefreshes: Int) -> Duration {
+            DuePolicy.due(
+                obtainedAt: now,
+                expiresAt: now + .seconds(30),
+                phase: 0.9,
+                quickRefreshes: quickRefreshes,
+                afterRefreshAt: now
+            ) - now
+        }
+        let scheduled = due(0)
+        #expect(due(DuePolicy.quickRefreshesAllowed) == scheduled)
+        #expect(due(DuePolicy.quickRefreshesAllowed + 1) == max(scheduled, .seconds(10)))
+        #expect(due(1_000_000) == .seconds(24), "before the token ends, less the margin")
+        #expect(DuePolicy.isQuick(after: .seconds(374), lifetime: .seconds(3600)))
+        #expect(!DuePolicy.isQuick(after: .seconds(375), lifetime: .seconds(3600)))
+    }
+}

@@ -42,6 +42,22 @@ struct LeaseConformanceTests {
         }
     }
 
+    @Test("A claim says whether the one before it was settled or released", arguments: StoreKind.allCases)
+    func unsettledClaim(kind: StoreKind) async throws {
+        try await kind.withStore { store, time in
+            let id = GrantID(rawValue: 1)
+            try await store.add([try Sample.grant(1)])
+            for dueBy in [nil, start + .seconds(3600)] {
+                let first = try await store.claim([id], dueBy: dueBy, owner: "a", for: span)
+                #expect(first.first?.lease?.followsUnsettledClaim == false)
+                time.advance(by: span)
+                let second = try await store.claim([id], dueBy: dueBy, owner: "b", for: span)
+                #expect(second.first?.lease?.followsUnsettledClaim == true)
+                try await store.release([id: try #require(second.first?.lease?.claim)])
+            }
+        }
+    }
+
     @Test("A lease of another boot has ended", arguments: StoreKind.allCases)
     func otherEpoch(kind: StoreKind) async throws {
         try await kind.withStore { store, time in

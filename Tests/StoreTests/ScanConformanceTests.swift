@@ -197,7 +197,18 @@ struct ScanConformanceTests {
             try await store.change(GrantID(rawValue: 6)) {
                 $0.retry(reason: .invalidGrantUnconfirmed, dueAt: later, at: start)
             }
-            try await store.transact { try $0.hastenRetries(ofClient: "client 0", dueBy: start + .seconds(50)) }
+            var cursor: GrantID?
+            var batches = 0
+            repeat {
+                cursor = try await store.hastenRetries(
+                    ofClient: "client 0",
+                    dueBy: start + .seconds(50),
+                    after: cursor,
+                    atMost: 1
+                )
+                batches += 1
+            } while cursor != nil
+            #expect(batches == 3, "a batch is no larger than was asked for")
             var dueTimes: [Int64: Duration] = [:]
             for number in 1...8 as ClosedRange<Int64> {
                 let dueAt = try #require(try await store.grant(GrantID(rawValue: number))?.dueAt)

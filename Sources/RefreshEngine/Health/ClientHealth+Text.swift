@@ -5,7 +5,8 @@ import Store
 
 /// The stored form: JSON, so that an operator can read it with the database's own shell.
 ///
-/// What cannot be read is as good as nothing known: health is advice, never the only copy of anything.
+/// A field that is missing or cannot be read counts as nothing known: health is advice, never the only copy of anything. Version 1
+/// had no `version`, and the ids of grants between the signs of its window.
 extension ClientHealth {
     package init(stored: [UInt8]?, epoch: String) {
         guard let stored, let body = JSONValue.object(in: stored), let storedEpoch = body["epoch"]?.string else {
@@ -17,35 +18,44 @@ extension ClientHealth {
             breaker: Breaker(body["breaker"]),
             limits: Pacer.Limits(body["limits"]),
             window: AnswerWindow(body["window"]),
-            provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
-            outageEndedAt: body["outage_ended_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
-            suspects: (body["suspects"]?.array ?? []).compactMap { entry in
-                guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let since = entry["since"]?.milliseconds
+            rate: InvalidGrantRate(body["rate"]),
+            believed: (body["believed"]?.array ?? []).compactMap { entry in
+                guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let at = entry["at"]?.milliseconds
                 else {
                     return nil
                 }
-                return Suspect(grant: id, since: Timestamp(milliseconds: since))
-            }
+                return Believed(grant: id, at: Timestamp(milliseconds: at))
+            },
+            provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
+            outageEndedAt: body["outage_ended_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
+            failingSince: body["failing_since"]?.milliseconds.map { BootInstant(milliseconds: $0) },
+            refusals: RefusalRow(body["refusals"])
         )
         self = stale.inEpoch(epoch)
     }
 
     package var stored: [UInt8] {
         var line = JSONLine()
+        line.field("version", 2)
         line.field("epoch", epoch)
         line.object("breaker") { breaker.write(into: &$0) }
         line.object("limits") { limits.write(into: &$0) }
         line.field("window", window.text)
-        if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
-        if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
-        line.array("suspects") { array in
-            for suspect in suspects {
-                array.object { entry in
-                    entry.field("grant", suspect.grant.description)
-                    entry.field("since", suspect.since.milliseconds)
+        line.object("rate") { rate.write(into: &$0) }
+        if !believed.isEmpty {
+            line.array("believed") { array in
+                for entry in believed {
+                    array.object {
+                        $0.field("grant", entry.grant.description)
+                        $0.field("at", entry.at.milliseconds)
+                    }
                 }
             }
         }
+        if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
+        if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
+        if let failingSince { line.field("failing_since", failingSince.milliseconds) }
+        if refusals != RefusalRow() { line.object("refusals") { refusals.write(into: &$0) } }
         return line.bytes
     }
 }
@@ -124,27 +134,74 @@ extension Pacer.Limits {
 }
 
 extension AnswerWindow {
-    /// One text instead of two hundred objects: it is rewritten with every batch of answers.
-    ///
-    /// Each entry is the grant's id behind `-` for `invalid_grant` and `+` for anything else.
+    /// One sign an answer: `-` for `invalid_grant` and `+` for anything else.
     fileprivate var text: String {
-        var text: [UInt8] = []
-        text.reserveCapacity(17 * entries.count)
-        for entry in entries {
-            text.append(entry.saysInvalid ? UInt8(ascii: "-") : UInt8(ascii: "+"))
-            entry.grant.appendDigits(to: &text)
-        }
-        return String(decoding: text, as: UTF8.self)
+        String(decoding: answers.map { $0 ? UInt8(ascii: "-") : UInt8(ascii: "+") }, as: UTF8.self)
     }
 
     fileprivate init(_ stored: JSONValue?) {
-        let text = Array((stored?.string ?? "").utf8)
         self.init(
-            entries: stride(from: 0, to: text.count - text.count % 17, by: 17).compactMap { start in
-                guard let id = GrantID(digits: text[start + 1..<start + 17]) else { return nil }
-                return Entry(grant: id, saysInvalid: text[start] == UInt8(ascii: "-"))
+            answers: (stored?.string ?? "").utf8.compactMap { sign in
+                switch sign {
+                case UInt8(ascii: "-"): true
+                case UInt8(ascii: "+"): false
+                default: nil
+                }
             }
         )
+    }
+}
+
+extension InvalidGrantRate {
+    fileprivate init(_ body: JSONValue?) {
+        let minutes = Self.rows(body?["minutes"]).map {
+            Minute(number: $0[0], answers: Int($0[1]), invalid: Int($0[2]), ended: Int($0[3]), dropped: Int($0[4]))
+        }
+        let blocks = Self.rows(body?["blocks"]).map { Block(since: $0[0], answers: Int($0[1]), invalid: Int($0[2])) }
+        let usual = Self.rows(body?["usual"]).map { Usual(day: $0[0], answers: Int($0[1]), ended: Int($0[2])) }
+        self.init(
+            minutes: minutes.sorted { $0.number < $1.number },
+            blocks: blocks.sorted { $0.since < $1.since },
+            usual: usual.first ?? Usual()
+        )
+    }
+
+    fileprivate func write(into line: inout JSONLine) {
+        let minutes = minutes.map { "\($0.number)/\($0.answers)/\($0.invalid)/\($0.ended)/\($0.dropped)" }
+        line.field("minutes", minutes.joined(separator: " "))
+        let blocks = blocks.map { "\($0.since)/\($0.answers)/\($0.invalid)" }
+        line.field("blocks", blocks.joined(separator: " "))
+        line.field("usual", "\(usual.day)/\(usual.answers)/\(usual.ended)")
+    }
+
+    /// Rows of numbers, each between slashes, apart by spaces; what a row lacks is zero, and damaged rows are left out.
+    private static func rows(_ stored: JSONValue?) -> [[Int64]] {
+        let text = stored?.string ?? ""
+        return text.split(separator: " ").prefix(16).compactMap { (row: Substring) -> [Int64]? in
+            let numbers: [Int64] = row.split(separator: "/").prefix(5).compactMap { (text: Substring) in
+                Int64(text)
+            }
+            guard !numbers.isEmpty, numbers.allSatisfy({ (0...1 << 40).contains($0) }) else { return nil }
+            return numbers + Array(repeating: 0, count: 5 - numbers.count)
+        }
+    }
+}
+
+extension RefusalRow {
+    fileprivate init(_ body: JSONValue?) {
+        self.init(
+            since: body?["since"]?.milliseconds.map { BootInstant(milliseconds: $0) },
+            count: body?["count"]?.count ?? 0,
+            grants: (body?["grants"]?.array ?? []).compactMap { $0.string.flatMap { GrantID($0)?.rawValue } }
+        )
+    }
+
+    fileprivate func write(into line: inout JSONLine) {
+        if let since { line.field("since", since.milliseconds) }
+        line.field("count", count)
+        line.array("grants") { array in
+            for grant in grants { array.element(GrantID(rawValue: grant).description) }
+        }
     }
 }
 

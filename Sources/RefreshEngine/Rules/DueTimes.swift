@@ -2,7 +2,7 @@ package import Clocks
 import Scheduler
 package import Store
 
-/// When a grant that is well is due again.
+/// The due times of grants whose last refresh, or the app's own token, is good.
 package enum DueTimes {
     /// The due time by the access token that is stored now; at once where there is none that lives.
     ///
@@ -14,6 +14,26 @@ package enum DueTimes {
             phase: grant.id.phase,
             at: now
         )
+    }
+
+    /// The due time after a refresh that succeeded at `now`: always in the future.
+    static func dueAfterRefresh(_ grant: Grant, at now: Timestamp) -> Timestamp {
+        guard let token = grant.accessToken else { return now + DuePolicy.shortestWait }
+        return DuePolicy.due(
+            obtainedAt: token.obtainedAt,
+            expiresAt: token.expiresAt,
+            phase: grant.id.phase,
+            quickRefreshes: grant.quickRefreshes,
+            afterRefreshAt: now
+        )
+    }
+
+    /// `true` if a success that is stored at `now` follows the last one so soon that the schedule cannot have asked for it.
+    static func isQuick(_ token: Grant.AccessToken, afterSuccessAt last: Timestamp?, at now: Timestamp) -> Bool {
+        guard token.expiresAt > now else { return true }
+        // A success in the future was stored before the clock was set back.
+        guard let last, last <= now else { return false }
+        return DuePolicy.isQuick(after: now - last, lifetime: token.expiresAt - token.obtainedAt)
     }
 
     package static func due(

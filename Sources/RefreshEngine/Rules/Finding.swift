@@ -46,6 +46,15 @@ package struct Finding: Sendable {
         }
     }
 
+    /// The refresh token that the answer brings in place of the one it was asked with.
+    var rotated: Grant.RefreshToken? {
+        switch answer {
+        case .granted(let tokens): tokens.rotated
+        case .flawed(_, let rotated): rotated
+        case .refused, .nothingToSend, .unreadable, .revocation: nil
+        }
+    }
+
     /// A short code for logs.
     package var code: String {
         switch answer {
@@ -70,12 +79,27 @@ package struct Attempt: Hashable, Sendable {
     /// The time of the grant's last change of standing before the claim: a later one came while the request was in flight.
     package var lastAttemptAt: Timestamp?
 
-    package init(grant: GrantID, clientID: String, claim: Int64, generation: Int64, lastAttemptAt: Timestamp? = nil) {
+    /// The refresh token that was stored at the claim; an answer to it counts while it is still the stored one.
+    package var refreshToken: Grant.RefreshToken?
+    /// `true` if an earlier claim on the grant was never settled, so that its answer may be lost.
+    package var followsUnsettledClaim: Bool
+
+    package init(
+        grant: GrantID,
+        clientID: String,
+        claim: Int64,
+        generation: Int64,
+        lastAttemptAt: Timestamp? = nil,
+        refreshToken: Grant.RefreshToken? = nil,
+        followsUnsettledClaim: Bool = false
+    ) {
         self.grant = grant
         self.clientID = clientID
         self.claim = claim
         self.generation = generation
         self.lastAttemptAt = lastAttemptAt
+        self.refreshToken = refreshToken
+        self.followsUnsettledClaim = followsUnsettledClaim
     }
 }
 
@@ -102,8 +126,8 @@ package struct Ruling: Sendable {
     package var alarm: Alarm?
     /// Whether an outage of the endpoint ends with this answer, so that what failed meanwhile is tried again at once.
     package var endsOutage = false
-    /// Whether grants that this client's wave disconnected are to be called back.
-    package var recallsWave = false
+    /// The grants to call back that this client's wave disconnected before it showed.
+    package var recalls: [GrantID] = []
 }
 
 /// Something that a person must look at.

@@ -12,6 +12,12 @@ package import Store
 package struct RefreshRules: Sendable {
     /// When an `invalid_grant` of a wave is asked again.
     package static let secondOpinionAfter: Duration = .seconds(300)
+    /// The later opinions while there are more than usual, counted from the first `invalid_grant`: most waves last for minutes.
+    static let opinions: [Duration] = [secondOpinionAfter, .seconds(900), .seconds(1_800), longestDoubt]
+    /// How long `invalid_grant` is doubted in a wave: a user who left shows as connected no longer than that.
+    package static let longestDoubt: Duration = .seconds(3_000)
+    /// As many rotated tokens that cannot be stored in ten minutes are no chance.
+    package static let droppedTokensToAlarm = 5
     /// When a suspended grant is probed.
     package static let probeSuspendedAfter: Duration = .seconds(86_400)
     /// How long a proven grant may answer as if it were another client's before its user is asked to sign in again.
@@ -21,7 +27,7 @@ package struct RefreshRules: Sendable {
     /// How long a revocation is tried before the tokens go all the same.
     package static let revocationPatience: Duration = .seconds(86_400)
 
-    private let backOff: BackOff
+    let backOff: BackOff
     /// Requests a second of one client: what a halved ceiling is half of.
     private let maxRate: Double
 
@@ -38,10 +44,8 @@ package struct RefreshRules: Sendable {
     ) -> Ruling {
         var ruling = Ruling(outcome: .unchanged)
         // A commit whose answer was lost is tried again, though it may have been done.
-        if case .granted(let tokens) = finding.answer, grant.lease?.claim != finding.attempt.claim,
-            grant.accessToken?.sealed == tokens.accessToken.sealed
-        {
-            ruling.outcome = .refreshed
+        if let outcome = outcomeIfStored(finding, grant) {
+            ruling.outcome = outcome
             return ruling
         }
         learn(finding, health: &health, at: moment, ruling: &ruling)
@@ -49,17 +53,11 @@ package struct RefreshRules: Sendable {
         let holdsLease = grant.lease?.claim == finding.attempt.claim
         if holdsLease { grant.setLease(nil) }
         guard grant.generation == finding.attempt.generation else {
-            // A worker that stood still beyond its lease comes late with a good answer, and another was told meanwhile that
-            // the token is spent: it was, by this very answer, which brings its successor.
-            if case .granted(let tokens) = finding.answer, tokens.rotated != nil,
-                grant.wasEndedByAnswer(to: finding.attempt.generation)
-            {
-                accept(tokens, of: finding.attempt, grant: &grant, health: &health, at: moment, ruling: &ruling)
-            } else {
-                ruling.outcome = .void
-            }
+            decideLate(finding, grant: &grant, health: &health, at: moment, ruling: &ruling)
             return ruling
         }
+        // Until a refresh succeeds: the process that asked before has died, maybe after Google rotated the token.
+        if finding.attempt.followsUnsettledClaim { grant.noteLostAnswer(at: moment.now) }
         switch finding.answer {
         case .granted(let tokens):
             // Good news is good whoever holds the lease now: a rotated token must not be lost.
@@ -98,7 +96,13 @@ package struct RefreshRules: Sendable {
     ) {
         let wasFailing = health.breaker.endpointIsFailing
         defer {
-            ruling.endsOutage = wasFailing && !health.breaker.endpointIsFailing
+            let failedFor = health.failingSince.map { moment.instant - $0 } ?? .zero
+            health.failingSince = health.breaker.hasEndpointFailures ? health.failingSince ?? moment.instant : nil
+            // Five failures and one success are an outage only if they took a while, and are followed by no other soon.
+            let endedLately =
+                health.outageEndedAt.map { $0 <= moment.now && moment.now - $0 < Breaker.pauseBetweenOutages } ?? false
+            ruling.endsOutage =
+                wasFailing && !health.breaker.endpointIsFailing && failedFor >= Breaker.shortestOutage && !endedLately
             if ruling.endsOutage { health.outageEndedAt = moment.now }
         }
         switch finding.answer {
@@ -120,6 +124,9 @@ package struct RefreshRules: Sendable {
                 _ = pacer.throttled(retryAfter: retryAfter, at: moment.instant)
                 ruling.limitsChanged = pacer.limits != health.limits
                 health.limits = pacer.limits
+            case .clientOrForeignToken where health.breaker.reason == nil || health.breaker.reason == .endpointFailing:
+                // Whoever is at fault, the endpoint works.
+                ruling.breakerChange = health.breaker.succeeded()
             case .clientFault, .clientOrForeignToken, .flawed, .notSent, .givenUp, .unknown:
                 // The first two are weighed with the grant, in `refuse`; the rest tells nothing of the client.
                 break
@@ -131,7 +138,7 @@ package struct RefreshRules: Sendable {
 
     // MARK: The grant
 
-    private func accept(
+    func accept(
         _ tokens: RefreshedTokens,
         of attempt: Attempt,
         grant: inout Grant,
@@ -139,17 +146,29 @@ package struct RefreshRules: Sendable {
         at moment: Moment,
         ruling: inout Ruling
     ) {
-        note(grant, saysInvalid: false, in: &health)
+        note(grant, saysInvalid: false, in: &health, at: moment)
         health.provenSuccessAt = moment.now
-        health.clear(grant.id)
+        health.refusals = RefusalRow()
+        let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: grant.lastSuccessAt, at: moment.now)
         // The account was disabled while the request was in flight: what Google granted before does not end that.
         if grant.reason == .accountDisabled, grant.lastAttemptAt != attempt.lastAttemptAt {
-            ruling.events = grant.store(tokens, at: moment.now)
+            ruling.events = grant.store(tokens, isQuick: isQuick, at: moment.now)
             ruling.outcome = .suspended
             return
         }
-        ruling.events = grant.refreshed(tokens, at: moment.now) { DueTimes.due($0, at: moment.now) }
+        ruling.events = grant.refreshed(tokens, isQuick: isQuick, at: moment.now) {
+            DueTimes.dueAfterRefresh($0, at: moment.now)
+        }
         ruling.outcome = .refreshed
+        guard grant.quickRefreshes > DuePolicy.quickRefreshesAllowed else { return }
+        ruling.alarm = Alarm(
+            kind: "refresh_loop",
+            clientID: grant.clientID,
+            text: """
+                grant \(grant.id) was refreshed \(grant.quickRefreshes) times in a row long before its token ends, and is slowed \
+                down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
+                """
+        )
     }
 
     private func refuse(
@@ -162,13 +181,13 @@ package struct RefreshRules: Sendable {
     ) {
         switch verdict {
         case .invalidGrant:
-            bury(&grant, health: &health, at: moment, ruling: &ruling)
+            doubtOrEnd(&grant, health: &health, at: moment, ruling: &ruling)
         case .signInRequired(let code):
-            note(grant, saysInvalid: false, in: &health)
+            note(grant, saysInvalid: false, in: &health, at: moment)
             ruling.events = grant.requireSignIn(reason: GrantReason(rawValue: code), at: moment.now)
             ruling.outcome = .reauthRequired
         case .blocked(let code):
-            note(grant, saysInvalid: false, in: &health)
+            note(grant, saysInvalid: false, in: &health, at: moment)
             let probeAt = moment.now + Self.probeSuspendedAfter
             ruling.events = grant.suspend(reason: GrantReason(rawValue: code), probeAt: probeAt, at: moment.now)
             ruling.outcome = .suspended
@@ -194,33 +213,8 @@ package struct RefreshRules: Sendable {
         }
     }
 
-    /// `invalid_grant`: the end, unless it is one of a wave and has not been confirmed.
-    private func bury(_ grant: inout Grant, health: inout ClientHealth, at moment: Moment, ruling: inout Ruling) {
-        let wasWave = health.window.isWave
-        note(grant, saysInvalid: true, in: &health)
-        ruling.recallsWave = health.window.isWave && !wasWave
-        let awaitsSecondOpinion = grant.reason == .invalidGrantUnconfirmed
-        let isSecondOpinion = awaitsSecondOpinion && grant.dueAt.map { $0 <= moment.now } ?? false
-        guard awaitsSecondOpinion ? !isSecondOpinion : health.window.isWave else {
-            ruling.events = grant.disconnect(reason: .invalidGrant, at: moment.now)
-            ruling.outcome = .disconnected
-            return
-        }
-        ruling.outcome = .held
-        if grant.state == .suspended {
-            // It shows as disconnected already, and must not show as connected because of this.
-            grant.postpone(until: moment.now + Self.secondOpinionAfter, at: moment.now)
-        } else if awaitsSecondOpinion {
-            // Somebody asked before the second opinion was due: this is still the first one.
-            grant.postpone(until: grant.dueAt ?? moment.now, at: moment.now)
-        } else {
-            let confirmAt = moment.now + Self.secondOpinionAfter
-            ruling.events = grant.retry(reason: .invalidGrantUnconfirmed, dueAt: confirmAt, at: moment.now)
-        }
-    }
-
     /// The client is at fault: nothing happens to the grant, which others are tried before.
-    private func blameClient(
+    func blameClient(
         _ code: String,
         grant: inout Grant,
         health: inout ClientHealth,
@@ -230,61 +224,6 @@ package struct RefreshRules: Sendable {
         ruling.breakerChange = health.breaker.clientFault(code, at: moment.instant, unit: moment.unit)
         grant.postpone(until: moment.now + BackOff.shortest * (1 + 4 * moment.unit), at: moment.now)
         ruling.outcome = .unchanged
-    }
-
-    /// `unauthorized_client` and `invalid_request`: the client's fault, or a token that was issued to another client.
-    ///
-    /// While others of the same client are refreshed, it is this grant that does not belong.
-    private func weighForeignToken(
-        _ code: String,
-        grant: inout Grant,
-        health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
-    ) {
-        // An unproven grant is suspected since its last try, for that is what its reason is about: it may have been failing
-        // for other reasons, and others succeeding, since long before.
-        let suspectSince =
-            grant.isProven
-            ? health.suspectSince(grant.id)
-            : (grant.reason == .clientMismatchUnconfirmed ? grant.lastAttemptAt : nil)
-        let othersSucceeded = suspectSince.map { since in health.provenSuccessAt.map { $0 > since } ?? false } ?? false
-        switch (grant.isProven, othersSucceeded) {
-        case (false, true):
-            ruling.events = grant.requireSignIn(reason: .clientMismatch, at: moment.now)
-            ruling.outcome = .reauthRequired
-        case (false, false):
-            retry(&grant, reason: .clientMismatchUnconfirmed, health: health, at: moment, ruling: &ruling)
-            guard health.provenSuccessAt == nil else { return }
-            ruling.alarm = Alarm(
-                kind: "client_unproven",
-                clientID: grant.clientID,
-                text: "Google answers \(code) and no grant of this client was ever refreshed: is the client id right?"
-            )
-        case (true, false):
-            if suspectSince == nil { health.suspect(grant.id, at: moment.now) }
-            blameClient(code, grant: &grant, health: &health, at: moment, ruling: &ruling)
-        case (true, true):
-            if let suspectSince, moment.now - suspectSince >= Self.patienceWithProvenGrant {
-                health.clear(grant.id)
-                ruling.events = grant.requireSignIn(reason: .clientMismatch, at: moment.now)
-                ruling.outcome = .reauthRequired
-                return
-            }
-            retry(
-                &grant,
-                reason: .clientMismatchUnconfirmed,
-                isUnderstood: false,
-                health: health,
-                at: moment,
-                ruling: &ruling
-            )
-            ruling.alarm = Alarm(
-                kind: "grant_refused",
-                clientID: grant.clientID,
-                text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
-            )
-        }
     }
 
     /// Without a refresh token a grant lasts as long as the app's own access token.
@@ -346,7 +285,7 @@ package struct RefreshRules: Sendable {
         )
     }
 
-    private func retry(
+    func retry(
         _ grant: inout Grant,
         reason: GrantReason,
         isUnderstood: Bool = true,
@@ -380,8 +319,8 @@ package struct RefreshRules: Sendable {
         }
     }
 
-    private func note(_ grant: Grant, saysInvalid: Bool, in health: inout ClientHealth) {
+    func note(_ grant: Grant, saysInvalid: Bool, in health: inout ClientHealth, at moment: Moment) {
         guard grant.isProven else { return }
-        health.window.append(AnswerWindow.Entry(grant: grant.id, saysInvalid: saysInvalid))
+        health.note(saysInvalid: saysInvalid, at: moment.now)
     }
 }

@@ -27,7 +27,9 @@ final class Flight: Sendable {
             clientID: grant.clientID,
             claim: claim,
             generation: grant.generation,
-            lastAttemptAt: grant.lastAttemptAt
+            lastAttemptAt: grant.lastAttemptAt,
+            refreshToken: grant.refreshToken,
+            followsUnsettledClaim: grant.lease?.followsUnsettledClaim ?? false
         )
     }
 

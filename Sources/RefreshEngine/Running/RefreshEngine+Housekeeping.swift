@@ -6,6 +6,7 @@ import Store
 extension RefreshEngine {
     /// How far the wall clock may run apart from the boot clock between two turns before it counts as stepped.
     private static let tolerance: Duration = .seconds(2)
+    private static let hasteningBatch = 500
 
     /// Renews the leases of everything in flight; to be called at a third of a lease's life.
     package func renewLeases() async {
@@ -24,6 +25,33 @@ extension RefreshEngine {
 
     /// How often ``renewLeases()`` is to be called.
     package var leaseRenewalInterval: Duration { configuration.leaseSpan / 3 }
+
+    /// Makes the grants due that an outage of the endpoint left in back-off.
+    ///
+    /// Beside the transactions that store results, a batch at a time: after a long outage there may be millions, and no result
+    /// may wait for them.
+    func hastenRetries(of client: String) {
+        let (store, log, dueBy) = (store, log, time.now)
+        let former = hastening
+        hastening = Task {
+            await former?.value
+            do {
+                var cursor: GrantID?
+                repeat {
+                    cursor = try await store.hastenRetries(
+                        ofClient: client,
+                        dueBy: dueBy,
+                        after: cursor,
+                        atMost: Self.hasteningBatch
+                    )
+                } while cursor != nil && !Task.isCancelled
+            } catch {
+                // They are tried at the end of their back-off.
+                log.storeTrouble(error, waiting: 0)
+            }
+            storeChanged()
+        }
+    }
 
     /// Notices a step of the wall clock, and mends what was stored by a clock that was ahead.
     ///

@@ -66,6 +66,7 @@ extension RefreshEngine {
             }
             for try await part in group { summary.add(part) }
         }
+        await hastening?.value
         return summary
     }
 

@@ -51,6 +51,7 @@ extension RefreshEngine {
         }
         await drain()
         patience.cancel()
+        hastening?.cancel()
         return unstored
     }
 

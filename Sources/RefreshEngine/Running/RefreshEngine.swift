@@ -50,6 +50,8 @@ package actor RefreshEngine {
     /// Reports that nobody may go on with the store, because it was moved elsewhere or replaced.
     package nonisolated let useEnds: AsyncStream<StoreError>
     private nonisolated let useEnd: AsyncStream<StoreError>.Continuation
+    /// Brings forward what an outage left in back-off; the last such task.
+    var hastening: Task<Void, Never>?
 
     /// Stores what the flights bring.
     lazy var settler = Settler(
@@ -317,7 +319,8 @@ package actor RefreshEngine {
                 learntOf = client
                 logPaceAndBreaker(settled, client: client)
                 if let grant = settled.grant, share.owns(grant.id) { expect(grant) }
-                if !settled.recalled.isEmpty || settled.ruling.endsOutage { nextScan = instant }
+                if !settled.recalled.isEmpty { nextScan = instant }
+                if settled.ruling.endsOutage { hastenRetries(of: client) }
                 land(flight.grant.id, as: .settled(settled))
             } else if landed.isNotSent {
                 kept[flight.grant.id] = flight.claim

@@ -388,10 +388,7 @@ actor Settler {
         try transaction.update(grant)
         for event in ruling.events { try transaction.record(event) }
         var settled = Settled(finding: finding, ruling: ruling, grant: grant, health: health)
-        if ruling.endsOutage { try transaction.hastenRetries(ofClient: client, dueBy: moment.now) }
-        if ruling.recallsWave {
-            settled.recalled = try recall(health.window.invalidGrants, except: grant.id, at: moment, in: transaction)
-        }
+        settled.recalled = try recall(ruling.recalls, except: grant.id, at: moment, in: transaction)
         book.set(health, of: client)
         return settled
     }

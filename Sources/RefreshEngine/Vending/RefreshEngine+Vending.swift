@@ -37,6 +37,10 @@ extension RefreshEngine {
             // After a refresh whatever lives is the best there is, even if more life was asked for than Google gives.
             switch try decide(isAfterRefresh ? .life(.zero) : wish, grant) {
             case .serve:
+                if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
+                    // The token endpoint repeated the token that does not work.
+                    throw VendFailure.unavailable(reason: "token_not_replaced")
+                }
                 return try VendedToken(of: grant, vault: courier.vault, isFresh: isAfterRefresh)
             case .refuse:
                 throw VendFailure.refused(grant)
@@ -44,6 +48,9 @@ extension RefreshEngine {
                 // A flight that is under way is joined: that costs nothing.
                 if flights[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
                     return try serveOldToken(of: grant, wish, reason: grant.reason.rawValue)
+                }
+                if flights[grant.id] == nil, RenewalDecision.isRefreshedTooOften(grant, at: time.now) {
+                    return try serveOldToken(of: grant, wish, reason: "refreshed_too_often")
                 }
             }
             switch await launchForCaller(grant, until: end).end {

@@ -1,4 +1,5 @@
 package import Clocks
+import Scheduler
 package import Store
 
 /// What to do for a caller whose token Google did not take: pure, from the grant as stored.
@@ -35,7 +36,20 @@ package enum RenewalDecision: Hashable, Sendable {
         grant.state == .retrying && pauseLeft(of: grant, at: now) != nil
     }
 
+    /// `true` if the grant was refreshed so often that a token which still lives is served instead of another refresh.
+    package static func isRefreshedTooOften(_ grant: Grant, at now: Timestamp) -> Bool {
+        grant.quickRefreshes > DuePolicy.quickRefreshesAllowed && pauseLeft(of: grant, at: now) != nil
+            && VendDecision.remainingLife(of: grant, at: now) != nil
+    }
+
+    /// The pause grows with the number of quick refreshes: a caller that rejects every token must not cause six calls a minute.
+    private static func pause(of grant: Grant) -> Duration {
+        let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
+        return excess > 0 ? max(BackOff().cap(failures: excess + 1), pause) : pause
+    }
+
     private static func pauseLeft(of grant: Grant, at now: Timestamp) -> Duration? {
+        let pause = pause(of: grant)
         // A try that lies ahead of the clock was made before the clock was set back.
         guard let last = grant.lastAttemptAt, last <= now, now < last + pause else { return nil }
         return last + pause - now

@@ -89,6 +89,9 @@ private struct CanonicalBytes {
         add(grant.lastAttemptAt)
         add(grant.isProven)
         add(grant.revocationAskedAt)
+        add(grant.suspectedSince)
+        add(Int64(grant.quickRefreshes))
+        add(grant.answerLostAt)
     }
 
     private mutating func add(_ event: GrantEvent) {

@@ -42,11 +42,12 @@ struct ClientHealthTextTests {
             outageEndedAt: start - .seconds(9)
         )
         for number in 0..<200 {
-            let id = GrantID(rawValue: Int64.max - Int64(number))
-            health.window.append(AnswerWindow.Entry(grant: id, saysInvalid: number.isMultiple(of: 3)))
+            health.note(saysInvalid: number.isMultiple(of: 3), at: start + .seconds(number * 10))
         }
-        health.suspect(GrantID(rawValue: 0), at: start)
-        health.suspect(GrantID(rawValue: .max), at: start + .seconds(1))
+        health.noteEnd(of: GrantID(rawValue: 0), atOnce: true, at: start + .seconds(2_000))
+        health.noteEnd(of: GrantID(rawValue: .max), atOnce: true, at: start + .seconds(2_001))
+        health.failingSince = BootInstant(milliseconds: 55)
+        health.refusals = RefusalRow(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
         return health
     }
 
@@ -67,7 +68,9 @@ struct ClientHealthTextTests {
         #expect(read.limits == Pacer.Limits())
         #expect(read.window == health.window)
         #expect(read.provenSuccessAt == health.provenSuccessAt)
-        #expect(read.suspects == health.suspects)
+        #expect(read.rate == health.rate)
+        #expect(read.believed == health.believed)
+        #expect(read.refusals == RefusalRow() && read.failingSince == nil)
     }
 
     @Test("that is missing or no text of ours is as good as nothing known")
@@ -79,6 +82,26 @@ struct ClientHealthTextTests {
         ] {
             #expect(ClientHealth(stored: Array(text.utf8), epoch: "boot") == nothing, "\(text)")
         }
+    }
+
+    @Test("of the first version, with ids in its window and a list of suspects, is read")
+    func firstVersion() {
+        let text = """
+            {"epoch":"boot","breaker":{"state":"closed","failures":3,"grants":[]},"limits":{},\
+            "window":"+0000000000000001-00000000000000ff+7fffffffffffffff","proven_success_at":5,"suspects":[]}
+            """
+        let health = ClientHealth(stored: Array(text.utf8), epoch: "boot")
+        #expect(health.window.answers == [false, true, false])
+        #expect(health.provenSuccessAt == Timestamp(milliseconds: 5))
+        #expect(health.breaker.hasEndpointFailures)
+        #expect(health.rate == InvalidGrantRate() && health.believed.isEmpty)
+    }
+
+    @Test("is short, however many answers there were")
+    func size() {
+        var health = ClientHealth(epoch: "boot")
+        for number in 0..<100_000 { health.note(saysInvalid: number % 7 == 0, at: start + .milliseconds(number * 10)) }
+        #expect(health.stored.count < 1_000, "\(health.stored.count) bytes")
     }
 
     @Test(
@@ -93,7 +116,9 @@ struct ClientHealthTextTests {
                 {"epoch":"boot","breaker":{"state":"\(state)","failures":\(number),"grants":["\(number)",\(number)],\
                 "since":\(number),"next_probe":\(number),"probes":\(number)},"limits":{"ceiling_per_1000_s":\(number),\
                 "cut_at":\(number),"paused_until":\(number)},"window":"\(number)","proven_success_at":\(number),\
-                "suspects":[{"grant":"0000000000000001","since":\(number)},{"grant":"x"},5]}
+                "failing_since":\(number),"rate":{"minutes":"\(number)/\(number)/\(number) 5 /","blocks":"\(number)/1",\
+                "usual":"\(number)/\(number)/\(number)"},"refusals":{"since":\(number),"count":\(number),"grants":[5]},\
+                "believed":[{"grant":"0000000000000001","at":\(number)},{"grant":"x"},5]}
                 """
             var bench = Bench()
             bench.health = ClientHealth(stored: Array(text.utf8), epoch: "boot")
@@ -118,7 +143,7 @@ struct ClientHealthTextTests {
             }
             var bench = Bench()
             bench.health = ClientHealth(stored: bytes, epoch: "boot \"1\"")
-            #expect(bench.health.window.entries.count <= AnswerWindow.span, "seed \(seed), round \(round)")
+            #expect(bench.health.window.answers.count <= AnswerWindow.span, "seed \(seed), round \(round)")
             try Self.exercise(&bench)
         }
     }

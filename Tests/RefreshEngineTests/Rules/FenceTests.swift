@@ -36,7 +36,7 @@ struct FenceTests {
                 var bench = Bench()
                 let ruling = bench.decide(answer, on: &grant, generation: 2)
                 #expect(ruling.outcome == .void)
-                #expect(ruling.events.isEmpty && !ruling.recallsWave)
+                #expect(ruling.events.isEmpty && ruling.recalls.isEmpty)
                 #expect(grant == before, "\(answer)")
             }
         }
@@ -62,7 +62,7 @@ struct FenceTests {
             var grant = try Sample.grant(Int64(number))
             _ = bench.decide(.refused(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
         }
-        #expect(bench.health.window.entries.isEmpty)
+        #expect(bench.health.window.answers.isEmpty)
     }
 
     @Test("Bad news under a claim that has lapsed is not believed", arguments: [nil, 78] as [Int64?])
@@ -104,14 +104,35 @@ struct FenceTests {
         #expect(grant.lease?.claim == 78)
     }
 
-    @Test("Of two access tokens the one that lives longer is kept")
-    func laterTokenWins() throws {
+    @Test("A refreshed token replaces a stored one that claims to live longer")
+    func refreshedTokenWins() throws {
         let stored = try Sample.accessToken("app's own", lifetime: .seconds(3600))
         var grant = try Sample.grant(accessToken: stored)
         var bench = Bench()
-        let ruling = bench.decide(try Sample.granted(lifetime: .seconds(600)), on: &grant)
+        bench.pass(.seconds(10))
+        let ruling = bench.decide(try Sample.granted(at: bench.now, lifetime: .seconds(600)), on: &grant)
         #expect(ruling.outcome == .refreshed)
+        #expect(grant.accessToken?.sealed == (try Sample.sealed("new access")))
+        #expect(try #require(grant.dueAt) > bench.now)
+    }
+
+    @Test("A token that comes late does not replace one that was obtained after it")
+    func lateToken() throws {
+        var bench = Bench()
+        bench.pass(.seconds(100))
+        let stored = try Sample.accessToken("newer", obtainedAt: bench.now - .seconds(10))
+        var grant = try Sample.grant(accessToken: stored)
+        #expect(bench.decide(try Sample.granted(at: start), on: &grant).outcome == .refreshed)
         #expect(grant.accessToken == stored)
+        #expect(try #require(grant.dueAt) > bench.now)
+    }
+
+    @Test("An expiry further ahead than any token lives is not believed")
+    func boundedLifetime() throws {
+        var grant = try Sample.grant()
+        var bench = Bench()
+        _ = bench.decide(try Sample.granted(lifetime: .seconds(400 * 86_400)), on: &grant)
+        #expect(grant.accessToken?.expiresAt == start + .seconds(86_400))
     }
 
     @Test("A result that is stored already, its commit's answer being lost, is a success and changes nothing")

@@ -18,7 +18,7 @@ struct WaveTests {
         var bench = Bench()
         bench.remember(valid: valid, invalid: invalid)
         #expect(bench.health.window.isWave == isWave)
-        #expect(bench.health.window.entries.count == min(200, valid + invalid))
+        #expect(bench.health.window.answers.count == min(200, valid + invalid))
     }
 
     @Test("passes out of the window with the answers that follow")
@@ -39,7 +39,7 @@ struct WaveTests {
             let ruling = bench.refuse(.invalidGrant, on: &grant)
             #expect(ruling.outcome == .disconnected)
         }
-        #expect(bench.health.window.entries.isEmpty)
+        #expect(bench.health.window.answers.isEmpty)
     }
 
     @Test("counts every answer of a proven grant that says whether its token lives")
@@ -59,42 +59,74 @@ struct WaveTests {
         }
         var grant = try Sample.grant()
         _ = bench.decide(try Sample.granted(), on: &grant)
-        #expect(bench.health.window.entries.map(\.saysInvalid) == [true, false, false, false])
+        #expect(bench.health.window.answers == [true, false, false, false])
     }
 
-    @Test("The answer that makes it calls back those that came before, and is held itself")
+    @Test("The answer that shows it calls back those that were believed, and is held itself")
     func recall() throws {
         var bench = Bench()
-        for number in 1...19 {
-            var grant = try Sample.grant(Int64(number))
-            let ruling = bench.refuse(.invalidGrant, on: &grant)
-            #expect(ruling.outcome == .disconnected && !ruling.recallsWave)
-        }
-        var twentieth = try Sample.grant(20)
-        let ruling = bench.refuse(.invalidGrant, on: &twentieth)
-        #expect(ruling.outcome == .held && ruling.recallsWave)
-        #expect(bench.health.window.invalidGrants.map(\.rawValue) == Array(1...20))
-        #expect(twentieth.state == .retrying && twentieth.reason == .invalidGrantUnconfirmed)
-        #expect(twentieth.dueAt == start + .seconds(300))
-        #expect(twentieth.generation == 3, "its answer may still turn out good")
+        var first = try Sample.grant(1)
+        #expect(bench.refuse(.invalidGrant, on: &first).outcome == .disconnected, "the first may be a user who left")
+        var second = try Sample.grant(2)
+        let held = bench.refuse(.invalidGrant, on: &second)
+        #expect(held.outcome == .held && held.recalls.isEmpty, "two of two are unusual, but may be chance")
+        var third = try Sample.grant(3)
+        let ruling = bench.refuse(.invalidGrant, on: &third)
+        #expect(ruling.outcome == .held && ruling.recalls == [first.id])
+        #expect(third.state == .retrying && third.reason == .invalidGrantUnconfirmed)
+        #expect(third.dueAt == start + .seconds(300) && third.suspectedSince == start)
+        #expect(third.generation == 3, "its answer may still turn out good")
 
-        var next = try Sample.grant(21)
-        let second = bench.refuse(.invalidGrant, on: &next)
-        #expect(second.outcome == .held && !second.recallsWave, "called back once")
+        var next = try Sample.grant(4)
+        let fourth = bench.refuse(.invalidGrant, on: &next)
+        #expect(fourth.outcome == .held && fourth.recalls.isEmpty, "called back once")
     }
 
-    @Test("A second invalid_grant, five minutes later, is believed, wave or not", arguments: [true, false])
-    func secondOpinion(isOver: Bool) throws {
+    @Test("A second invalid_grant is believed when the wave is over, and after 50 minutes in any case")
+    func secondOpinion() throws {
         var bench = Bench()
         bench.remember(valid: 0, invalid: 50)
         var grant = try Sample.grant()
+        var other = try Sample.grant(2)
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
-        if isOver { bench.remember(valid: 200, invalid: 0) }
-        bench.pass(.seconds(300))
+        #expect(bench.refuse(.invalidGrant, on: &other).outcome == .held)
+        for minute in [5, 15, 30] {
+            #expect(grant.dueAt == start + .seconds(60 * minute))
+            bench.pass(try #require(grant.dueAt) - bench.now)
+            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
+            #expect(grant.suspectedSince == start)
+        }
+        bench.pass(try #require(grant.dueAt) - bench.now)
+        #expect(bench.now == start + RefreshRules.longestDoubt)
         let ruling = bench.refuse(.invalidGrant, on: &grant)
-        #expect(ruling.outcome == .disconnected)
+        #expect(ruling.outcome == .disconnected && ruling.events.count == 1)
         #expect(grant.state == .disconnected && grant.reason == .invalidGrant && grant.generation == 4)
-        #expect(ruling.events.count == 1)
+
+        bench.remember(valid: 200, invalid: 0)
+        #expect(bench.refuse(.invalidGrant, on: &other).outcome == .disconnected)
+    }
+
+    @Test("A known client's single invalid_grant needs a second opinion, unless such answers are usual for it")
+    func knownClient() throws {
+        for (share, outcome) in [(0, RefreshOutcome.held), (50, .disconnected)] {
+            var bench = Bench()
+            for minute in 0..<600 {
+                for number in 0..<20 {
+                    bench.health.note(saysInvalid: false, at: bench.now)
+                    guard share > 0, (20 * minute + number) % share == 0 else { continue }
+                    bench.health.rate.record(saysInvalid: true, at: bench.now)
+                    bench.health.noteEnd(of: GrantID(rawValue: 9), atOnce: false, at: bench.now)
+                }
+                bench.pass(.seconds(60))
+            }
+            var grant = try Sample.grant()
+            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == outcome)
+            guard outcome == .held else { continue }
+            bench.pass(.seconds(300))
+            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held, "a wave may last for ten minutes")
+            bench.pass(.seconds(600))
+            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected, "confirmed")
+        }
     }
 
     @Test("Whoever asks before the second opinion is due gets the first one again")

@@ -27,15 +27,22 @@ struct LateSuccessTests {
         return try key.seal(Secret(text), for: SealContext(owner: 1, column: "refresh_token"))
     }
 
-    private func success(rotated: SealedSecret?) throws -> Finding {
+    private func success(rotated: SealedSecret?, sent: Grant.RefreshToken? = nil) throws -> Finding {
         let access = Grant.AccessToken(sealed: try sealed("access"), obtainedAt: now, expiresAt: now + .seconds(3600))
         return finding(
-            .granted(RefreshedTokens(accessToken: access, rotated: rotated.map { Grant.RefreshToken(sealed: $0) }))
+            .granted(RefreshedTokens(accessToken: access, rotated: rotated.map { Grant.RefreshToken(sealed: $0) })),
+            sent: sent
         )
     }
 
-    private func finding(_ answer: Finding.Answer) -> Finding {
-        let attempt = Attempt(grant: GrantID(rawValue: 1), clientID: "client", claim: 7, generation: 1)
+    private func finding(_ answer: Finding.Answer, sent: Grant.RefreshToken? = nil) -> Finding {
+        let attempt = Attempt(
+            grant: GrantID(rawValue: 1),
+            clientID: "client",
+            claim: 7,
+            generation: 1,
+            refreshToken: sent
+        )
         return Finding(attempt: attempt, answer: answer)
     }
 
@@ -54,6 +61,85 @@ struct LateSuccessTests {
         #expect(grant.refreshToken?.sealed == successor)
         #expect(grant.state == .active)
         #expect(ruling.events.contains { $0.from == .disconnected && $0.to == .active })
+    }
+
+    @Test("the successor is stored after a bare reconnect, and after a recall", arguments: [true, false])
+    func successorAfterRevival(reconnects: Bool) throws {
+        var grant = try grant()
+        let sent = grant.refreshToken
+        _ = grant.disconnect(reason: .invalidGrant, at: now)
+        if reconnects {
+            _ = grant.reconnect(
+                Handover(clientID: "client"),
+                bringsOtherRefreshToken: false,
+                switchesAccount: false,
+                dueAt: now,
+                at: now
+            )
+        } else {
+            _ = grant.recall(confirmAt: now + .seconds(300), at: now)
+        }
+        let successor = try sealed("new")
+        #expect(decide(try success(rotated: successor, sent: sent), &grant).outcome == .refreshed)
+        #expect(grant.refreshToken?.sealed == successor && grant.state == .active)
+    }
+
+    @Test("a result whose tokens are stored is no late one, though an app has brought another access token since")
+    func storedAlready() throws {
+        var grant = try grant()
+        let successor = try sealed("new")
+        let finding = try success(rotated: successor, sent: grant.refreshToken)
+        #expect(decide(finding, &grant).outcome == .refreshed)
+        let brought = Grant.AccessToken(sealed: try sealed("app"), obtainedAt: now, expiresAt: now + .seconds(7200))
+        _ = grant.reconnect(
+            Handover(clientID: "client", accessToken: brought),
+            bringsOtherRefreshToken: false,
+            switchesAccount: false,
+            dueAt: now,
+            at: now
+        )
+        let stored = grant
+        #expect(decide(finding, &grant).outcome == .refreshed)
+        #expect(grant == stored)
+    }
+
+    @Test("five rotated tokens that cannot be stored within ten minutes raise an alarm")
+    func droppedTokens() throws {
+        var health = ClientHealth(epoch: "boot")
+        for number in 1...5 {
+            var grant = try grant()
+            let finding = try success(rotated: try sealed("dropped"), sent: grant.refreshToken)
+            _ = grant.reconnect(
+                Handover(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
+                bringsOtherRefreshToken: true,
+                switchesAccount: false,
+                dueAt: now,
+                at: now
+            )
+            let moment = Moment(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
+            let ruling = RefreshRules(maxRate: 200).decide(finding, grant: &grant, health: &health, at: moment)
+            #expect(ruling.outcome == .void)
+            #expect(ruling.alarm?.kind == (number < 5 ? nil : "rotated_tokens_dropped"))
+        }
+    }
+
+    @Test("invalid_grant after a claim that was never settled ends the grant as answer_lost")
+    func answerLost() throws {
+        for failsBetween in [false, true] {
+            var grant = try grant()
+            var attempt = finding(.nothingToSend).attempt
+            attempt.followsUnsettledClaim = true
+            let lease = Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000))
+            if failsBetween {
+                grant.setLease(lease)
+                let failure = Finding.Answer.refused(.endpointFault(code: "http_503"), retryAfter: nil)
+                #expect(decide(Finding(attempt: attempt, answer: failure), &grant).outcome == .retrying)
+                attempt.followsUnsettledClaim = false
+            }
+            grant.setLease(lease)
+            let ruling = decide(Finding(attempt: attempt, answer: .refused(.invalidGrant, retryAfter: nil)), &grant)
+            #expect(ruling.outcome == .disconnected && grant.reason == .answerLost)
+        }
     }
 
     @Test("a user who ended the grant, or who has signed in again, is left alone")

@@ -37,7 +37,7 @@ struct TroubleTests {
             let isWave = asked.at < began + .seconds(180) && asked.account % 3 != 0
             return isWave || asked.account < 5 ? .answer(.invalidGrant) : .grant
         }
-        await world.run(engine, for: .seconds(15 * 60), grain: .seconds(4))
+        await world.run(engine, for: .seconds(20 * 60), grain: .seconds(4))
         for number in 0..<100 {
             #expect(try await world.grant(number).state == (number < 5 ? .disconnected : .active), "account \(number)")
         }
@@ -142,7 +142,7 @@ struct TroubleTests {
         #expect(world.google.accountsWithoutToken() == [7])
         #expect(try await world.grant(7).state == .retrying)
         let opened = world.lines.of("breaker").filter { $0["change"] == "opened" }
-        #expect(opened.count == 1, "weighed once; then it is the grant that is suspected")
+        #expect(opened.isEmpty, "others succeed, so it is the grant that is suspected")
     }
 
     @Test("Throttling slows down and loses nothing")

@@ -142,6 +142,15 @@ final class FailingStore: GrantStore {
         try await inner.due(ofClient: client, by: limit, after: cursor, atMost: count)
     }
 
+    func hastenRetries(
+        ofClient client: String,
+        dueBy: Timestamp,
+        after cursor: GrantID?,
+        atMost count: Int
+    ) async throws -> GrantID? {
+        try await inner.hastenRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
+    }
+
     func grant(_ id: GrantID) async throws -> Grant? { try await inner.grant(id) }
 
     func grant(ofUser userID: String) async throws -> Grant? { try await inner.grant(ofUser: userID) }

@@ -20,6 +20,8 @@ final class FakeGoogle: AnsweringEndpoint {
 
     enum Reply: Sendable {
         case grant
+        /// Grants an access token with this lifetime.
+        case grantFor(Duration)
         case answer(RefreshVerdict)
         /// Says nothing until the test lets the request go.
         case hold
@@ -147,6 +149,8 @@ final class FakeGoogle: AnsweringEndpoint {
         switch reply {
         case .grant, .freezeBeforeSending:
             return RefreshAnswer(verdict: issue(account, version), status: 200)
+        case .grantFor(let lifetime):
+            return RefreshAnswer(verdict: issue(account, version, lifetime: lifetime), status: 200)
         case .answer(let verdict):
             return RefreshAnswer(verdict: verdict, status: 400)
         case .hold:
@@ -176,8 +180,9 @@ final class FakeGoogle: AnsweringEndpoint {
         state.withLock { $0.accounts[number]?.aloft -= 1 }
     }
 
-    private func issue(_ number: Int, _ version: Int) -> RefreshVerdict {
+    private func issue(_ number: Int, _ version: Int, lifetime: Duration? = nil) -> RefreshVerdict {
         let now = time.sinceBoot
+        let lifetime = lifetime ?? self.lifetime
         return state.withLock { state in
             var account = state.accounts[number] ?? Account()
             guard version >= account.usedVersion else { return .invalidGrant }

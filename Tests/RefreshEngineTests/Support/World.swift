@@ -184,6 +184,7 @@ extension RefreshEngine {
             hadFlights = true
             _ = await slot.landing.end
         }
+        await hastening?.value
         return hadFlights
     }
 }

@@ -31,7 +31,7 @@ struct StatusReportTests {
     }
 
     private static func client(_ health: ClientHealth) -> StatusReport.Client {
-        StatusReport.Client(id: "c", health: health, maximumRate: 200, at: boot)
+        StatusReport.Client(id: "c", health: health, maximumRate: 200, at: boot, wallClock: now)
     }
 
     private static func changed(_ change: (inout StatusReport) -> Void) -> StatusReport {
@@ -92,8 +92,7 @@ struct StatusReportTests {
     }
 
     private static var wave: ClientHealth {
-        let entries = (1...30).map { AnswerWindow.Entry(grant: GrantID(rawValue: $0), saysInvalid: true) }
-        return ClientHealth(epoch: "e", window: AnswerWindow(entries: entries))
+        ClientHealth(epoch: "e", window: AnswerWindow(answers: Array(repeating: true, count: 30)))
     }
 
     private static var paused: ClientHealth {

@@ -46,7 +46,7 @@ struct StatusReport: Equatable, Sendable {
 }
 
 extension StatusReport.Client {
-    init(id: String, health: ClientHealth, maximumRate: Double, at now: BootInstant) {
+    init(id: String, health: ClientHealth, maximumRate: Double, at now: BootInstant, wallClock: Timestamp) {
         self.id = id
         breaker =
             switch health.breaker.state {
@@ -71,6 +71,6 @@ extension StatusReport.Client {
         ceiling = pacer.ceiling(at: now)
         isSlowed = ceiling < maximumRate
         pause = pacer.isPaused(at: now) ? pacer.limits.pausedUntil.map { $0 - now } : nil
-        isWave = health.window.isWave
+        isWave = health.level(at: wallClock) == .wave
     }
 }

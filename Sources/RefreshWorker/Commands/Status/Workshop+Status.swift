@@ -42,7 +42,8 @@ extension Workshop {
                     id: id,
                     health: ClientHealth(stored: stored[id], epoch: leaseTime.epoch),
                     maximumRate: configuration.maximumRate,
-                    at: leaseTime.instant
+                    at: leaseTime.instant,
+                    wallClock: now
                 )
             },
             workers: try await store.liveWorkers(),

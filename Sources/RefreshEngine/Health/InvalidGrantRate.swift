@@ -1,0 +1,153 @@
+package import Clocks
+
+/// How often the proven grants of one client answer `invalid_grant`: over the last ten minutes, over the last one to two thousand
+/// answers, and usually.
+///
+/// A share of the last answers alone does not tell a wave of a few per cent from users who left. The usual rate does: it is learned
+/// from grants that ended for good, so a wave whose grants come back does not raise it.
+package struct InvalidGrantRate: Hashable, Sendable {
+    /// What the recent answers say about one more `invalid_grant`.
+    package enum Level: Hashable, Comparable, Sendable {
+        /// As many as usual: it is believed at once.
+        case usual
+        /// More than usual: nothing is believed before it is usual again, or for ``RefreshRules/longestDoubt``.
+        case unusual
+        /// More than usual, and several grants: those that were believed a moment ago are called back.
+        case wave
+    }
+
+    /// The counts of one minute of the wall clock.
+    package struct Minute: Hashable, Sendable {
+        package var number: Int64
+        package var answers = 0
+        package var invalid = 0
+        /// Grants that were ended in this minute because `invalid_grant` was believed.
+        package var ended = 0
+        /// Rotated tokens that came too late to be stored.
+        package var dropped = 0
+    }
+
+    /// The counts of up to a thousand answers, for clients that have as many in seconds.
+    package struct Block: Hashable, Sendable {
+        /// The minute of the first answer.
+        package var since: Int64
+        package var answers = 0
+        package var invalid = 0
+    }
+
+    /// What is usual; halved once a day, so that it follows the last days.
+    package struct Usual: Hashable, Sendable {
+        package var day: Int64 = 0
+        package var answers = 0
+        package var ended = 0
+    }
+
+    package static let minutesKept: Int64 = 10
+    package static let answersPerBlock = 1_000
+    /// A wave has at least this many grants that answered `invalid_grant` for the first time.
+    package static let fewestInWave = 3
+    /// The weight of the assumption that one answer in two hundred is usual, as long as little is known of a client.
+    private static let assumed = (answers: 1_000, ended: 5)
+    /// After as many answers a client is known: even a single `invalid_grant` can be unusual for it.
+    package static let answersToKnow = 100
+    /// Below this multiple of the usual rate nothing is unusual; chance is allowed for on top.
+    private static let tolerated = 1.5
+    private static let mostCounted = 1 << 40
+
+    package private(set) var minutes: [Minute]
+    package private(set) var blocks: [Block]
+    package private(set) var usual: Usual
+
+    package init(minutes: [Minute] = [], blocks: [Block] = [], usual: Usual = Usual()) {
+        self.minutes = Array(minutes.suffix(Int(Self.minutesKept)))
+        self.blocks = Array(blocks.suffix(2))
+        self.usual = usual
+    }
+
+    // MARK: Counting
+
+    package mutating func record(saysInvalid: Bool, at now: Timestamp) {
+        count(at: now) {
+            $0.answers += 1
+            if saysInvalid { $0.invalid += 1 }
+        }
+        if blocks.last.map({ $0.answers >= Self.answersPerBlock }) ?? true {
+            blocks = blocks.suffix(1) + [Block(since: Self.minute(of: now))]
+        }
+        blocks[blocks.count - 1].answers += 1
+        if saysInvalid { blocks[blocks.count - 1].invalid += 1 }
+    }
+
+    /// Counts a grant that was ended.
+    package mutating func recordEnd(at now: Timestamp) {
+        count(at: now) { $0.ended += 1 }
+    }
+
+    /// Takes back the grants that were ended in the last minutes: they were called back.
+    package mutating func forgetEnds() {
+        for place in minutes.indices { minutes[place].ended = 0 }
+    }
+
+    /// Counts a rotated token that cannot be stored any more; returns how many there were in the last minutes.
+    package mutating func recordDroppedToken(at now: Timestamp) -> Int {
+        count(at: now) { $0.dropped += 1 }
+        return minutes.reduce(0) { $0 + $1.dropped }
+    }
+
+    private mutating func count(at now: Timestamp, _ change: (inout Minute) -> Void) {
+        move(to: Self.minute(of: now))
+        change(&minutes[minutes.count - 1])
+    }
+
+    /// Begins a minute: what is older than the kept ones becomes part of what is usual.
+    private mutating func move(to minute: Int64) {
+        guard minutes.last?.number != minute else { return }
+        // Minutes from the future were counted before the clock was set back.
+        minutes.removeAll { $0.number > minute }
+        blocks.removeAll { $0.since > minute }
+        let old = minutes.prefix { $0.number <= minute - Self.minutesKept }
+        minutes.removeFirst(old.count)
+        for minute in old {
+            usual.answers = min(usual.answers + minute.answers, Self.mostCounted)
+            usual.ended = min(usual.ended + minute.ended, Self.mostCounted)
+        }
+        let day = minute / (24 * 60)
+        if usual.day > 0, day > usual.day {
+            let halvings = min(day - usual.day, 62)
+            usual.answers >>= halvings
+            usual.ended >>= halvings
+        }
+        usual.day = day
+        minutes.append(Minute(number: minute))
+    }
+
+    private static func minute(of now: Timestamp) -> Int64 { now.milliseconds / 60_000 }
+
+    // MARK: Judging
+
+    package func level(at now: Timestamp) -> Level {
+        var current = self
+        let minute = Self.minute(of: now)
+        current.move(to: minute)
+        let overMinutes = current.judge(
+            answers: current.minutes.reduce(0) { $0 + $1.answers },
+            invalid: current.minutes.reduce(0) { $0 + $1.invalid }
+        )
+        guard let oldest = current.blocks.first, oldest.since > minute - Self.minutesKept else { return overMinutes }
+        let overAnswers = current.judge(
+            answers: current.blocks.reduce(0) { $0 + $1.answers },
+            invalid: current.blocks.reduce(0) { $0 + $1.invalid }
+        )
+        return max(overMinutes, overAnswers)
+    }
+
+    /// Allows for chance with 1.5 standard deviations: a second opinion too many costs one request, one too few a user's trust.
+    private func judge(answers: Int, invalid: Int) -> Level {
+        let rate = Double(usual.ended + Self.assumed.ended) / Double(usual.answers + Self.assumed.answers)
+        let expected = Self.tolerated * rate * Double(answers)
+        // Of a client that is hardly known, a single one is believed: it may have few grants, and this is the first that ends.
+        let allowance = usual.answers >= Self.answersToKnow ? 0.0 : 1.0
+        guard Double(invalid) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }
+        return invalid >= Self.fewestInWave ? .wave : .unusual
+    }
+}

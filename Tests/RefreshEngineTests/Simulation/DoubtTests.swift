@@ -1,0 +1,166 @@
+import Clocks
+import GoogleOAuth
+import Observability
+import RefreshEngine
+import Scheduler
+import Store
+import Testing
+
+/// Grants of one client before the rules, each asked when it is due, without an engine: hours pass in milliseconds.
+private struct Fleet {
+    var bench = Bench()
+    var grants: [Grant]
+    let random: SeededRandom
+    /// The grants that were ever ended, and when.
+    var ended: [Int: Timestamp] = [:]
+    var breakerOpenings = 0
+    /// The longest time that a grant waited beyond its due time because the breaker was open.
+    var longestWait: Duration = .zero
+
+    init(_ count: Int, seed: UInt64) throws {
+        random = SeededRandom(seed: seed)
+        grants = try (0..<count).map { number in
+            try Sample.grant(Int64(number) << 20, dueAt: start + .seconds(3000) * (Double(number) / Double(count)))
+        }
+    }
+
+    private static let step: Duration = .seconds(10)
+
+    /// Asks each grant that is due, step by step; `answer` says what each is answered.
+    mutating func run(for span: Duration, answer: (Int, Timestamp, Double) -> RefreshVerdict?) throws {
+        let end = bench.now + span
+        while bench.now < end {
+            for place in grants.indices where grants[place].dueAt.map({ $0 <= bench.now }) ?? false {
+                guard mayAsk(place) else { continue }
+                let ruling: Ruling
+                if let verdict = answer(place, bench.now, random.nextUnit()) {
+                    ruling = bench.refuse(verdict, on: &grants[place])
+                } else {
+                    ruling = bench.decide(try Sample.granted(at: bench.now), on: &grants[place])
+                    // The next period.
+                    grants[place].reschedule(to: bench.now + .seconds(3000))
+                }
+                if case .opened = ruling.breakerChange { breakerOpenings += 1 }
+                if ruling.outcome == .disconnected || ruling.outcome == .reauthRequired { ended[place] = bench.now }
+                for id in ruling.recalls {
+                    let called = Int(id.rawValue >> 20)
+                    _ = grants[called].recall(confirmAt: bench.now + .seconds(300), at: bench.now)
+                    ended[called] = nil
+                }
+            }
+            bench.pass(Self.step)
+        }
+    }
+
+    private mutating func mayAsk(_ place: Int) -> Bool {
+        guard bench.health.breaker.isOpen else { return true }
+        if let dueAt = grants[place].dueAt { longestWait = max(longestWait, bench.now - dueAt) }
+        guard bench.health.breaker.permits(at: bench.instant) == .probeDue else { return false }
+        return bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
+    }
+}
+
+@Suite("Refusals that are doubted, over hours", .timeLimit(.minutes(3)))
+struct DoubtTests {
+    @Test("Many proven grants that turn foreign stop nobody, and end after a day", arguments: [100, 500])
+    func suspects(count: Int) throws {
+        var fleet = try Fleet(1200 + count, seed: UInt64(count))
+        let all = fleet.grants.count
+        let foreign = Set((0..<all).filter { $0 * count / all != ($0 + 1) * count / all })
+        try fleet.run(for: .seconds(30 * 3600)) { place, _, _ in
+            foreign.contains(place) ? .clientOrForeignToken(code: "unauthorized_client") : nil
+        }
+        #expect(fleet.breakerOpenings == 0 && fleet.longestWait == .zero)
+        #expect(Set(fleet.ended.keys) == foreign)
+        for at in fleet.ended.values {
+            #expect(at - start >= .seconds(24 * 3600) && at - start <= .seconds(29 * 3600))
+        }
+    }
+
+    @Test(
+        "A wave above twice the usual rate ends nobody, in small fleets and in large ones",
+        arguments: [0.02, 0.05, 0.10, 0.19, 0.50],
+        [20, 200, 2_000]
+    )
+    func wave(rate: Double, count: Int) throws {
+        let seed = UInt64(rate * 100) * 10_000 + UInt64(count)
+        var fleet = try Fleet(count, seed: seed)
+        // A quiet day makes the client known.
+        try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
+        let began = fleet.bench.now
+        try fleet.run(for: .seconds(600)) { _, _, draw in draw < rate ? .invalidGrant : nil }
+        // And the same again, with answers that stay the same for each grant.
+        let second = fleet.bench.now
+        try fleet.run(for: .seconds(600)) { place, _, _ in
+            Double(place * 7919 % 1000) < rate * 1000 ? .invalidGrant : nil
+        }
+        try fleet.run(for: .seconds(2 * 3600)) { _, _, _ in nil }
+        #expect(fleet.ended.isEmpty, "seed \(seed): \(fleet.ended.count) ended, waves at \(began) and \(second)")
+        #expect(fleet.grants.allSatisfy { $0.state == .active })
+    }
+
+    @Test("A true revocation is confirmed within an hour, wave or not", arguments: [0.0, 0.3], [20, 2_000])
+    func trueRevocation(rate: Double, count: Int) throws {
+        var fleet = try Fleet(count, seed: 70 + UInt64(count))
+        try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
+        let gone = Set([3, 11])
+        var firstAsked: [Int: Timestamp] = [:]
+        try fleet.run(for: .seconds(3 * 3600)) { place, now, draw in
+            guard gone.contains(place) else { return draw < rate ? .invalidGrant : nil }
+            firstAsked[place] = firstAsked[place] ?? now
+            return .invalidGrant
+        }
+        for place in gone {
+            let asked = try #require(firstAsked[place])
+            let ended = try #require(fleet.ended[place], "grant \(place) is \(fleet.grants[place].state)")
+            #expect(ended - asked <= .seconds(3600))
+        }
+    }
+
+    @Test("In a small fleet that is hardly known, half of all grants at once end nobody")
+    func smallFleet() throws {
+        var fleet = try Fleet(10, seed: 80)
+        try fleet.run(for: .seconds(3000)) { _, _, _ in nil }
+        // All are asked within a minute.
+        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(place)) }
+        let began = fleet.bench.now
+        try fleet.run(for: .seconds(3600)) { place, now, _ in
+            place % 2 == 0 && now - began < .seconds(240) ? .invalidGrant : nil
+        }
+        #expect(fleet.ended.isEmpty)
+    }
+
+    @Test("At an error rate of a half no outage ends by chance", arguments: [90, 91] as [UInt64])
+    func errorRate(seed: UInt64) throws {
+        var bench = Bench()
+        let random = SeededRandom(seed: seed)
+        var ends = 0
+        for number in 0..<20_000 {
+            var grant = try Sample.grant(Int64(number))
+            let ruling =
+                random.nextUnit() < 0.5
+                ? bench.refuse(.endpointFault(code: "http_503"), on: &grant)
+                : bench.decide(try Sample.granted(at: bench.now), on: &grant)
+            if ruling.endsOutage { ends += 1 }
+            bench.pass(.milliseconds(20))
+        }
+        #expect(ends == 0, "seed \(seed)")
+    }
+
+    @Test("An outage that flaps hastens the retries of a client once in half a minute")
+    func flapping() throws {
+        var bench = Bench()
+        var ends: [Timestamp] = []
+        for round in 0..<100 {
+            for number in 0..<6 {
+                var grant = try Sample.grant(Int64(10 * round + number))
+                _ = bench.refuse(.endpointFault(code: "http_503"), on: &grant)
+                bench.pass(.seconds(2))
+            }
+            var grant = try Sample.grant(9_999)
+            if bench.decide(try Sample.granted(at: bench.now), on: &grant).endsOutage { ends.append(bench.now) }
+        }
+        #expect(ends.count > 10)
+        #expect(zip(ends.dropFirst(), ends).allSatisfy { $0 - $1 >= .seconds(30) })
+    }
+}
