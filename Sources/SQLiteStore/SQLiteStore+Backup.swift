@@ -1,3 +1,4 @@
+private import CSQLite
 private import Clocks
 package import Store
 
@@ -107,6 +108,14 @@ extension Connection {
             let connection = try Connection(path: path, patience: .seconds(10))
             connection.keepLogOnClose(true)
             let problems = try connection.problems(by: SQLiteStore.quickCheck)
+            // A page that could not be read, with SQLITE_IOERR or SQLITE_NOMEM, is listed like a damaged one.
+            guard !problems.contains(where: Self.isFailedRead) else {
+                return StoreError(
+                    .input,
+                    "Reading the database \(path) failed while it was checked. Try again; if it stays so, look at the disk and the "
+                        + "system log."
+                )
+            }
             guard problems.isEmpty else { return StoreError(damaged: path, problems: problems) }
         } catch {
             return error.code == .corrupt ? StoreError(damaged: path, problems: ["it cannot be read"]) : error
@@ -116,6 +125,14 @@ extension Connection {
             "A read from the database \(path) gave damaged data, but a second look found the whole file intact. Try again, and look "
                 + "at the disk and the system log. What was read first: \(error.message)"
         )
+    }
+
+    /// `true` if a line of quick_check tells of a page that could not be read, rather than of what is on it.
+    private static func isFailedRead(_ problem: String) -> Bool {
+        problem.split(separator: "\n").contains { line in
+            guard let code = line.split(separator: "error code=").last.flatMap({ Int32($0) }) else { return false }
+            return [SQLITE_IOERR, SQLITE_NOMEM].contains(code & 0xff)
+        }
     }
 
     fileprivate func problems(by check: Query) throws(StoreError) -> [String] {
