@@ -245,7 +245,8 @@ extension Grant {
     /// Whether the grant was ended by what Google said of the version of the refresh token that is asked about, and nothing
     /// happened to it since.
     package func wasEndedByAnswer(to generation: Int64) -> Bool {
-        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && self.generation == generation + 1 && refreshToken != nil
+        state == .disconnected && GrantReason.endedByAnswer.contains(reason) && self.generation == generation + 1
+            && refreshToken != nil
     }
 
     /// Takes back a disconnection that one answer of a wave brought about: the grant is asked again.

@@ -112,7 +112,7 @@ class Scenes:
         for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google", "/v1/google/security-events"):
             self.see_public(413, "POST", path, huge)
             self.see(414, path, "POST", f"{path}?{'q' * 9_000}", {})
-            self.see_public(431, "POST", path, {}, headers={"X-Long": "h" * 34_000})
+            self.see_public(431, "POST", path, {}, headers={"X-Long": "h" * 18_000})
         self.see(414, "/status", "GET", f"/status?{'q' * 9_000}", listener=self.home.internal)
 
     def flood(self):

@@ -160,7 +160,7 @@ struct PostgresServersTests {
     func otherCluster() async throws {
         try await withPair { pair in
             try pair.point(to: pair.primary)
-            let store = try await PostgresStore.open(url: pair.linked, patience: .seconds(3))
+            let store = try await PostgresStore.open(url: pair.linked, patience: .seconds(10))
             try await store.add([try Sample.grant(1)])
             try await report(to: store)
             let dump = try await ChildProcess.run(["pg_dump", "--schema=refresh_worker", pair.url(pair.primary)])

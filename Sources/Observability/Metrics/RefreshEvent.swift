@@ -27,7 +27,11 @@ package struct RefreshEvent: MetricsEvent {
         .always(
             "reason",
             .string,
-            "the reason that the grant has for its state after the try, as in `grants show`; empty where there is none"
+            """
+            the reason that the grant has for its state after the try, as in `grants show`; empty where there is none. \
+            `answer_lost` is an `invalid_grant` after a request whose answer was never stored, because the worker that sent it \
+            died: a rotated token may have been lost with it
+            """
         ),
         .always("attempt", .integer, "1 for the first try since the last success, and so on"),
         .always("lateness_ms", .integer, "milliseconds from the instant the grant was due to this try; never below 0"),
