@@ -130,7 +130,7 @@ final class TransferLoop {
         } catch {
             failure = error
         }
-        // What has ended before a failure of libcurl's keeps its answer.
+        // A request that ended before libcurl failed keeps its answer.
         endFinished()
         // The multi handle itself failed, mostly for want of memory: no transfer in it can go on.
         if let failure { for id in running.keys.sorted() { fail(id, .other, failure.message) } }

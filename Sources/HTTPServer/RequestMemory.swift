@@ -2,7 +2,7 @@ private import Synchronization
 
 /// The memory that the bodies of all open requests may take together.
 ///
-/// Requests above ``smallBody`` share half of it: whoever fills that half with large bodies leaves room for sign-ins.
+/// Requests above ``smallBody`` share half of it: large bodies can fill that half and still leave room for sign-ins.
 final class RequestMemory: Sendable {
     static let smallBody = 8192
 
@@ -16,7 +16,7 @@ final class RequestMemory: Sendable {
     /// The number of bytes that are taken.
     var count: Int { used.load(ordering: .relaxed) }
 
-    /// Takes bytes for a body that has `held` already; `false` if there is no room for them.
+    /// Reserves bytes for a body that holds `held` already; returns `false` if there is no room.
     func take(_ count: Int, held: Int) -> Bool {
         let available = held + count > Self.smallBody ? limit / 2 : limit
         let (_, total) = used.add(count, ordering: .relaxed)

@@ -65,11 +65,14 @@ final class Connector: Sendable {
         let group = DispatchGroup()
         for host in hosts.map(\.withoutSessionRequirement) {
             DispatchQueue.global().async(group: group) {
-                // A host that cannot be reached has nothing to say about timelines.
-                guard let connection = try? Connection.open(host, until: Deadline(in: patience)),
-                    let identity = connection.identity
-                else { return }
-                _ = lineage.meet(identity, at: connection.database)
+                do {
+                    let connection = try Connection.open(host, until: Deadline(in: patience))
+                    guard let identity = connection.identity else { return }
+                    _ = lineage.meet(identity, at: connection.database)
+                } catch {
+                    // The survey compares the hosts that answer. A worker that needs this host reports the same error itself.
+                    return
+                }
             }
         }
         group.wait()

@@ -95,7 +95,7 @@ extension PostgresStore {
         try await reader.first(.sessionByID, bind: { $0.bind(id.bytes) }, read: SessionRow.read)
     }
 
-    /// How long the check may take: whoever asks wants to know now.
+    /// The time that the check may take: a caller of `/readyz` waits for it.
     private static let checkPatience: Duration = .milliseconds(2_500)
 
     /// Takes the locks of a transaction that stores results, and writes nothing, since it is called every few seconds.

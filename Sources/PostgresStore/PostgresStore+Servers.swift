@@ -20,7 +20,7 @@ extension Query {
 
 /// Looks at all hosts of an address from time to time.
 final class Surveyor: Sendable {
-    /// How often a worker whose own connections are all good looks whether another host was promoted behind its back.
+    /// The interval at which a worker with good connections checks whether another host was promoted.
     private static let interval: Duration = .seconds(30)
     /// A host that takes longer is left out.
     private static let patience: Duration = .seconds(2)

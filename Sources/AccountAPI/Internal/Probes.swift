@@ -57,7 +57,7 @@ package struct Probes: Sendable {
 
     /// Whether requests should be sent here: not while starting or draining, nor without the database.
     ///
-    /// It answers from what is known. An outage of Google is no reason, since it would take every replica out at once; the body
+    /// It answers from memory. An outage of Google does not count, since it would take every replica out at once; the body
     /// shows it all the same.
     package func readiness() async -> ServerResponse {
         let phase = phase.current
