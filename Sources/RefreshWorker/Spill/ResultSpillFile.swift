@@ -23,8 +23,8 @@ final class ResultSpillFile: ResultSpill {
         self.vault = vault
     }
 
-    /// The file that holds results of this process; `nil` when there are none.
-    var path: String? { current.withLock { $0?.file.path } }
+    /// The file that holds results of this process; `nil` if there are none.
+    var path: String? { current.withLock { ($0?.end ?? 0) > 0 ? $0?.file.path : nil } }
 
     func save(_ findings: [Finding]) async throws {
         let results = try findings.compactMap { finding in try SpilledResult.seal(finding, with: vault) }
@@ -42,24 +42,28 @@ final class ResultSpillFile: ResultSpill {
         }
     }
 
-    /// Adds to the file of this process, made of the reserve where there is one.
+    /// Adds to the file of this process, which the reserve becomes if there is one.
+    ///
+    /// After a failure the file stays open and the same place is written again: the worker tries once more for its next batch.
     private func write(_ bytes: [UInt8]) throws {
         try current.withLock { current in
-            if let (file, end) = current {
-                try file.write(bytes, at: end)
-                current = (file, end + bytes.count)
-                return
-            }
-            let temporary = place.writing(by: worker)
-            let hasReserve = try SpillFile.rename(place.reserve, to: temporary)
-            let file = hasReserve ? try SpillFile.openIfThere(temporary) : try SpillFile.create(temporary)
-            guard let file, try file.tryLock() else {
-                throw SpillError("\(temporary) is in use by another process")
-            }
-            try file.write(SpillFormat.head + bytes, at: 0)
-            try file.rename(to: place.unsaved(by: worker))
-            current = (file, SpillFormat.head.count + bytes.count)
+            let (file, end) = try current ?? (begin(), 0)
+            current = (file, end)
+            let added = end == 0 ? SpillFormat.head + bytes : bytes
+            try file.write(added, at: end)
+            if end == 0 { try file.rename(to: place.unsaved(by: worker)) }
+            current = (file, end + added.count)
         }
+    }
+
+    private func begin() throws -> SpillFile {
+        let temporary = place.writing(by: worker)
+        let hasReserve = try SpillFile.rename(place.reserve, to: temporary)
+        let file = hasReserve ? try SpillFile.openIfThere(temporary) : try SpillFile.create(temporary)
+        guard let file, try file.tryLock() else {
+            throw SpillError("\(temporary) is in use by another process")
+        }
+        return file
     }
 
     /// Frees the part of the reserve that is kept for commits.

@@ -117,11 +117,12 @@ final class SpillFile: Sendable {
     }
 
     /// Gives the file another name in the same folder, durably.
+    ///
+    /// It can be called again after a failure: a new name whose folder could not be synchronized is not durable yet.
     func rename(to target: String) throws(SystemCallFailure) {
-        guard try Self.rename(path, to: target) else {
-            throw SystemCallFailure(call: "rename of \(path)", errorNumber: ENOENT)
-        }
+        guard unsafe Glibc.rename(path, target) == 0 else { throw failure("rename") }
         name.withLock { $0 = target }
+        try Self.synchronizeFolder(of: target)
     }
 
     // MARK: Names

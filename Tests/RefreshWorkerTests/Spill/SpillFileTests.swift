@@ -1,4 +1,5 @@
 import Clocks
+import Foundation
 import RefreshEngine
 import SQLiteStore
 import Secrets
@@ -79,6 +80,26 @@ struct SpillFileTests {
             #expect(try FileFacts.of(path)?.size == 2 << 20)
             try await first.keepReserve()
             #expect(try FileFacts.of(reserve)?.size == 4 << 20)
+        }
+    }
+
+    @Test("can be written after a first failure, with and without a reserve", arguments: [true, false])
+    func failedOnce(hasReserve: Bool) async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            // The process that wrote the file must be gone before another one recovers it.
+            do {
+                let spill = workshop.openSpill(vault: vault)
+                if hasReserve { try await spill.keepReserve() }
+                // A folder in the place of the file makes the rename fail.
+                let target = spill.place.unsaved(by: workshop.workerName)
+                try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
+                await #expect(throws: SpillError.self) { try await spill.save(findings) }
+                #expect(spill.path == nil)
+                try FileManager.default.removeItem(atPath: target)
+                try await spill.save(findings)
+            }
+            _ = try await workshop.run(.showStatus(isJSON: true))
+            #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
     }
 
