@@ -63,7 +63,7 @@ struct OpenAPITests {
     @Test("describes each status of the PayPulse routes")
     func payPulse() throws {
         let operations = description.operations(tagged: "paypulse")
-        #expect(operations.count == 5)
+        #expect(operations.count == 6)
         for operation in operations {
             let bringsBody = operation.name.hasPrefix("POST ")
             let limited = operation.name.hasPrefix("DELETE ") ? Self.limited : []

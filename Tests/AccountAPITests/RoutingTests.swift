@@ -9,7 +9,7 @@ struct RoutingTests {
     @Test("each family says it in its own words", arguments: ["/", "/v1/nothing", "/v1/user/me/", "/apiary"])
     func unknownPath(_ path: String) async throws {
         let answer = try await AccountWorld().ask("GET", path)
-        #expect(answer.payPulse == "404 INVALID_JSON")
+        #expect(answer.payPulse == "404 NOT_FOUND")
         #expect(answer.header("Cache-Control") == "no-store")
     }
 
@@ -24,8 +24,11 @@ struct RoutingTests {
     func wrongMethod() async throws {
         let world = try AccountWorld()
         let answer = try await world.ask("POST", "/v1/user/me")
-        #expect(answer.payPulse == "405 INVALID_JSON")
+        #expect(answer.payPulse == "405 METHOD_NOT_ALLOWED")
         #expect(answer.header("Allow") == "DELETE, GET, HEAD")
+        let alias = try await world.ask("GET", "/v1/delete/me")
+        #expect(alias.payPulse == "405 METHOD_NOT_ALLOWED")
+        #expect(alias.header("Allow") == "DELETE")
         let other = try await world.ask("GET", "/api/auth/refresh")
         #expect(other.comprehension == "405 Method Not Allowed")
         #expect(other.header("Allow") == "POST")

@@ -31,7 +31,7 @@ class Callers:
     def get(self, case, context):
         if "internal" in context.operation.tags:
             return accounts.SERVICE_KEY
-        if name_of(context.operation) == "deleteUser":
+        if name_of(context.operation) in ("deleteUser", "deleteUserByFormerName"):
             # One who is deleted cannot go on calling.
             return accounts.user_token(f"leaver-{next(numbers)}")
         return accounts.user_token(STAGE.user)

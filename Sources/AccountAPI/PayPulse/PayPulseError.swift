@@ -13,6 +13,8 @@ struct PayPulseError: Hashable, Sendable, FamilyError {
         case missingFields = "MISSING_FIELDS"
         case dependencyFailure = "DEPENDENCY_FAILURE"
         case internalServerError = "INTERNAL_SERVER_ERROR"
+        case notFound = "NOT_FOUND"
+        case methodNotAllowed = "METHOD_NOT_ALLOWED"
     }
 
     var status: Int
@@ -62,8 +64,8 @@ struct PayPulseError: Hashable, Sendable, FamilyError {
         }
     }
 
-    static let unknownPath = PayPulseError(404, .invalidJSON, "There is no such route")
-    static let wrongMethod = PayPulseError(405, .invalidJSON, "The route does not know this method")
+    static let unknownPath = PayPulseError(404, .notFound, "There is no such route")
+    static let wrongMethod = PayPulseError(405, .methodNotAllowed, "The route does not accept this method")
     static let internalError = PayPulseError(500, .internalServerError, "The server could not do this; try again")
 
     func response(headers: [ServerRequest.Field] = []) -> ServerResponse {

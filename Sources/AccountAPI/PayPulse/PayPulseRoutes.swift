@@ -20,6 +20,8 @@ struct PayPulseRoutes: Sendable {
             route("DELETE", "/v1/auth/gmail-tokens", disconnect),
             route("GET", "/v1/user/me", profile),
             route("DELETE", "/v1/user/me", deleteUser),
+            // The path of the backend's former function.
+            route("DELETE", "/v1/delete/me", deleteUser),
         ]
     }
 

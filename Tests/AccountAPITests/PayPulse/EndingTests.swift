@@ -148,6 +148,18 @@ struct EndingTests {
         #expect(back.data?["message"] == .string("First Gmail connection"))
     }
 
+    @Test("DELETE /v1/delete/me is another name of DELETE /v1/user/me")
+    func deletionByTheOtherName() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let token = world.token(ofUser: "42")
+        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        #expect(try await world.ask("DELETE", "/v1/delete/me", token: token).status == 200)
+        #expect(try await world.ask("GET", "/v1/user/me", token: token).payPulse == "404 USER_NOT_FOUND")
+        #expect(try await world.engine.finishRevocation(of: "42"))
+        #expect(world.google.revoked == ["1//jane"])
+    }
+
     @Test("deleting ends the sessions; whoever signs in again is a new user")
     func deletionEndsSessions() async throws {
         let world = try AccountWorld()
