@@ -10,6 +10,19 @@ from postgres import Proxy, Server, address
 from trial import Fault, Template, Trial, command
 
 GRANTS = 60
+HERE = pathlib.Path(__file__).resolve().parent
+# What the stores of old-store.sql and old-store-postgres.sql hold.
+OLD_USERS = [f"user{number}" for number in range(30)]
+OLD_VERSION = 1
+NEW_GRANT = json.dumps({
+    "user_id": "new", "access_token": "a", "refresh_token": "1//new-0-refresh", "expires_at": "2026-01-01T00:00:00",
+    "scope": "openid", "token_type": "Bearer",
+})
+# All columns and indexes of the schema.
+SCHEMA = """
+    SELECT c.relname::text AS name, a.attname::text AS part FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = 'refresh_worker'::regnamespace AND NOT a.attisdropped ORDER BY 1, 2
+"""
 # What was killed counts as living for half a minute, and the next command waits for that.
 JOBS_FACTOR = 6
 
@@ -19,7 +32,8 @@ def template(base):
 
 
 def trial(part, seed, index, base, template):
-    story = [rotate, bring_in, back_up, copy, upgrade, copy_to_server][index % 6]
+    stories = [rotate, bring_in, back_up, copy, upgrade, copy_to_server, upgrade_server]
+    story = stories[index % len(stories)]
     with Trial(part, seed, index, base, template, latency=0) as one:
         one.control.set(one.control.ON, 1)
         counts = story(one)
@@ -60,8 +74,10 @@ def rotate(one):
     for key in sealing_nothing(one):
         kills += killed(one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key)
         tokens(one, one.google.accounts)
-        # 65 says that the key is gone already.
-        one.run("keys", "retire", key, expect=(0, 65))
+        # 75 says that the killed command had retired it: the key stays in the file for a day.
+        one.run("keys", "retire", key, expect=(0, 75))
+        if not any(line.startswith(key) and " retired " in line for line in (one.disk / "keys").read_text().splitlines()):
+            raise Fault(f"key {key} is not marked as retired: {one.story}")
     tokens(one, one.google.accounts)
     return {"kills": kills}
 
@@ -146,18 +162,40 @@ def is_left(one, source):
 
 def upgrade(one):
     """Brings a store of the schema before up to date; the first command that opens it does that."""
-    here = pathlib.Path(__file__).resolve().parent
     (one.disk / "grants.sqlite").unlink()
     with contextlib.closing(sqlite3.connect(one.database)) as connection:
-        connection.executescript((here / "old-store.sql").read_text())
+        connection.executescript((HERE / "old-store.sql").read_text())
     one.database.chmod(0o600)
-    (one.disk / "keys").write_text((here / "old-store.keys").read_text())
-    line = json.dumps({
-        "user_id": "new", "access_token": "a", "refresh_token": "1//new-0-refresh", "expires_at": "2026-01-01T00:00:00",
-        "scope": "openid", "token_type": "Bearer",
-    })
+    (one.disk / "keys").write_text((HERE / "old-store.keys").read_text())
     kills = killed(one, [("write/wal", 60), ("sync/*", 6), ("write/db", 40), ("write/journal", 4)],
-                   "grants", "import", "-", stdin=line)
-    one.run("grants", "import", "-", stdin=line)
-    tokens(one, [f"user{number}" for number in range(30)] + ["new"])
+                   "grants", "import", "-", stdin=NEW_GRANT)
+    one.run("grants", "import", "-", stdin=NEW_GRANT)
+    tokens(one, OLD_USERS + ["new"])
+    return {"kills": kills}
+
+
+def upgrade_server(one):
+    """The same on PostgreSQL; after the kill the schema is of one version, the old or the new one."""
+    server = Server(one.folder)
+    proxy = Proxy(server.folder / ".s.PGSQL.5432")
+    try:
+        server.execute((HERE / "old-store-postgres.sql").read_text())
+        (one.disk / "keys").write_text((HERE / "old-store.keys").read_text())
+        before = server.query(SCHEMA)
+        one.database = address(proxy)
+        kills = killed(one, [("send/net", 30), ("receive/net", 40)], "grants", "import", "-", stdin=NEW_GRANT)
+        if kills and one.chance.random() < 0.5:
+            # The server's process may not have noticed yet that the command is gone.
+            server.stop("immediate")
+            server.start()
+        found, version = server.query(SCHEMA), server.query("SELECT version FROM schema_version")[0]["version"]
+        one.database = server.url
+        one.run("grants", "import", "-", stdin=NEW_GRANT)
+        whole = before if version == OLD_VERSION else server.query(SCHEMA)
+        if found != whole:
+            raise Fault(f"the killed upgrade left a schema that says version {version} and is not whole: {found}")
+        tokens(one, OLD_USERS + ["new"])
+    finally:
+        proxy.close()
+        server.stop()
     return {"kills": kills}
