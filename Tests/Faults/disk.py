@@ -114,7 +114,8 @@ class Disk:
     def __init__(self, folder, chance):
         self.folder = folder
         self.chance = chance
-        self.names = {str(path): File(path.read_bytes()) for path in folder.iterdir() if path.is_file()}
+        files = [path for path in folder.iterdir() if path.is_file()] if folder.exists() else []
+        self.names = {str(path): File(path.read_bytes()) for path in files}
         self.durable_names = dict(self.names)
         self.pending = []  # the states of the folder since its last sync
         self.counts = {}
@@ -160,11 +161,14 @@ class Disk:
             self.durable_names = dict(self.names)
         self.pending = []
 
-    def cut(self):
-        """Leaves in the folder what survives, and says how the dice fell."""
-        share = self.chance.choice([0, 0.05, 0.5, 0.95, 1])
-        states = [self.durable_names] + self.pending
-        names = states[self.chance.choice([0, len(states) - 1, self.chance.randrange(len(states))])]
+    def cut(self, share=None):
+        """Leaves in the folder what survives, and returns a description of it.
+
+        `share` is the part of the dirty sectors that survives; without it, it is random.
+        """
+        if share is None:
+            share = self.chance.choice([0, 0.05, 0.5, 0.95, 1])
+        names = self.surviving_names()
         for path in list(self.folder.iterdir()):
             if path.is_file():
                 path.unlink()
@@ -177,7 +181,12 @@ class Disk:
             path = self.folder / name.rsplit("/", 1)[1]
             path.write_bytes(contents[id(file)])
             path.chmod(0o600)
-        return f"{share:.0%} of the dirty sectors survive, {len(states) - 1} changes of names were pending"
+        return f"{share:.0%} of the dirty sectors survive, {len(self.pending)} changes of names were pending"
+
+    def surviving_names(self):
+        """The files by name after a cut: of the changes since the last sync of the folder, the first few survive."""
+        states = [self.durable_names] + self.pending
+        return states[self.chance.choice([0, len(states) - 1, self.chance.randrange(len(states))])]
 
 
 def chance_for(*words):

@@ -121,6 +121,7 @@ static int synchronize(int descriptor, long call) {
     struct watched file = watched(descriptor);
     if (file.class == CLASS_NONE || !file.path) return (int)syscall(call, descriptor);
     struct verdict verdict = decide(OP_SYNC, file.class);
+    if (verdict.action == OMIT) return 0;
     if (verdict.action != PASS) {
         // As Linux does: what was dirty counts as written from now on, and is lost at a cut.
         record(REC_SYNC_FAILED, file.path, 0, NULL, 0);

@@ -14,7 +14,7 @@
 enum { MOST_RULES = 24, WORDS = 128, WORD_ON = 0, WORD_POWER_OFF = 1, WORD_FIRST_RULE = 4 };
 
 struct rule {
-    char action; // 'f'ail, 's'horten, 'k'ill, 'c'ut
+    char action; // 'f'ail, 's'horten, 'o'mit, 'k'ill, 'c'ut
     int operation;
     int class; // CLASS_NONE stands for any
     uint64_t from, to; // counted from 1
@@ -59,13 +59,14 @@ static void add(const char *text) {
     const char *colon = strchr(text, ':');
     if (!colon || rule_count == MOST_RULES) refuse(text);
     rule.action = text[0];
-    if (!strchr("fskc", rule.action)) refuse(text);
+    if (!strchr("fsokc", rule.action)) refuse(text);
     const char *slash = strchr(colon, '/');
     const char *second = slash ? strchr(slash, ':') : NULL;
     if (!second) refuse(text);
     rule.operation = index_of(colon + 1, (size_t)(slash - colon - 1), operation_names, OPERATIONS);
     rule.class = index_of(slash + 1, (size_t)(second - slash - 1), class_names, CLASSES);
     if (rule.operation < 0 || rule.class < 0) refuse(text);
+    if (rule.action == 'o' && rule.operation != OP_SYNC) refuse(text);
     char *end = NULL;
     if (strncmp(second, ":n=", 3) == 0) {
         rule.from = strtoull(second + 3, &end, 10);
@@ -148,7 +149,8 @@ struct verdict decide(enum operation operation, enum file_class class) {
             record(REC_CUT, "", 0, NULL, 0);
             end_here();
         }
-        if (verdict.action == PASS) verdict = (struct verdict){rule->action == 's' ? SHORTEN : FAIL, rule->error};
+        enum action action = rule->action == 's' ? SHORTEN : rule->action == 'o' ? OMIT : FAIL;
+        if (verdict.action == PASS) verdict = (struct verdict){action, rule->error};
     }
     return verdict;
 }
