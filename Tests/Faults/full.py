@@ -4,7 +4,6 @@ In half of the trials the power fails once the worker has ended. The recovery is
 """
 
 import errno
-import time
 
 from disk import Disk, chance_for
 from judge import is_whole, judge
@@ -24,10 +23,13 @@ def trial(part, seed, index, base, template):
         is_cut = one.chance.random() < 0.5
         disk = Disk(one.disk, chance_for("disk", part, seed, index))
         worker = one.start(rules=rules, journal=is_cut)
-        worker.wait_for(lambda: worker.text().count('"refreshed"') > GRANTS // 2, 60, "grants are refreshed")
-        time.sleep(one.chance.random())
+        # Somewhere within the first or second round of refreshes.
+        enough = one.chance.randrange(GRANTS // 2, 2 * GRANTS)
+        worker.wait_for(lambda: worker.text().count('"refreshed"') > enough, 60, "grants are refreshed")
         one.control.set(one.control.ON, 1)
-        time.sleep(3 * one.chance.random())
+        # Stopped at once, or after some commits have failed.
+        failures = one.chance.choice([0, 0, 1, 2, 5])
+        worker.wait_for(lambda: one.control.hits() >= failures, 60, f"{failures} writes have failed")
         code = worker.stop(45)
         if code not in ORDERLY:
             raise Fault(f"the worker ended with {code}: {worker.said()}")

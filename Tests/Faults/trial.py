@@ -144,6 +144,8 @@ class Trial:
         self.google.stop()
         if kind is None:
             shutil.rmtree(self.folder)
+        elif kind is Fault and self.story:
+            raise Fault(f"{error}\n    {'; '.join(self.story)}") from error
 
     def new_boot(self):
         # Leases and pauses of another boot count as over.

@@ -223,7 +223,9 @@ def story(place, moto):
     newer = place.sandbox.create(email="newer@example.com")[0]
     for number, changes in ((1, {"created_at": moment(time.time() + 1)}), (2, {"created_at": moment(time.time() - 86400)})):
         text = json.dumps(content(newer, google_email=None, **changes))
-        time.sleep(1.1)  # moto dates versions in whole seconds
+        # moto dates versions in whole seconds: this one must have a later date than the last one.
+        last = int(time.time())
+        wait_for(lambda: int(time.time()) > last, 10, "the clock reaches the next second")
         moto.secrets("PutSecretValue", SecretId=f"gmail/user/u{number}", SecretString=text)
     moto.checks_signatures(True)
     told = bring(session, "--replace", "--dry-run")

@@ -4,9 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 
-from harness import WORKER, Skipped, check
+from harness import WORKER, Skipped, check, wait_for
 
 
 def scenario(place):
@@ -22,9 +21,12 @@ def scenario(place):
     for path in [place.folder, *place.folder.iterdir()]:
         os.chown(path, user, user)
     outcomes = {}
+    runs = []
 
     def run(limit, *command, expect=None, stop=False):
-        words = place.arguments("--metrics-log", place.folder / "limits.jsonl", *command)
+        metrics = place.folder / f"limits-{len(runs)}.jsonl"
+        runs.append(limit)
+        words = place.arguments("--metrics-log", metrics, *command)
         words[0] = str(program)
         process = subprocess.Popen(
             ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "bash", "-c", f'{limit}; exec "$@"', "bash", *words],
@@ -32,12 +34,13 @@ def scenario(place):
         )
         try:
             if stop:
-                time.sleep(2)
+                wait_for(lambda: metrics.exists() and '"started"' in metrics.read_text(), 60, f"{limit}: the daemon starts")
                 process.send_signal(signal.SIGTERM)
             output, errors = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
-            process.kill()
             check(False, f"{limit}: {command} hangs")
+        finally:
+            process.kill()
         code = process.returncode
         outcomes.setdefault(code, []).append(f"{limit.removeprefix('ulimit ')} {' '.join(command)}".strip())
         # 127 is the system's own: its loader could not map the libraries.
