@@ -1,0 +1,84 @@
+"""A fake Gmail, and a function on another machine that fetches mail with the code that docs/vending.md shows."""
+
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+from harness import ROOT, check
+
+# What the function did before, and does after it has its token.
+FUNCTION = '''
+def unread(user_id):
+    request = urllib.request.Request(
+        os.environ["GMAIL"] + "/gmail/v1/users/me/messages?q=is:unread",
+        headers={"Authorization": f"Bearer {access_token(user_id)}"},
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return [message["id"] for message in json.load(answer)["messages"]]
+
+import sys
+print(json.dumps(unread(sys.argv[1])))
+'''
+
+
+def documented_function():
+    """The Python of docs/vending.md: ten lines beside the imports."""
+    text = (ROOT / "docs" / "vending.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    check(len(blocks) == 1, f"docs/vending.md shows {len(blocks)} pieces of Python")
+    lines = [line for line in blocks[0].splitlines() if line and not line.startswith("import ")]
+    check(len(lines) <= 10, f"the documented function has {len(lines)} lines")
+    return blocks[0]
+
+
+def fetch(user, **environment):
+    """Runs the function in a process of its own; the ids of the user's mail, or what it said in failing."""
+    result = subprocess.run(
+        [sys.executable, "-c", documented_function() + FUNCTION, user],
+        capture_output=True, text=True, timeout=120, env={**os.environ, **{k: str(v) for k, v in environment.items()}},
+    )
+    return json.loads(result.stdout) if result.returncode == 0 else result.stderr
+
+
+class Gmail(http.server.ThreadingHTTPServer):
+    """Has one message for each token that the fake Google says is valid, named after its account."""
+
+    daemon_threads = True
+
+    def __init__(self, sandbox):
+        super().__init__(("127.0.0.1", 0), GmailRequest)
+        self.sandbox = sandbox
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class GmailRequest(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        owner = self.owner()
+        body = json.dumps({"messages": [{"id": f"message-of-{owner}"}]} if owner else {}).encode()
+        self.send_response(200 if owner else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def owner(self):
+        """Whose token it is, as the fake Google says."""
+        headers = {"Authorization": self.headers["Authorization"]}
+        request = urllib.request.Request(self.server.sandbox.url + "/v1/userinfo", headers=headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.load(answer)["email"]
+        except urllib.error.HTTPError:
+            return None
+
+    def log_message(self, *arguments):
+        pass

@@ -1,0 +1,69 @@
+"""A real nginx with one of deploy/nginx's configurations, whose names and files are those of a scenario."""
+
+import shutil
+import socket
+import subprocess
+
+from accounts import free_port
+from harness import ROOT, Skipped, check, wait_for
+
+PROGRAM = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+MAIN = """
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx-error.log info;
+{user}
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/nginx-body;
+    proxy_temp_path {folder}/nginx-proxy;
+    fastcgi_temp_path {folder}/nginx-fastcgi;
+    uwsgi_temp_path {folder}/nginx-uwsgi;
+    scgi_temp_path {folder}/nginx-scgi;
+    include {site};
+}}
+"""
+
+
+class Nginx:
+    """Serves a file of deploy/nginx after the replacements, each of which must be found; `{port}` stands for its port."""
+
+    def __init__(self, place, name, replacements):
+        if PROGRAM is None:
+            raise Skipped("nginx is not installed")
+        self.folder = place.folder
+        self.port = free_port()
+        text = (ROOT / "deploy" / "nginx" / name).read_text()
+        for old, new in replacements.items():
+            check(old in text, f"{name} does not hold {old!r}")
+            text = text.replace(old, str(new).format(port=self.port))
+        site, main = self.folder / "site.conf", self.folder / "nginx.conf"
+        site.write_text(text)
+        # As root it would serve as a user that cannot read the scenario's folder.
+        root = subprocess.run(["id", "-u"], capture_output=True, text=True).stdout.strip() == "0"
+        main.write_text(MAIN.format(folder=self.folder, site=site, user="user root;" if root else ""))
+        command = [PROGRAM, "-c", main, "-e", self.folder / "nginx-error.log", "-p", self.folder]
+        tried = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=60)
+        check(tried.returncode == 0, f"nginx refuses {name}: {tried.stderr}")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        self.wait_until_open()
+
+    def wait_until_open(self):
+        def connects():
+            check(self.process.poll() is None, f"nginx ended: {self.errors()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=10).close()
+                return True
+            except OSError:
+                return False
+
+        wait_for(connects, 30, "nginx listens")
+
+    def errors(self):
+        return (self.folder / "nginx-error.log").read_text()[-1000:]
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=30)

@@ -1,0 +1,84 @@
+"""Functions on other machines: nginx serves TLS in front of the internal listener's unix socket."""
+
+import http.client
+import threading
+
+import mail
+from accounts import SERVICE_KEY, Accounts, Listener, user_token
+from harness import check
+from nginx import Nginx
+from tls import Authority, TLSListener
+
+
+def scenario(place):
+    authority = Authority(place.folder)
+    certificate, key = authority.issue("nginx")
+    accounts = Accounts(place)
+    nginx = Nginx(
+        place, "refresh-worker-internal.conf",
+        {
+            "listen 9443 ssl;": "listen 127.0.0.1:{port} ssl;",
+            "    listen [::]:9443 ssl;\n": "",
+            "/etc/letsencrypt/live/worker.internal.example.com/fullchain.pem": certificate,
+            "/etc/letsencrypt/live/worker.internal.example.com/privkey.pem": key,
+            "/run/refresh-worker/internal.sock": accounts.socket,
+        },
+    )
+    try:
+        play(place, accounts, authority, nginx)
+    finally:
+        nginx.stop()
+    accounts.close()
+    return ""
+
+
+def play(place, accounts, authority, nginx):
+    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    accounts.connect(grant, user_token("ada")).expect(201)
+    gmail = mail.Gmail(place.sandbox)
+    environment = {
+        "GMAIL": gmail.url, "WORKER_URL": f"https://localhost:{nginx.port}", "WORKER_CREDENTIAL": SERVICE_KEY,
+        "SSL_CERT_FILE": authority.file,
+    }
+    accounts.expire("ada")
+    found = mail.fetch("ada", **environment)
+    check(found == ["message-of-ada@gmail.com"], f"the function found {found}")
+    check("401" in mail.fetch("ada", **{**environment, "WORKER_CREDENTIAL": "wrong"}), "a wrong credential")
+    gmail.shutdown()
+
+    # What needs no credential on the unix socket stays on this machine, however its path is written.
+    outside = TLSListener(nginx.port, authority)
+    outside.get("/healthz").expect(200)
+    for path in ("/status", "/metrics", "/readyz"):
+        accounts.internal.get(path).expect(200)
+        for written in (path, "/" + path, f"/v1/grants/../..{path}", f"/v1/grants/%2e%2e/%2e%2e{path}",
+                        f"/v1/grants/..%2f..%2f{path[1:]}", "/%73" + path[2:] if path == "/status" else path + "?x"):
+            answer = outside.get(written, SERVICE_KEY)
+            check(answer.status in (400, 404), f"{written}: {answer.status} {answer.body[:100]!r}")
+
+    # A forced refresh, a slow one, and a path with an encoded slash pass as they are.
+    accounts.connect(place.sandbox.create(email="eva@gmail.com")[0], user_token("eva")).expect(201)
+    token = accounts.vend("eva").expect(200).json["access_token"]
+    renewed = outside.post("/v1/grants/eva/token/refresh", {"access_token": token}, SERVICE_KEY).expect(200).json
+    check(renewed["access_token"] != token, "the rejected token came back")
+    other = place.sandbox.create(email="b@gmail.com")[0]
+    accounts.connect(other, user_token("team/b")).expect(201)
+    outside.get("/v1/grants/team%2Fb/token", SERVICE_KEY).expect(200)
+    place.sandbox.call("/control/grants/set", {"email": "b@gmail.com", "hold": True})
+    accounts.expire("team/b")
+    answers = []
+    caller = threading.Thread(target=lambda: answers.append(outside.get("/v1/grants/team%2Fb/token", SERVICE_KEY)))
+    caller.start()
+    place.sandbox.call("/control/wait?holding=1")
+    place.sandbox.call("/control/release", {"email": "b@gmail.com"})
+    caller.join(60)
+    check(answers and answers[0].status == 200, f"the slow refresh: {answers and answers[0].status}")
+
+    # Plain HTTP is not passed on.
+    plain = Listener(nginx.port)
+    try:
+        check(plain.get("/v1/grants/ada/token", SERVICE_KEY).status == 400, "plain HTTP reached the worker")
+    except (http.client.HTTPException, ConnectionError):
+        pass
+    files = [path for path in place.folder.glob("nginx-*/**/*") if path.is_file()]
+    check(not files, f"nginx wrote {files}")

@@ -1,0 +1,174 @@
+"""One base URL: nginx sends the worker's routes to the worker and everything else to the former backend."""
+
+import http.client
+import http.server
+import json
+import re
+import ssl
+import threading
+
+from accounts import Accounts, user_token
+from harness import ROOT, check
+from nginx import Nginx
+from tls import Authority, TLSListener
+
+# What a load balancer asks the worker itself.
+PROBES = {"GET /healthz", "GET /readyz"}
+
+
+class Former(http.server.ThreadingHTTPServer):
+    """The backend that stood there before: tells what it was asked, over TLS."""
+
+    daemon_threads = True
+
+    def __init__(self, certificate, key):
+        super().__init__(("127.0.0.1", 0), FormerRequest)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.socket = context.wrap_socket(self.socket, server_side=True)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"https://127.0.0.1:{self.server_address[1]}"
+
+
+class FormerRequest(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        body = json.dumps({"former": True, "path": self.path, "headers": dict(self.headers)}).encode()
+        self.send_response(299)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = answer
+
+    def log_message(self, *arguments):
+        pass
+
+
+class Phone(TLSListener):
+    """A phone with an address of its own, which claims another one if it is told to."""
+
+    def __init__(self, port, authority, address):
+        super().__init__(port, authority)
+        self.address = address
+
+    def connection(self):
+        return http.client.HTTPSConnection(
+            "localhost", self.place, timeout=60, context=self.context, source_address=(self.address, 0)
+        )
+
+
+def public_operations():
+    """The methods and paths that docs/openapi.yaml gives the public listener, probes left out."""
+    operations, path, method = set(), None, None
+    for line in (ROOT / "docs" / "openapi.yaml").read_text().splitlines():
+        if found := re.match(r"  (/\S*):$", line):
+            path = found[1]
+        elif found := re.match(r"    (get|post|put|patch|delete):$", line):
+            method = found[1].upper()
+        elif re.match(r"      tags: \[.*\bpublic\b.*\]$", line):
+            operations.add(f"{method} {path}")
+    check(len(operations) > 10, f"docs/openapi.yaml has {operations}")
+    return operations - PROBES
+
+
+def scenario(place):
+    authority = Authority(place.folder)
+    certificate, key = authority.issue("nginx")
+    former_certificate = authority.issue("former-backend.example.com", host="former-backend.example.com")
+    former = Former(*former_certificate)
+    accounts = Accounts(place, "--trusted-proxy", "127.0.0.1", "--google-calls-per-minute", "60")
+    nginx = Nginx(
+        place, "refresh-worker-app.conf",
+        {
+            "listen 443 ssl;": "listen 127.0.0.1:{port} ssl;",
+            "    listen [::]:443 ssl;\n": "",
+            "/etc/letsencrypt/live/api.example.com/fullchain.pem": certificate,
+            "/etc/letsencrypt/live/api.example.com/privkey.pem": key,
+            "https://former-backend.example.com": former.url,
+            "http://127.0.0.1:8080": f"http://127.0.0.1:{accounts.port}",
+            "/etc/ssl/certs/ca-certificates.crt": authority.file,
+        },
+    )
+    try:
+        documented()
+        routes(authority, nginx)
+        journeys(place, accounts, authority, nginx)
+        budgets(authority, nginx)
+    finally:
+        nginx.stop()
+        former.shutdown()
+    accounts.close()
+    return ""
+
+
+def documented():
+    """docs/serving.md quotes the table as it is."""
+    pattern = r'map "\$request_method \$uri".*?\n *\}'
+    said = re.search(pattern, (ROOT / "docs" / "serving.md").read_text(), re.DOTALL)[0]
+    used = re.search(pattern, (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.DOTALL)[0]
+    check(said.split() == used.split(), "docs/serving.md shows another table than deploy/nginx has")
+
+
+def came_from_former(answer):
+    return answer.status == 299
+
+
+def routes(authority, nginx):
+    """Each route that openapi.yaml describes reaches the worker, and nothing else does."""
+    phone = Phone(nginx.port, authority, "127.0.0.1")
+    operations = public_operations()
+    paths = {operation.split()[1] for operation in operations}
+    operations |= {f"HEAD {operation.split()[1]}" for operation in operations if operation.startswith("GET ")}
+    for path in sorted(paths):
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
+            answer = phone.call(method, path, headers={"X-Forwarded-For": "6.6.6.6"})
+            is_workers = f"{method} {path}" in operations
+            check(came_from_former(answer) != is_workers, f"{method} {path}: {answer.status} {answer.body[:100]!r}")
+            check(("request-id" in answer.headers) == is_workers, f"{method} {path}: {answer.headers}")
+    for path in ("/", "/v1/payments?a=%2Fb&c=d%20e", "/v1/user/me/", "/v1/user/me/photo", "/v1/user", "/healthz", "/a%2Fb//c/../d"):
+        answer = phone.call("POST", path, body={"n": 1}, headers={"X-Forwarded-For": "6.6.6.6"})
+        check(came_from_former(answer), f"{path}: {answer.status}")
+        seen = answer.json
+        check(seen["path"] == path, f"{path} became {seen['path']}")
+        check(seen["headers"]["Host"] == "former-backend.example.com", f"{seen}")
+        check(seen["headers"]["X-Forwarded-For"] == "127.0.0.1", f"{seen}")
+
+
+def journeys(place, accounts, authority, nginx):
+    """Both apps do through nginx what they do without."""
+    accounts.public = Phone(nginx.port, authority, "127.0.0.9")
+    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    bearer = user_token("ada")
+    accounts.connect(grant, bearer).expect(201)
+    check(accounts.profile(bearer)["gmail_account_connected"], "the profile says that the account is not connected")
+    other = place.sandbox.create(email="eva@gmail.com")[0]
+    tokens = accounts.sign_in(other)
+    tokens = accounts.public.post("/api/auth/refresh", {"refresh_token": tokens["refresh_token"]}).expect(200).json
+    accounts.public.get("/api/auth/me", tokens["access_token"]).expect(200)
+    accounts.public.post("/api/auth/logout", {"refresh_token": tokens["refresh_token"]}).expect(200)
+    accounts.public.call("DELETE", "/v1/delete/me", bearer=bearer).expect(200)
+    body = {"access_token": "a" * 70_000}
+    answer = accounts.public.post("/v1/auth/gmail-tokens", body, bearer).expect(413)
+    check("error" in answer.json, "a large body is refused in the app's own words")
+
+
+def budgets(authority, nginx):
+    """Each phone spends its own budget, and a claimed address changes nothing."""
+
+    def connect(phone, claimed=None):
+        headers = {"X-Forwarded-For": claimed} if claimed else {}
+        body = {"access_token": "unheard"}
+        return phone.post("/v1/auth/gmail-tokens", body, user_token("spender"), headers=headers).status
+
+    spender = Phone(nginx.port, authority, "127.0.0.2")
+    statuses = [connect(spender)]
+    while statuses[-1] != 429 and len(statuses) < 2000:
+        statuses.append(connect(spender, claimed=f"10.0.{len(statuses) // 256}.{len(statuses) % 256}"))
+    check(statuses[-1] == 429, f"{len(statuses)} calls with claimed addresses are within the budget")
+    check(connect(spender, claimed="127.0.0.3") == 429, "a claimed address has a budget of its own")
+    check(connect(Phone(nginx.port, authority, "127.0.0.3")) != 429, "one phone spends another one's budget")
