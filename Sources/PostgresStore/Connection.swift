@@ -203,7 +203,7 @@ final class Connection {
             throw Failure(
                 StoreError(
                     .unreachable,
-                    "\(database.capitalizedFirst) gave no answer in \(deadline.patience.inWords). It is tried again."
+                    "\(database.capitalizedFirst) gave no answer in \(deadline.patienceForAnswer.inWords). It is tried again."
                 ),
                 losesConnection: true
             )
@@ -220,10 +220,10 @@ final class Connection {
     static func wait(for events: Int32, on socket: Int32, until deadline: Deadline) -> Readiness {
         while true {
             var readiness = pollfd(fd: socket, events: Int16(events), revents: 0)
-            let milliseconds = Int32(clamping: deadline.remaining.roundedUpMilliseconds)
+            let milliseconds = Int32(clamping: deadline.remainingForAnswer.roundedUpMilliseconds)
             let count = unsafe poll(&readiness, 1, milliseconds)
             if count > 0 { return .ready(Int32(readiness.revents)) }
-            if count == 0, deadline.isOver { return .timedOut }
+            if count == 0, deadline.remainingForAnswer == .zero { return .timedOut }
             if count < 0, errno != EINTR { return .failed }
         }
     }

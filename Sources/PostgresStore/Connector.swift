@@ -66,7 +66,7 @@ final class Connector: Sendable {
         for host in hosts.map(\.withoutSessionRequirement) {
             DispatchQueue.global().async(group: group) {
                 do {
-                    let connection = try Connection.open(host, until: Deadline(in: patience))
+                    let connection = try Connection.open(host, until: Deadline(in: patience, grace: .zero))
                     guard let identity = connection.identity else { return }
                     _ = lineage.meet(identity, at: connection.database)
                 } catch {

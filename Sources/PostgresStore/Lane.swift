@@ -99,8 +99,9 @@ final class Lane: Sendable {
             } catch {
                 line.failures += 1
                 let pause = ReconnectPause.after(failures: line.failures, random: random)
-                // What a server refused, it would refuse again; and a pause beyond the patience is of no use.
-                guard [.unreachable, .readOnly].contains(error.error.code), pause < deadline.remaining else {
+                // What a server refused, it would refuse again. The next attempt needs time too: one that is cut short would
+                // hide the reason behind "no answer in time".
+                guard [.unreachable, .readOnly].contains(error.error.code), pause * 2 < deadline.remaining else {
                     throw Failure(error.error)
                 }
                 usleep(useconds_t(clamping: pause.wholeMilliseconds * 1000))

@@ -41,7 +41,6 @@ extension Query {
         """
     )
     fileprivate static let begin = Query("begin", "BEGIN")
-    fileprivate static let rollback = Query("roll back", "ROLLBACK")
 }
 
 extension PostgresStore {
@@ -122,8 +121,7 @@ extension PostgresStore {
                 takesWrites = try run(batch, on: connection, until: deadline)[place]
                     .first { (row: inout Row) throws(Failure) in row.flag() }
             } catch {
-                if !error.losesConnection { _ = try connection.run(Batch(.rollback), until: deadline) }
-                throw error
+                throw rollBack(after: error, on: connection, until: deadline)
             }
             guard takesWrites == true else {
                 // As the server says it of a write.

@@ -189,6 +189,19 @@ package final class PostgresStore: AccountStore {
         return answers
     }
 
+    /// Ends a failed transaction and returns its failure, which matters to the caller more than one of the ROLLBACK.
+    func rollBack(after failure: Failure, on connection: Connection, until deadline: Deadline) -> Failure {
+        guard !failure.losesConnection else { return failure }
+        do throws(Failure) {
+            _ = try connection.run(Batch(.rollback), until: deadline)
+            return failure
+        } catch {
+            var failure = failure
+            failure.losesConnection = error.losesConnection
+            return failure
+        }
+    }
+
     /// Runs a batch that ends with its transaction.
     ///
     /// Where the connection is lost over it, it may have taken place; `isRepeatable` says that this makes no difference.
@@ -214,6 +227,8 @@ extension Query {
     static func now(unless number: Int) -> String {
         "(SELECT coalesce($\(number)::bigint, \(readClock)))"
     }
+
+    static let rollback = Query("roll back", "ROLLBACK")
 
     static let clock = Query("clock", "SELECT \(readClock)")
 

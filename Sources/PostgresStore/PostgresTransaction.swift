@@ -8,7 +8,6 @@ import Store
 final class PostgresTransaction: StoreTransaction {
     private static let begin = Query("begin", "BEGIN")
     private static let commit = Query("commit", "COMMIT")
-    private static let rollback = Query("roll back", "ROLLBACK")
     private static let health = Query(
         "client health",
         "SELECT client_id, health FROM refresh_worker.clients WHERE client_id = ANY($1)"
@@ -31,6 +30,8 @@ final class PostgresTransaction: StoreTransaction {
     private let connection: Connection
     private let deadline: Deadline
     private var hasBegun = false
+    /// The time that was left when the server's limits were last set.
+    private var limitedWith: Duration = .zero
     private var isOpen = true
     /// The first failure: PostgreSQL takes nothing more after it, and nothing may follow it.
     private var failure: Failure?
@@ -70,9 +71,17 @@ final class PostgresTransaction: StoreTransaction {
     }
 
     /// A batch that begins the transaction, where it has not begun.
+    ///
+    /// A limit counts for each statement, so a batch that is sent late sets a shorter one.
     private func opening() -> Batch {
-        guard !hasBegun else { return Batch() }
+        let remaining = deadline.remaining
+        guard !hasBegun else {
+            guard remaining < limitedWith / 2 else { return Batch() }
+            limitedWith = remaining
+            return Batch(until: deadline)
+        }
         hasBegun = true
+        limitedWith = remaining
         var batch = Batch(Self.begin)
         batch.addLimits(until: deadline)
         batch.addTurn()
@@ -118,10 +127,10 @@ final class PostgresTransaction: StoreTransaction {
     /// Takes everything back; throws the failure that led here, if it was one of the database's.
     func rollBack() throws(Failure) {
         isOpen = false
-        if hasBegun, failure?.losesConnection != true {
-            _ = try connection.run(Batch(Self.rollback), until: deadline)
+        if let failure {
+            throw hasBegun ? store.rollBack(after: failure, on: connection, until: deadline) : failure
         }
-        if let failure { throw failure }
+        if hasBegun { _ = try connection.run(Batch(.rollback), until: deadline) }
     }
 
     // MARK: Grants

@@ -29,7 +29,6 @@ struct Schema {
     private static let takeTurn = Query("waiting for another to make the schema", "SELECT pg_advisory_xact_lock($1)")
     private static let begin = Query("begin", "BEGIN")
     private static let commit = Query("commit", "COMMIT")
-    private static let rollback = Query("roll back", "ROLLBACK")
     private static let makeSchema = "CREATE SCHEMA refresh_worker"
     private static let makeVersion = """
         CREATE TABLE refresh_worker.schema_version (
@@ -61,7 +60,9 @@ struct Schema {
     /// lacking, nothing is written, so that a user without the right to make tables may work.
     func migrate(_ connection: Connection, until deadline: Deadline) throws(Failure) {
         guard try version(of: connection, until: deadline) < migrations.count else { return }
-        _ = try connection.run(Batch(Self.begin), until: deadline)
+        var opening = Batch(Self.begin)
+        opening.addLimits(until: deadline)
+        _ = try connection.run(opening, until: deadline)
         do throws(Failure) {
             var turn = Batch()
             turn.add(Self.takeTurn) { $0.bind(Self.migrationLock) }
@@ -78,7 +79,7 @@ struct Schema {
             try connection.execute("marking the schema", mark, until: deadline)
             _ = try connection.run(Batch(Self.commit), until: deadline)
         } catch {
-            if !error.losesConnection { _ = try connection.run(Batch(Self.rollback), until: deadline) }
+            if !error.losesConnection { _ = try connection.run(Batch(.rollback), until: deadline) }
             throw error.state == "42501" ? try lacksRight(connection, until: deadline) : error
         }
     }

@@ -57,8 +57,12 @@ enum UseCheckState {
 }
 
 extension Batch {
-    /// Begins a transaction that ends before the deadline does, so that the server answers while somebody still listens, and the
-    /// connection stays good.
+    /// Begins a transaction whose statements the server ends before the deadline, so that the connection stays usable.
+    ///
+    /// The worker waits for the server's answer beyond the deadline (``Deadline/grace``). It sends no cancel request instead: one
+    /// that meets a COMMIT ends the wait for a synchronous standby, and the commit would be reported although the standby lacks
+    /// it (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION). The server stops its own timer before
+    /// that wait.
     ///
     /// The statements up to the end of a batch are one transaction
     /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among them.

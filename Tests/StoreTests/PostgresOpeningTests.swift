@@ -69,10 +69,11 @@ struct DatabaseAddressTests {
 struct PostgresOpeningTests {
     private func failure(
         _ url: Secret,
+        patience: Duration = .seconds(60),
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> StoreError {
         let error = await #expect(throws: StoreError.self, sourceLocation: sourceLocation) {
-            await (try PostgresStore.open(url: url, patience: .seconds(2))).close()
+            await (try PostgresStore.open(url: url, patience: patience)).close()
         }
         return try #require(error, sourceLocation: sourceLocation)
     }
@@ -84,10 +85,13 @@ struct PostgresOpeningTests {
     @Test("A server that is not there, a database that is not, and a user that is not are told apart")
     func connecting() async throws {
         let url = Secret(try #require(PostgresServer.url))
-        let nowhere = try await failure(Secret("postgres://user:hunter2@/base?host=/nonexistent"))
+        let nowhere = try await failure(
+            Secret("postgres://user:hunter2@/base?host=/nonexistent"),
+            patience: .seconds(2)
+        )
         #expect(nowhere.code == .unreachable && nowhere.mayPass)
         #expect(nowhere.message.contains("cannot be reached") && !nowhere.message.contains("hunter2"))
-        let refused = try await failure(Secret("postgres://user@127.0.0.1:1/base"))
+        let refused = try await failure(Secret("postgres://user@127.0.0.1:1/base"), patience: .seconds(2))
         #expect(refused.code == .unreachable && refused.message.contains("port 1"))
         let unknown = try await failure(changed(url, "/postgres?", to: "/missing?"))
         #expect(unknown.code == .refused && unknown.mayPass && unknown.message.contains("3D000"))

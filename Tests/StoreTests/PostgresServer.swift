@@ -111,6 +111,31 @@ extension PostgresServer {
         return (statement, try self.url.orThrow("\(variable) is not set"))
     }
 
+    /// Opens a store of little patience, however long that takes on a busy machine.
+    static func openImpatient(_ url: Secret, patience: Duration) async throws -> PostgresStore {
+        while true {
+            do {
+                return try await PostgresStore.open(url: url, patience: patience)
+            } catch {
+                guard error.mayPass else { throw error }
+            }
+        }
+    }
+
+    /// The outcome of the readiness check, repeated while the server does not answer in its short time; `nil` if it succeeds.
+    static func check(_ store: PostgresStore) async throws -> StoreError.Code? {
+        while true {
+            do {
+                try await store.checkUsable()
+                return nil
+            } catch let error as StoreError where [.busy, .unreachable].contains(error.code) {
+                continue
+            } catch let error as StoreError {
+                return error.code
+            }
+        }
+    }
+
     /// Ends all sessions of a database, as an administrator may, and waits until they are gone; new ones may have come.
     static func endSessions(of url: Secret) async throws {
         let (statement, admin) = try ending(of: url.reveal())

@@ -8,12 +8,12 @@ import Testing
 @Suite("Workers share a PostgreSQL database", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
 struct PostgresSharingTests {
     private func withStores(
-        patience: Duration = .seconds(10),
+        patience: Duration = .seconds(60),
         _ body: (PostgresStore, PostgresStore, Secret) async throws -> Void
     ) async throws {
         try await PostgresServer.withDatabase { url in
-            let first = try await PostgresStore.open(url: url, patience: patience)
-            let second = try await PostgresStore.open(url: url)
+            let first = try await PostgresServer.openImpatient(url, patience: patience)
+            let second = try await PostgresStore.open(url: url, patience: .seconds(60))
             try await body(first, second, url)
             await first.close()
             await second.close()
@@ -140,7 +140,7 @@ struct PostgresSharingTests {
 
     @Test("A worker that is stopped in the middle of a transaction holds nobody up for long, and writes nothing")
     func stopped() async throws {
-        try await withStores(patience: .seconds(2)) { stopped, other, _ in
+        try await withStores(patience: .seconds(5)) { stopped, other, _ in
             try await other.add([try Sample.grant(1)])
             let hasBegun = AsyncStream.makeStream(of: Void.self)
             let mayGoOn = DispatchSemaphore(value: 0)

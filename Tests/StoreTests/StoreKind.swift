@@ -45,7 +45,12 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
             }
         case .postgres:
             try await PostgresServer.withDatabase { url in
-                let store = try await PostgresStore.open(url: url, keepsNotices: keepsNotices, leaseClock: time)
+                let store = try await PostgresStore.open(
+                    url: url,
+                    patience: .seconds(60),
+                    keepsNotices: keepsNotices,
+                    leaseClock: time
+                )
                 try await body(store, time)
                 await store.close()
             }

@@ -1,0 +1,94 @@
+import Dispatch
+import Secrets
+import Store
+import Testing
+
+@testable import PostgresStore
+
+@Suite("Deadlines of calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
+struct PostgresDeadlineTests {
+    private static let sleep = Query("sleep", "SELECT pg_sleep(600)")
+    private static let one = Query("one", "SELECT 1::bigint")
+
+    /// A deadline that has passed before the server receives the statement.
+    private var over: Deadline { Deadline(in: .zero) }
+
+    private func withConnection(_ body: (Connection) async throws -> Void) async throws {
+        let address = try DatabaseAddress(url: Secret(try #require(PostgresServer.url)))
+        try await body(try Connection.open(address, until: Deadline(in: .seconds(60))))
+    }
+
+    /// Checks that the connection gives the answer to a new question.
+    private func expectAnswer(from connection: Connection) throws {
+        let answer = try connection.run(Batch(Self.one), until: Deadline(in: .seconds(60)))[0]
+        let value = try answer.first { (row: inout Row) throws(Failure) in row.integer() }
+        #expect(value == 1)
+    }
+
+    private struct Ending: Equatable {
+        let code: StoreError.Code
+        let losesConnection: Bool
+    }
+
+    /// The way in which a batch fails; `nil` if it does not.
+    private func ending(of batch: Batch, on connection: Connection, until deadline: Deadline) -> Ending? {
+        do throws(Failure) {
+            _ = try connection.run(batch, until: deadline)
+            return nil
+        } catch {
+            return Ending(code: error.error.code, losesConnection: error.losesConnection)
+        }
+    }
+
+    @Test("The server ends a question at its deadline, and its late answer is still received")
+    func lateAnswer() async throws {
+        try await withConnection { connection in
+            var batch = Batch(askingUntil: over)
+            batch.add(Self.sleep)
+            #expect(ending(of: batch, on: connection, until: over) == Ending(code: .busy, losesConnection: false))
+            try expectAnswer(from: connection)
+        }
+    }
+
+    @Test("A transaction that is rolled back after its deadline keeps the connection and its own failure")
+    func rollBack() async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url, patience: .seconds(60))
+            try await withConnection { connection in
+                _ = try connection.run(Batch(Query("begin", "BEGIN")), until: over)
+                let busy = Failure(.busy, "The turn was not free.")
+                let failure = store.rollBack(after: busy, on: connection, until: over)
+                #expect(failure.error.code == .busy && !failure.losesConnection)
+                try expectAnswer(from: connection)
+            }
+            await store.close()
+        }
+    }
+
+    @Test("A server that does not answer within the grace costs the connection")
+    func silentServer() async throws {
+        try await withConnection { connection in
+            let backend = connection.serverProcess
+            try #require(backend > 0)
+            // The server's process is stopped, so that it cannot answer.
+            try await ChildProcess.run(["kill", "-STOP", "\(backend)"])
+            let outcome = ending(of: Batch(Self.one), on: connection, until: Deadline(in: .zero, grace: .zero))
+            try await ChildProcess.run(["kill", "-CONT", "\(backend)"])
+            #expect(outcome == Ending(code: .unreachable, losesConnection: true))
+        }
+    }
+
+    @Test("A call whose time was over before its turn came does not run")
+    func expiredInQueue() async throws {
+        try await PostgresServer.withDatabase { url in
+            let store = try await PostgresStore.open(url: url, patience: .seconds(60))
+            let error = await #expect(throws: StoreError.self) {
+                try await store.writer.run(patience: .zero) { _, _ throws(Failure) in
+                    Issue.record("the call ran although its time was over")
+                }
+            }
+            #expect(error?.code == .busy)
+            await store.close()
+        }
+    }
+}
