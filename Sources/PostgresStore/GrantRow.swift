@@ -34,6 +34,7 @@ enum GrantRow {
         Column("suspected_since", .integer { $0.suspectedSince?.milliseconds }),
         Column("quick_refreshes", .integer { Int64($0.quickRefreshes) }),
         Column("answer_lost_at", .integer { $0.answerLostAt?.milliseconds }),
+        Column("rotation_claims", .bytes { $0.rotationClaims.bytes }),
     ]
     private static let moving = [
         Column("reason", .text { $0.reason.rawValue }),
@@ -117,6 +118,7 @@ enum GrantRow {
             && grant.suspectedSince == former.suspectedSince
             && grant.quickRefreshes == former.quickRefreshes
             && grant.answerLostAt == former.answerLostAt
+            && grant.rotationClaims == former.rotationClaims
     }
 
     static func read(_ row: inout Row) throws(Failure) -> Grant {
@@ -141,6 +143,7 @@ enum GrantRow {
         let suspectedSince = row.timestamp()
         let quickRefreshes = Int(row.integer())
         let answerLostAt = row.timestamp()
+        let rotationClaims = RotationClaims(bytes: row.optionalBlob())
 
         let reason = GrantReason(rawValue: row.text())
         let since = Timestamp(milliseconds: row.integer())
@@ -192,6 +195,7 @@ enum GrantRow {
             suspectedSince: suspectedSince,
             quickRefreshes: quickRefreshes,
             answerLostAt: answerLostAt,
+            rotationClaims: rotationClaims,
             lease: lease
         )
     }

@@ -9,7 +9,8 @@ extension Migration {
             ALTER TABLE refresh_worker.grants
                 ADD COLUMN suspected_since bigint,
                 ADD COLUMN quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
-                ADD COLUMN answer_lost_at bigint;
+                ADD COLUMN answer_lost_at bigint,
+                ADD COLUMN rotation_claims bytea;
             """
     )
 }

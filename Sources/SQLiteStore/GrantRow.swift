@@ -28,7 +28,7 @@ enum GrantRow {
     private static let plain = [
         "name", "email_is_verified", "scope", "reason", "since", "generation", "due_at", "attempts", "failing_since",
         "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "access_obtained_at",
-        "access_expires_at", "access_type", "refresh_token", "access_token",
+        "access_expires_at", "access_type", "refresh_token", "access_token", "rotation_claims",
     ]
     /// The column of `grants_by_use`, which changes once a day.
     private static let daily = ["used_on"]
@@ -96,6 +96,7 @@ enum GrantRow {
         let accessType = row.optionalText()
         let refreshSealed = try sealed(row.optionalBlob(), of: id)
         let accessSealed = try sealed(row.optionalBlob(), of: id)
+        let rotationClaims = RotationClaims(bytes: row.optionalBlob())
         let lease = lease(&row)
 
         var accessToken: Grant.AccessToken?
@@ -132,6 +133,7 @@ enum GrantRow {
             suspectedSince: suspectedSince,
             quickRefreshes: quickRefreshes,
             answerLostAt: answerLostAt,
+            rotationClaims: rotationClaims,
             lease: lease
         )
     }
@@ -209,6 +211,7 @@ enum GrantRow {
         statement.bind(grant.accessToken?.type)
         statement.bind(grant.refreshToken?.sealed.bytes)
         statement.bind(grant.accessToken?.sealed.bytes)
+        statement.bind(grant.rotationClaims.bytes)
     }
 
     private static func lease(_ row: inout Row) -> Lease? {

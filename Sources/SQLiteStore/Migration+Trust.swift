@@ -12,6 +12,7 @@ extension Migration {
             ALTER TABLE grants ADD COLUMN suspected_since INTEGER;
             ALTER TABLE grants ADD COLUMN quick_refreshes INTEGER NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0);
             ALTER TABLE grants ADD COLUMN answer_lost_at INTEGER;
+            ALTER TABLE grants ADD COLUMN rotation_claims BLOB;
             """
     )
 }

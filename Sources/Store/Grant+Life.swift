@@ -130,6 +130,18 @@ extension Grant {
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
     }
 
+    /// The rotated refresh token of this claim's answer is stored.
+    package mutating func noteRotation(by claim: Int64) {
+        rotationClaims.insert(claim)
+    }
+
+    /// `true` if a rotated refresh token of this claim's answer was stored, whatever has replaced it since.
+    ///
+    /// `generation` is the version that the claim asked with: while it is current, its answer was not stored.
+    package func hasStoredRotation(by claim: Int64, ofGeneration generation: Int64) -> Bool {
+        self.generation > generation && rotationClaims.contains(claim)
+    }
+
     /// A refusal is doubted: it awaits a second opinion.
     package mutating func suspect(since first: Timestamp) {
         suspectedSince = first

@@ -95,6 +95,8 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var quickRefreshes: Int
     /// When a worker found that the answer to an earlier request was never stored; `nil` once a refresh has succeeded.
     package internal(set) var answerLostAt: Timestamp?
+    /// The claims of the last rotated refresh tokens that were stored.
+    package internal(set) var rotationClaims: RotationClaims
 
     /// Who is calling Google for this grant now.
     package internal(set) var lease: Lease?
@@ -123,6 +125,7 @@ package struct Grant: Hashable, Sendable {
         suspectedSince: Timestamp? = nil,
         quickRefreshes: Int = 0,
         answerLostAt: Timestamp? = nil,
+        rotationClaims: RotationClaims = RotationClaims(),
         lease: Lease?
     ) {
         self.id = id
@@ -147,6 +150,7 @@ package struct Grant: Hashable, Sendable {
         self.suspectedSince = suspectedSince
         self.quickRefreshes = quickRefreshes
         self.answerLostAt = answerLostAt
+        self.rotationClaims = rotationClaims
         self.lease = lease
     }
 }

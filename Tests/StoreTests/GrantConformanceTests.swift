@@ -8,6 +8,8 @@ struct GrantConformanceTests {
     @Test("What was stored is read back whole", arguments: StoreKind.allCases)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
+            var claims = RotationClaims()
+            for claim in [0, 1, .max, 1 << 40] as [Int64] { claims.insert(claim) }
             var full = Grant(
                 id: GrantID(rawValue: .max),
                 userID: "Ünïcode \0 user",
@@ -28,6 +30,7 @@ struct GrantConformanceTests {
                 lastAttemptAt: start + .seconds(8),
                 isProven: true,
                 revocationAskedAt: start + .seconds(9),
+                rotationClaims: claims,
                 lease: Lease(owner: "worker", claim: 10, epoch: "boot", until: BootInstant(milliseconds: 11))
             )
             let bare = try Sample.grant(1, refreshToken: nil, accessToken: nil)
@@ -36,6 +39,7 @@ struct GrantConformanceTests {
             #expect(try await store.grant(ofUser: full.userID) == full)
             #expect(try await store.grant(bare.id) == bare)
 
+            full.noteRotation(by: 17)
             full.owner.email = nil
             full.owner.emailIsVerified = nil
             full.clientID = "another"

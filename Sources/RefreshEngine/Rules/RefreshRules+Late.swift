@@ -6,10 +6,16 @@ import Store
 extension RefreshRules {
     /// The outcome of a finding that is stored already; `nil` where it is not, or where that cannot be told.
     ///
-    /// The sealed bytes are unique, so a stored token that has them came with this finding.
+    /// The sealed bytes are unique, so a stored token that has them came with this finding. A rotated token that was replaced since
+    /// is known by its claim.
     func outcomeIfStored(_ finding: Finding, _ grant: Grant) -> RefreshOutcome? {
         guard grant.lease?.claim != finding.attempt.claim else { return nil }
-        let holdsRotated = finding.rotated.map { grant.refreshToken?.sealed == $0.sealed } ?? false
+        let attempt = finding.attempt
+        let holdsRotated =
+            finding.rotated.map { rotated in
+                grant.refreshToken?.sealed == rotated.sealed
+                    || grant.hasStoredRotation(by: attempt.claim, ofGeneration: attempt.generation)
+            } ?? false
         switch finding.answer {
         case .granted(let tokens):
             return holdsRotated || grant.accessToken?.sealed == tokens.accessToken.sealed ? .refreshed : nil

@@ -49,6 +49,11 @@ package struct RefreshRules: Sendable {
             return ruling
         }
         learn(finding, health: &health, at: moment, ruling: &ruling)
+        defer {
+            if let rotated = finding.rotated, grant.refreshToken?.sealed == rotated.sealed {
+                grant.noteRotation(by: finding.attempt.claim)
+            }
+        }
 
         let holdsLease = grant.lease?.claim == finding.attempt.claim
         if holdsLease { grant.setLease(nil) }

@@ -92,6 +92,7 @@ private struct CanonicalBytes {
         add(grant.suspectedSince)
         add(Int64(grant.quickRefreshes))
         add(grant.answerLostAt)
+        add(grant.rotationClaims.bytes)
     }
 
     private mutating func add(_ event: GrantEvent) {

@@ -103,6 +103,49 @@ struct LateSuccessTests {
         #expect(grant == stored)
     }
 
+    @Test("a result whose token was stored counts as stored, whatever has replaced the token since", arguments: 0..<4)
+    func storedAndReplaced(replacement: Int) throws {
+        var grant = try grant()
+        let finding = try success(rotated: try sealed("new"), sent: grant.refreshToken)
+        #expect(decide(finding, &grant).outcome == .refreshed)
+        switch replacement {
+        case 0:
+            var next = try success(rotated: try sealed("newer"), sent: grant.refreshToken)
+            next.attempt.claim = 8
+            next.attempt.generation = grant.generation
+            #expect(decide(next, &grant).outcome == .refreshed)
+        case 1:
+            _ = grant.reconnect(
+                Handover(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
+                bringsOtherRefreshToken: true,
+                switchesAccount: false,
+                dueAt: now,
+                at: now
+            )
+        case 2:
+            let token = Grant.RefreshToken(sealed: try sealed("sealed by another key"))
+            grant.reseal(refreshToken: token, accessToken: nil)
+        default:
+            _ = grant.disconnectByEvent(reason: .tokensRevoked, at: now)
+        }
+        let stored = grant
+        for _ in 1...5 {
+            let ruling = decide(finding, &grant)
+            #expect(ruling.outcome == .refreshed && ruling.alarm == nil)
+        }
+        #expect(grant == stored)
+    }
+
+    @Test("a current answer is stored though its claim has the number of an earlier one")
+    func repeatedClaimNumber() throws {
+        var grant = try grant()
+        #expect(decide(try success(rotated: try sealed("new"), sent: grant.refreshToken), &grant).outcome == .refreshed)
+        var next = try success(rotated: try sealed("newer"), sent: grant.refreshToken)
+        next.attempt.generation = grant.generation
+        #expect(decide(next, &grant).outcome == .refreshed)
+        #expect(grant.refreshToken?.sealed == next.rotated?.sealed)
+    }
+
     @Test("five rotated tokens that cannot be stored within ten minutes raise an alarm")
     func droppedTokens() throws {
         var health = ClientHealth(epoch: "boot")
