@@ -8,6 +8,8 @@ import Store
 /// `@safe` because its pointer is set once, never leaves it, and is closed only when nobody can call it any more.
 @safe
 final class Connection {
+    /// The result of making this program's VFS known, which tells failed reads from damage (`vfs.h` of CSQLite).
+    private static let vfsRegistration = csqlite_register_vfs()
     private static let attach = Query("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
 
     let path: String
@@ -33,7 +35,10 @@ final class Connection {
     init(path: String, patience: Duration) throws(StoreError) {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
-        let result = unsafe sqlite3_open_v2(Self.name(path), &opened, flags, nil)
+        var result = Self.vfsRegistration
+        if result == SQLITE_OK {
+            result = unsafe sqlite3_open_v2(Self.name(path), &opened, flags, CSQLITE_VFS_NAME)
+        }
         guard result == SQLITE_OK, let handle = unsafe opened else {
             let detail = unsafe String(cString: opened == nil ? sqlite3_errstr(result) : sqlite3_errmsg(opened))
             let cause = unsafe opened == nil ? 0 : sqlite3_system_errno(opened)

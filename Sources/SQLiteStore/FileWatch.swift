@@ -80,7 +80,7 @@ extension Connection {
         let standing = try first(Self.readStanding) { (row: inout Row) throws(StoreError) in
             (place: row.optionalText(), note: FileWatch.Note(&row))
         }
-        guard let standing else { throw leasesDamaged() }
+        guard let standing else { throw StoreError(damagedLeasesOf: path) }
         if !evenIfMoved, let place = standing.place { throw StoreError(moved: path, to: place) }
         watch?.learn(standing.note)
     }
@@ -137,14 +137,6 @@ extension Connection {
             .replaced,
             "The file of leases \(watch.leasePath) was deleted or replaced while it is in use, so nothing more is refreshed. "
                 + "Restart every worker of the database \(path). The file holds no tokens."
-        )
-    }
-
-    private func leasesDamaged() -> StoreError {
-        StoreError(
-            .input,
-            "The file of leases of the database \(path) is damaged. Stop every worker, remove the files whose names begin with "
-                + "\(LeaseFile.prefix(of: path)), and start again. They hold no tokens."
         )
     }
 }

@@ -1,4 +1,3 @@
-private import CSQLite
 private import Clocks
 package import Store
 
@@ -19,7 +18,6 @@ extension SQLiteStore {
     private static let holdPicture = Query("hold the picture", "SELECT count(*) FROM meta")
     private static let beforeCopy = Query("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
     private static let leaveLogMode = Query("make the backup one file", "PRAGMA journal_mode = DELETE")
-    static let quickCheck = Query("quick check", "PRAGMA quick_check")
     private static let integrityCheck = Query("integrity check", "PRAGMA integrity_check")
 
     /// Writes a copy of the database to a new file of mode 0600, while workers go on reading and writing.
@@ -59,11 +57,11 @@ extension SQLiteStore {
     ///
     /// Reads the whole file.
     package func integrityProblems() async throws -> [String] {
-        try await scanner.run { [path] connection throws(StoreError) in
+        try await scanner.run { [bootID] connection throws(StoreError) in
             do throws(StoreError) {
                 return try connection.problems(by: Self.integrityCheck)
             } catch {
-                throw Connection.confirmed(error, path: path)
+                throw Self.confirmed(error, bootID: bootID)
             }
         }
     }
@@ -97,45 +95,5 @@ extension SQLiteStore {
                 "The copy of \(source.path) is damaged, so the database itself may be: \(problems.joined(separator: "; "))"
             )
         }
-    }
-}
-
-extension Connection {
-    /// Looks a second time at a database that an error calls damaged, so that a read that failed once is not taken for damage.
-    static func confirmed(_ error: StoreError, path: String) -> StoreError {
-        guard error.code == .corrupt else { return error }
-        do throws(StoreError) {
-            let connection = try Connection(path: path, patience: .seconds(10))
-            connection.keepLogOnClose(true)
-            let problems = try connection.problems(by: SQLiteStore.quickCheck)
-            // A page that could not be read, with SQLITE_IOERR or SQLITE_NOMEM, is listed like a damaged one.
-            guard !problems.contains(where: Self.isFailedRead) else {
-                return StoreError(
-                    .input,
-                    "Reading the database \(path) failed while it was checked. Try again; if it stays so, look at the disk and the "
-                        + "system log."
-                )
-            }
-            guard problems.isEmpty else { return StoreError(damaged: path, problems: problems) }
-        } catch {
-            return error.code == .corrupt ? StoreError(damaged: path, problems: ["it cannot be read"]) : error
-        }
-        return StoreError(
-            .input,
-            "A read from the database \(path) gave damaged data, but a second look found the whole file intact. Try again, and look "
-                + "at the disk and the system log. What was read first: \(error.message)"
-        )
-    }
-
-    /// `true` if a line of quick_check tells of a page that could not be read, rather than of what is on it.
-    private static func isFailedRead(_ problem: String) -> Bool {
-        problem.split(separator: "\n").contains { line in
-            guard let code = line.split(separator: "error code=").last.flatMap({ Int32($0) }) else { return false }
-            return [SQLITE_IOERR, SQLITE_NOMEM].contains(code & 0xff)
-        }
-    }
-
-    fileprivate func problems(by check: Query) throws(StoreError) -> [String] {
-        try rows(check) { (row: inout Row) throws(StoreError) in row.text() }.filter { $0 != "ok" }
     }
 }

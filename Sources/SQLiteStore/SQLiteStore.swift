@@ -69,7 +69,7 @@ package final class SQLiteStore: AccountStore {
                 label: "sqlite.scanner"
             )
         } catch {
-            throw Connection.confirmed(error, path: path)
+            throw Self.confirmed(error, bootID: bootID)
         }
     }
 

@@ -47,6 +47,7 @@ extension StoreError {
                 "A read from \(database) gave damaged data \(cause). Run `refresh-worker doctor`, which reads the whole file, and "
                     + "look at the disk and the system log."
             )
+            suspectedFile = path
         case SQLITE_CONSTRAINT where csqlite_is_conflict(resultCode) != 0:
             self.init(.conflict, "What was to be written contradicts what \(database) holds \(cause).")
         default:
@@ -60,6 +61,15 @@ extension StoreError {
             .corrupt,
             "The database \(path) is damaged, or is not an SQLite database (\(problems.prefix(3).joined(separator: "; "))). Stop the "
                 + "worker, keep the file for a repair, and put the latest backup in its place."
+        )
+    }
+
+    /// A file of leases that a second look has found damaged.
+    init(damagedLeasesOf path: String) {
+        self.init(
+            .input,
+            "The file of leases of the database \(path) is damaged. Stop every worker, remove the files whose names begin with "
+                + "\(LeaseFile.prefix(of: path)), and start again. They hold no tokens."
         )
     }
 

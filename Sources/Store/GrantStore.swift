@@ -189,6 +189,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     package var code: Code
     /// What happened, where, and what to do about it.
     package var message: String
+    /// The SQLite file in which one read reported damage that no check of the whole file has confirmed.
+    package var suspectedFile: String?
 
     package init(_ code: Code, _ message: String) {
         self.code = code

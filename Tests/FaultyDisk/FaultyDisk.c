@@ -28,8 +28,8 @@ static sqlite3_vfs *usual;
 static sqlite3_vfs faulty;
 static char folder[longest_name];
 static struct image images[most_files];
-static int syncs, syncs_to_pass, syncs_to_fail, open_error, reads_to_garble;
-static char sync_suffix[64], write_suffix[64], read_suffix[64];
+static int syncs, syncs_to_pass, syncs_to_fail, open_error, reads_to_garble, reads_to_pass, reads_to_fail;
+static char sync_suffix[64], write_suffix[64], read_suffix[64], failing_suffix[64];
 static void (*write_hook)(void *);
 static void *write_context;
 
@@ -65,6 +65,18 @@ static int faulty_close(sqlite3_file *file) {
 }
 
 static int faulty_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
+    pthread_mutex_lock(&lock);
+    int fails = 0;
+    if ((reads_to_pass > 0 || reads_to_fail > 0) && ends(((struct faulty_file *)file)->image->name, failing_suffix)) {
+        if (reads_to_pass > 0) reads_to_pass--;
+        else { reads_to_fail--; fails = 1; }
+    }
+    pthread_mutex_unlock(&lock);
+    if (fails) {
+        errno = EIO;
+        // What the unix VFS makes of EIO.
+        return SQLITE_IOERR_CORRUPTFS;
+    }
     int result = real(file)->pMethods->xRead(real(file), bytes, count, offset);
     pthread_mutex_lock(&lock);
     if (reads_to_garble > 0 && ends(((struct faulty_file *)file)->image->name, read_suffix)) {
@@ -216,7 +228,7 @@ void faulty_disk_begin(const char *path) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < most_files; i++) forget(&images[i]);
     snprintf(folder, sizeof folder, "%s", path);
-    syncs = syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = 0;
+    syncs = syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = reads_to_pass = reads_to_fail = 0;
     write_hook = NULL;
     pthread_mutex_unlock(&lock);
 }
@@ -224,7 +236,7 @@ void faulty_disk_begin(const char *path) {
 void faulty_disk_end(void) {
     pthread_mutex_lock(&lock);
     folder[0] = 0;
-    syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = 0;
+    syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = reads_to_pass = reads_to_fail = 0;
     write_hook = NULL;
     pthread_mutex_unlock(&lock);
 }
@@ -263,6 +275,21 @@ void faulty_disk_garble_reads(const char *suffix, int count) {
     snprintf(read_suffix, sizeof read_suffix, "%s", suffix);
     reads_to_garble = count;
     pthread_mutex_unlock(&lock);
+}
+
+void faulty_disk_fail_reads(const char *suffix, int first, int count) {
+    pthread_mutex_lock(&lock);
+    snprintf(failing_suffix, sizeof failing_suffix, "%s", suffix);
+    reads_to_pass = first;
+    reads_to_fail = count;
+    pthread_mutex_unlock(&lock);
+}
+
+int faulty_disk_failed_reads_left(void) {
+    pthread_mutex_lock(&lock);
+    int answer = reads_to_fail;
+    pthread_mutex_unlock(&lock);
+    return answer;
 }
 
 int faulty_disk_cut_power(const char *destination) {

@@ -1,6 +1,8 @@
 import Clocks
 import FaultyDisk
+import Foundation
 import Glibc
+import Secrets
 import Store
 import Testing
 
@@ -62,6 +64,107 @@ extension SQLiteDiskTests {
                 #expect(try await last.grants(after: nil, in: nil, atMost: 100).count == 50)
                 #expect(try await last.integrityProblems().isEmpty)
                 await last.close()
+            }
+        }
+
+        @Test(
+            "Reads that fail, once or from then on, are failed reads and no damage, whichever read is the first",
+            arguments: ["grants.db", "grants.db-wal", "grants.db-leases-boot"],
+            [1, Int32.max]
+        )
+        func failedReads(suffix: String, count: Int32) async throws {
+            try await FailingDisk.with { disk in
+                // Stays open, so that there is a log to read.
+                let other = try open(disk)
+                try await other.add(try Sample.grants(1...50))
+                var failures = 0
+                for first in 0..<Int32.max {
+                    faulty_disk_fail_reads(suffix, first, count)
+                    do {
+                        try await use(disk)
+                    } catch let error as StoreError {
+                        failures += 1
+                        #expect(error.code == .input, "\(first): \(error)")
+                    }
+                    let isThrough = faulty_disk_failed_reads_left() == count
+                    faulty_disk_fail_reads("", 0, 0)
+                    if isThrough { break }
+                }
+                #expect(failures > 0)
+                #expect(try await other.integrityProblems().isEmpty)
+                await other.close()
+            }
+        }
+
+        /// What a worker does at its start.
+        private func use(_ disk: FailingDisk) async throws {
+            let store = try open(disk)
+            do {
+                let key = try #require(try Sample.grant(1).refreshToken?.sealed.keyID)
+                _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key))
+                _ = try await store.grants(after: nil, in: nil, atMost: 100)
+            } catch {
+                await store.close()
+                throw error
+            }
+            await store.close()
+        }
+
+        @Test("A second look that meets failed reads does not call the file damaged, whichever read is the first")
+        func failedSecondLook() async throws {
+            try await FailingDisk.with { disk in
+                let store = try open(disk)
+                try await store.add(try Sample.grants(1...50))
+                await store.close()
+                var suspicion = StoreError(.corrupt, "suspicion")
+                suspicion.suspectedFile = store.path
+                for first in 0..<Int32.max {
+                    faulty_disk_fail_reads("grants.db", first, .max)
+                    let error = SQLiteStore.confirmed(suspicion, bootID: "boot")
+                    #expect(error.code == .input, "\(first): \(error)")
+                    let isThrough = faulty_disk_failed_reads_left() == .max
+                    #expect(error.message.contains("found the whole file intact") == isThrough)
+                    faulty_disk_fail_reads("", 0, 0)
+                    if isThrough { break }
+                }
+            }
+        }
+
+        @Test("Damage that one read reports is looked at again before a process ends for it")
+        func suspicion() async throws {
+            try await FailingDisk.with { disk in
+                let store = try open(disk)
+                try await store.add(try Sample.grants(1...50))
+                await store.close()
+                let again = try open(disk)
+                faulty_disk_garble_reads("grants.db", .max)
+                let error = await #expect(throws: StoreError.self) {
+                    _ = try await again.grants(after: nil, in: nil, atMost: 100)
+                }
+                #expect(error?.code == .corrupt)
+                faulty_disk_garble_reads("", 0)
+                let suspicion = try #require(error)
+                #expect(SQLiteStore.confirmed(suspicion, bootID: "boot").code == .input)
+                faulty_disk_garble_reads("grants.db", .max)
+                let confirmed = SQLiteStore.confirmed(suspicion, bootID: "boot")
+                faulty_disk_garble_reads("", 0)
+                #expect(confirmed.code == .corrupt)
+                #expect(confirmed.message.contains("put the latest backup"))
+                await again.close()
+            }
+        }
+
+        @Test("A damaged file of leases is named, and the database is not blamed")
+        func damagedLeases() async throws {
+            try await FailingDisk.with { disk in
+                let store = try open(disk)
+                try await store.add([try Sample.grant(1)])
+                await store.close()
+                let path = disk.folder.path("grants.db-leases-boot")
+                try Data(repeating: 7, count: 8192).write(to: URL(fileURLWithPath: path))
+                let error = #expect(throws: StoreError.self) { _ = try open(disk) }
+                #expect(error?.code == .input)
+                #expect(error?.message.contains("The file of leases") == true)
             }
         }
     }

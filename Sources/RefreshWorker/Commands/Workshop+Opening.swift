@@ -1,4 +1,5 @@
 import Clocks
+private import Dispatch
 import Observability
 import SQLiteStore
 import Store
@@ -88,6 +89,17 @@ extension Workshop {
                     ["database": path, "from": "\(upgrade.from)", "to": "\(upgrade.to)"]
                 )
                 onUpgrade()
+            }
+        }
+    }
+
+    /// Returns the error to end with: damage that one read of a file has reported is looked at again.
+    static func confirmed(_ error: StoreError) async -> StoreError {
+        guard error.suspectedFile != nil else { return error }
+        return await withCheckedContinuation { continuation in
+            // A thread of its own: for a large file this takes minutes.
+            DispatchQueue(label: "refresh-worker.second-look").async {
+                continuation.resume(returning: SQLiteStore.confirmed(error))
             }
         }
     }

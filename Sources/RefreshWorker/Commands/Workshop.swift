@@ -33,6 +33,14 @@ struct Workshop: Sendable {
     }
 
     func run(_ command: Command) async throws -> ExitCode {
+        do {
+            return try await perform(command)
+        } catch let error as StoreError {
+            throw await Self.confirmed(error)
+        }
+    }
+
+    private func perform(_ command: Command) async throws -> ExitCode {
         switch command {
         case .work where configuration.runsOnce: try await workOnce()
         case .work: try await Daemon(workshop: self).run()

@@ -42,7 +42,9 @@ extension Daemon {
         while true {
             do {
                 return try await body()
-            } catch let error as StoreError where isWorthWaiting(error, since: began) {
+            } catch let error as StoreError {
+                let error = await Workshop.confirmed(error)
+                guard isWorthWaiting(error, since: began) else { throw error }
                 if standing.failed(with: error.code) {
                     workshop.diagnostics.error("waiting for the database", ["error": error.message])
                 }

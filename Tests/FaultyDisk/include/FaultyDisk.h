@@ -28,6 +28,13 @@ void faulty_disk_fail_opens(int error);
 /// Makes the next `count` reads of files whose names end in `suffix` return zeros.
 void faulty_disk_garble_reads(const char *suffix, int count);
 
+/// Makes reads fail as they do with EIO: `first` is the number of reads that still succeed, `count` how many fail after them.
+/// Only files whose names end in `suffix` count.
+void faulty_disk_fail_reads(const char *suffix, int first, int count);
+
+/// How many reads are still to fail.
+int faulty_disk_failed_reads_left(void);
+
 /// Cuts the power: writes what is on the disk into another folder. Returns 0 if that succeeded.
 int faulty_disk_cut_power(const char *destination);
 

@@ -1,0 +1,178 @@
+#include <errno.h>
+#include <sqlite3.h>
+#include <string.h>
+
+// A VFS that passes every call on to SQLite's default one and changes one result.
+//
+// SQLite's unix VFS answers SQLITE_IOERR_CORRUPTFS when a read fails with EIO, ENXIO or ERANGE, and the statement that needed
+// the page then fails with SQLITE_CORRUPT (unixRead in os_unix.c, sqlite3VdbeExec in vdbe.c). A caller cannot tell that from
+// damage. This VFS answers SQLITE_IOERR_READ instead, so that SQLITE_CORRUPT speaks of bytes that were read.
+
+#define CSQLITE_VFS_NAME "refresh-worker"
+
+/// A file of this VFS, and the file of the default VFS behind it.
+struct csqlite_file {
+    sqlite3_file base;
+    sqlite3_file *real;
+};
+
+static sqlite3_file *csqlite_real(sqlite3_file *file) { return ((struct csqlite_file *)file)->real; }
+
+static int csqlite_close(sqlite3_file *file) {
+    sqlite3_file *real = csqlite_real(file);
+    int result = real->pMethods->xClose(real);
+    sqlite3_free(real);
+    return result;
+}
+
+static int csqlite_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
+    sqlite3_file *real = csqlite_real(file);
+    int result = real->pMethods->xRead(real, bytes, count, offset);
+    return result == SQLITE_IOERR_CORRUPTFS ? SQLITE_IOERR_READ : result;
+}
+
+static int csqlite_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xWrite(real, bytes, count, offset);
+}
+
+static int csqlite_truncate(sqlite3_file *file, sqlite3_int64 size) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xTruncate(real, size);
+}
+
+static int csqlite_sync(sqlite3_file *file, int flags) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xSync(real, flags);
+}
+
+static int csqlite_file_size(sqlite3_file *file, sqlite3_int64 *size) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xFileSize(real, size);
+}
+
+static int csqlite_lock(sqlite3_file *file, int level) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xLock(real, level);
+}
+
+static int csqlite_unlock(sqlite3_file *file, int level) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xUnlock(real, level);
+}
+
+static int csqlite_check_lock(sqlite3_file *file, int *is_reserved) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xCheckReservedLock(real, is_reserved);
+}
+
+static int csqlite_control(sqlite3_file *file, int operation, void *argument) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xFileControl(real, operation, argument);
+}
+
+static int csqlite_sector_size(sqlite3_file *file) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xSectorSize(real);
+}
+
+static int csqlite_characteristics(sqlite3_file *file) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xDeviceCharacteristics(real);
+}
+
+static int csqlite_shm_map(sqlite3_file *file, int region, int size, int extends, void volatile **bytes) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xShmMap(real, region, size, extends, bytes);
+}
+
+static int csqlite_shm_lock(sqlite3_file *file, int offset, int count, int flags) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xShmLock(real, offset, count, flags);
+}
+
+static void csqlite_shm_barrier(sqlite3_file *file) {
+    sqlite3_file *real = csqlite_real(file);
+    real->pMethods->xShmBarrier(real);
+}
+
+static int csqlite_shm_unmap(sqlite3_file *file, int deletes) {
+    sqlite3_file *real = csqlite_real(file);
+    return real->pMethods->xShmUnmap(real, deletes);
+}
+
+// Version 2: shared memory for the log, and no mapping of the database file (`mmap_size` is 0). Version 1 is for a file
+// whose VFS has no shared memory.
+#define CSQLITE_FILE_METHODS(version) \
+    { \
+        version, csqlite_close, csqlite_read, csqlite_write, csqlite_truncate, csqlite_sync, csqlite_file_size, \
+            csqlite_lock, csqlite_unlock, csqlite_check_lock, csqlite_control, csqlite_sector_size, \
+            csqlite_characteristics, csqlite_shm_map, csqlite_shm_lock, csqlite_shm_barrier, csqlite_shm_unmap, 0, 0 \
+    }
+
+static const sqlite3_io_methods csqlite_file_methods = CSQLITE_FILE_METHODS(2);
+static const sqlite3_io_methods csqlite_plain_file_methods = CSQLITE_FILE_METHODS(1);
+
+static int csqlite_vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags) {
+    (void)vfs;
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    sqlite3_file *real = (sqlite3_file *)sqlite3_malloc(usual->szOsFile);
+    file->pMethods = 0;
+    if (!real) return SQLITE_NOMEM;
+    memset(real, 0, (size_t)usual->szOsFile);
+    int result = usual->xOpen(usual, name, real, flags, out_flags);
+    if (result != SQLITE_OK) {
+        // The cause is read after this returns (xGetLastError).
+        int cause = errno;
+        if (real->pMethods) real->pMethods->xClose(real);
+        sqlite3_free(real);
+        errno = cause;
+        return result;
+    }
+    ((struct csqlite_file *)file)->real = real;
+    file->pMethods = real->pMethods->iVersion >= 2 ? &csqlite_file_methods : &csqlite_plain_file_methods;
+    return SQLITE_OK;
+}
+
+static int csqlite_vfs_delete(sqlite3_vfs *vfs, const char *name, int syncs_folder) {
+    (void)vfs;
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    return usual->xDelete(usual, name, syncs_folder);
+}
+
+static int csqlite_vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *answer) {
+    (void)vfs;
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    return usual->xAccess(usual, name, flags, answer);
+}
+
+static int csqlite_vfs_full_path(sqlite3_vfs *vfs, const char *name, int size, char *path) {
+    (void)vfs;
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    return usual->xFullPathname(usual, name, size, path);
+}
+
+static int csqlite_vfs_last_error(sqlite3_vfs *vfs, int size, char *text) {
+    (void)vfs;
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    return usual->xGetLastError ? usual->xGetLastError(usual, size, text) : 0;
+}
+
+/// Makes the VFS known under its name; to be called once, before the first file is opened.
+static inline int csqlite_register_vfs(void) {
+    static sqlite3_vfs vfs;
+    sqlite3_vfs *usual = sqlite3_vfs_find(0);
+    if (!usual) return SQLITE_ERROR;
+    // What is not replaced here, the clock and random numbers, does not depend on the VFS that it is called with.
+    vfs = *usual;
+    vfs.iVersion = usual->iVersion < 2 ? usual->iVersion : 2;
+    vfs.szOsFile = (int)sizeof(struct csqlite_file);
+    vfs.pNext = 0;
+    vfs.zName = CSQLITE_VFS_NAME;
+    vfs.xOpen = csqlite_vfs_open;
+    vfs.xDelete = csqlite_vfs_delete;
+    vfs.xAccess = csqlite_vfs_access;
+    vfs.xFullPathname = csqlite_vfs_full_path;
+    vfs.xGetLastError = csqlite_vfs_last_error;
+    return sqlite3_vfs_register(&vfs, 0);
+}

@@ -1,0 +1,82 @@
+private import CSQLite
+private import Clocks
+package import Store
+
+extension SQLiteStore {
+    static let quickCheck = Query("quick check", "PRAGMA quick_check")
+
+    /// Reads the whole file again when one read has reported damage; returns the error that the process should end with.
+    ///
+    /// A file is called damaged only if two checks find the same problem: a broken cable or memory gives wrong data once,
+    /// and the advice to restore a backup would then lose every token that was rotated since. It blocks, and takes minutes for a
+    /// large file.
+    package static func confirmed(_ error: StoreError) -> StoreError {
+        confirmed(error, bootID: BootID.read())
+    }
+
+    static func confirmed(_ error: StoreError, bootID: String?) -> StoreError {
+        guard let path = error.suspectedFile, DatabaseFile.exists(path) else { return error }
+        let leases = bootID.map { LeaseFile(of: path, bootID: $0).path }
+        do throws(StoreError) {
+            let problems = try lastingProblems(of: path)
+            guard problems.isEmpty else { return StoreError(damaged: path, problems: problems) }
+            if let leases, DatabaseFile.exists(leases), try !lastingProblems(of: leases).isEmpty {
+                return StoreError(damagedLeasesOf: path)
+            }
+        } catch {
+            return error
+        }
+        return StoreError(
+            .input,
+            "A read from the database \(path) gave damaged data, but a second look found the whole file intact. Try again, and look "
+                + "at the disk and the system log. What was read first: \(error.message)"
+        )
+    }
+
+    /// The problems that two checks of a file have both found.
+    private static func lastingProblems(of path: String) throws(StoreError) -> [String] {
+        let first = try problems(of: path)
+        guard !first.isEmpty else { return [] }
+        let second = Set(try problems(of: path))
+        return first.filter(second.contains)
+    }
+
+    private static func problems(of path: String) throws(StoreError) -> [String] {
+        do throws(StoreError) {
+            // Not a connection of the store: it has pages in its cache.
+            let connection = try Connection(path: path, patience: .seconds(10))
+            connection.keepLogOnClose(true)
+            return try connection.problems(by: quickCheck)
+        } catch {
+            guard error.code == .corrupt else { throw error }
+            return ["it cannot be read"]
+        }
+    }
+}
+
+extension Connection {
+    /// The problems that a check of the file finds.
+    ///
+    /// A check lists a page that it could not read like one that is damaged; here the check fails instead.
+    func problems(by check: Query) throws(StoreError) -> [String] {
+        let problems = try rows(check) { (row: inout Row) throws(StoreError) in row.text() }.filter { $0 != "ok" }
+        guard !problems.contains(where: Self.isFailedRead) else {
+            throw StoreError(
+                .input,
+                "Reading the database \(path) failed while it was checked. Try again; if it stays so, look at the disk and the "
+                    + "system log."
+            )
+        }
+        return problems
+    }
+
+    /// `true` if a line of a check reports a page that could not be read.
+    private static func isFailedRead(_ problem: String) -> Bool {
+        problem.split(separator: "\n").contains { line in
+            // SQLite checks a page's number before it asks for the page, so only the read itself fails like this.
+            if line.contains("failed to get page") { return true }
+            guard let code = line.split(separator: "error code=").last.flatMap({ Int32($0) }) else { return false }
+            return [SQLITE_IOERR, SQLITE_NOMEM].contains(code & 0xff)
+        }
+    }
+}
