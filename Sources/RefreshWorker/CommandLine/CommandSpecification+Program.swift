@@ -108,8 +108,8 @@ extension CommandSpecification {
         discussion: [
             """
             Looks at the configuration, the modes and owners of files, the key ring, the secrets and the services of \
-            the listeners, the places where they listen, the database, the clock, the client ids and the endpoints, and \
-            says for each fault what to do about it. Changes nothing.
+            the listeners, the places where they listen, the database and its spill files, the clock, the client ids and \
+            the endpoints, and says for each fault what to do about it. Changes nothing.
             """
         ],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },

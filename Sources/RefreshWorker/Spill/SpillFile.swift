@@ -19,13 +19,13 @@ final class SpillFile: Sendable {
 
     /// Creates a file that only this user may read; fails where there is one.
     static func create(_ path: String) throws(SystemCallFailure) -> SpillFile {
-        try open(path, O_CREAT | O_EXCL)
+        try open(path, O_RDWR | O_CREAT | O_EXCL)
     }
 
     /// Opens a file; returns `nil` when there is none.
-    static func openIfThere(_ path: String) throws(SystemCallFailure) -> SpillFile? {
+    static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallFailure) -> SpillFile? {
         do throws(SystemCallFailure) {
-            return try open(path, 0)
+            return try open(path, forReading ? O_RDONLY : O_RDWR)
         } catch {
             guard error.errorNumber == ENOENT else { throw error }
             return nil
@@ -33,7 +33,7 @@ final class SpillFile: Sendable {
     }
 
     private static func open(_ path: String, _ flags: Int32) throws(SystemCallFailure) -> SpillFile {
-        let flags = flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags, 0o600)
         guard descriptor >= 0 else { throw SystemCallFailure(call: "open of \(path)", errorNumber: errno) }
         let file = SpillFile(descriptor: descriptor, path: path)

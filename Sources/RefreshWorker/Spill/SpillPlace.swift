@@ -47,6 +47,9 @@ struct SpillPlace: Equatable, Sendable {
         name.hasPrefix("\(stem).unsaved-") || name.hasPrefix("\(stem).writing-")
     }
 
+    /// `true` for the name of a spill file that could not be recovered.
+    func isSetAside(_ name: String) -> Bool { name.hasPrefix("\(stem).set-aside-") }
+
     /// The path of a spill file that could not be recovered.
     static func setAside(_ path: String) -> String {
         let (folder, name) = split(path)

@@ -17,7 +17,7 @@ struct SpillRecovery: Sendable {
         case left
     }
 
-    private static let sizeLimit = 64 << 20
+    static let sizeLimit = 64 << 20
     /// How long a file that another process recovers, or still writes, is waited for.
     private static let patience: Duration = .seconds(10)
 

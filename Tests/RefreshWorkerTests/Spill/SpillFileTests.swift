@@ -142,6 +142,39 @@ struct SpillFileTests {
         }
     }
 
+    @Test("is listed by doctor with the command that stores it, and by status as long as it was not recovered")
+    func listed() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let doctor = Doctor(workshop: workshop)
+            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok])
+            try SpillFile.create(bench.path("grants.sqlite.writing-2-b")).allocate(4096)
+            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "space in which nothing was written is no result")
+            let path = try await spill(findings, workshop, vault)
+            let waiting = doctor.spillDiagnoses()
+            #expect(waiting.map(\.grade) == [.warning])
+            #expect(waiting.first?.words.contains("3 results in \(path)") == true)
+            #expect(waiting.first?.words.contains("refresh-worker results recover \(path)") == true)
+        }
+    }
+
+    @Test("that was set aside is listed until it is recovered by hand, also where the key ring cannot be read")
+    func listedAside() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let path = try await spill(findings, workshop, vault)
+            let aside = SpillPlace.setAside(path)
+            #expect(try SpillFile.rename(path, to: aside))
+            try bench.write("no ring", to: "elsewhere")
+            let blind = try bench.workshop([(.keyFile, bench.path("elsewhere"))])
+            let report = try await blind.statusReport()
+            #expect(report.spilledFiles.map(\.path) == [aside])
+            #expect(report.spilledFiles.map(\.isSetAside) == [true])
+            #expect(report.spilledFiles.map(\.results) == [3])
+            #expect(Doctor(workshop: blind).spillDiagnoses().map(\.grade) == [.warning])
+            #expect(try await workshop.run(.recoverResults(file: aside)) == .success)
+            #expect(try await workshop.statusReport().spilledFiles == [])
+        }
+    }
+
     @Test("that was never written to is no result, and goes")
     func empty() async throws {
         try await withFindings { bench, workshop, _, _ in

@@ -30,6 +30,19 @@ struct StatusReportTests {
         )
     }
 
+    private static let spilled = SpilledFile(
+        path: "/d.unsaved-1-a",
+        isSetAside: false,
+        writtenAt: now - .seconds(3660),
+        results: nil
+    )
+    private static let setAside = SpilledFile(
+        path: "/d.set-aside-1-a",
+        isSetAside: true,
+        writtenAt: now - .seconds(3660),
+        results: 2
+    )
+
     private static func client(_ health: ClientHealth) -> StatusReport.Client {
         StatusReport.Client(id: "c", health: health, maximumRate: 200, at: boot, wallClock: now)
     }
@@ -60,6 +73,11 @@ struct StatusReportTests {
             ("throttled", changed { $0.clients = [client(throttled)] }, "throttled client 'c'"),
             ("ending", changed { $0.census.refreshTokensEnding = 2 }, "end within three days: 2"),
             ("idle", changed { $0.census.idle = 4 }, "at six: 4"),
+            ("waits", changed { $0.spilledFiles = [spilled] }, "run: refresh-worker results recover /d.unsaved-1-a"),
+            (
+                "set aside", changed { $0.spilledFiles = [setAside] },
+                "2 results in /d.set-aside-1-a could not all be stored, 1 h 1 min ago"
+            ),
             ("no ring", changed { $0.roster = nil }, "key ring cannot be read"),
             ("lost key", changed { $0.keysInUse[KeyID.named("0000000f")] = 2 }, "2 tokens sealed with key 0000000f"),
             (
@@ -108,10 +126,11 @@ struct StatusReportTests {
         let report = Self.changed {
             $0.clients = [Self.client(Self.failing)]
             $0.due(for: .seconds(90), workers: [Self.worker])
+            $0.spilledFiles = [Self.setAside]
         }
         let object = try #require(JSONValue.object(in: report.json.bytes))
         #expect(object["verdict"]?.string == "attention")
-        #expect(object["concerns"]?.array?.count == 2)
+        #expect(object["concerns"]?.array?.count == 3)
         #expect(object["grants"]?["total"]?.integer == 3)
         #expect(object["grants"]?["active"]?.integer == 3)
         #expect(object["grants"]?["disconnected"]?.integer == 0)
@@ -129,6 +148,12 @@ struct StatusReportTests {
         #expect(worker["keys"]?.array == [.string("00000001")])
         #expect(object["keys"]?.array?.first?["tokens"]?.integer == 6)
         #expect(object["keys"]?.array?.first?["in_ring"]?.bool == true)
+        let file = try #require(object["spill_files"]?.array?.first)
+        #expect(file["path"]?.string == "/d.set-aside-1-a")
+        #expect(file["set_aside"]?.bool == true)
+        #expect(file["written_at"]?.string == "2027-01-15T06:59:00.000Z")
+        #expect(file["results"]?.integer == 2)
+        #expect(report.text.contains("spilled    /d.set-aside-1-a, SET ASIDE, results: 2"))
         #expect(object["database"]?["schema"]?.integer == 1)
     }
 
@@ -139,13 +164,13 @@ struct StatusReportTests {
         let text = try String(contentsOf: document, encoding: .utf8)
         let listed = text.split(separator: "\n").filter { $0.hasPrefix("| `") }
             .compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
-        let object = try #require(JSONValue.object(in: Self.quiet.json.bytes))
+        let object = try #require(JSONValue.object(in: Self.changed { $0.spilledFiles = [Self.spilled] }.json.bytes))
         let nested = [
             object["clients"]?.array?.first, object["workers"]?.array?.first, object["keys"]?.array?.first,
-            object["database"],
+            object["spill_files"]?.array?.first, object["database"],
         ]
         let tables = [try #require(object.object)] + nested.compactMap { $0?.object }
-        #expect(tables.count == 5)
+        #expect(tables.count == 6)
         #expect(listed.sorted() == tables.flatMap(\.keys).sorted())
     }
 

@@ -13,6 +13,7 @@ struct Doctor: Sendable {
         }
         take(try await BlockingQueue.files.run { fileDiagnoses() + servingDiagnoses() })
         take(try await databaseDiagnoses())
+        take(try await BlockingQueue.files.run { spillDiagnoses() })
         take(try await clockDiagnoses())
         take(await endpointDiagnoses())
         return all

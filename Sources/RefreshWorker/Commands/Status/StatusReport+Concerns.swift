@@ -12,6 +12,7 @@ extension StatusReport {
     /// One sentence for each; none when all is well.
     var concerns: [String] {
         workerConcerns + clients.flatMap(\.concerns) + keyConcerns + grantConcerns
+            + spilledFiles.map { $0.sentence(at: at) }
     }
 
     var isWell: Bool { concerns.isEmpty }

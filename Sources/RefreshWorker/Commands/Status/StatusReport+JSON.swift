@@ -60,6 +60,16 @@ extension StatusReport {
                 }
             }
         }
+        line.array("spill_files") { array in
+            for file in spilledFiles {
+                array.object { object in
+                    object.field("path", file.path)
+                    object.field("set_aside", file.isSetAside)
+                    object.field("written_at", file.writtenAt.iso8601)
+                    if let results = file.results { object.field("results", results) } else { object.null("results") }
+                }
+            }
+        }
         line.object("database") { object in
             object.field("path", database.path)
             object.field("bytes", database.bytes)

@@ -11,6 +11,7 @@ extension StatusReport {
         var lines = grantLines + clientLines + workerLines + keyLines
         let schema = database.schema.map { ", schema \($0)" } ?? ""
         lines.append(Self.line("database", "\(database.path), \(ByteCount.text(database.bytes))\(schema)"))
+        lines += spillLines
         let concerns = concerns
         lines.append(Self.line("verdict", concerns.isEmpty ? "all is well" : "needs attention:"))
         lines += concerns.map { "  - \($0)" }
@@ -57,6 +58,16 @@ extension StatusReport {
             "\(key.id) \(key.isInRing == false ? "IS NOT IN THE RING, " : "")seals \(KeyListing.tokens(key.tokens))"
         }
         return Self.lines("keys", facts, otherwise: "nothing is sealed yet")
+    }
+}
+
+extension StatusReport {
+    private var spillLines: [String] {
+        let facts = spilledFiles.map { file in
+            let count = file.results.map { "\($0)" } ?? "unknown"
+            return "\(file.path)\(file.isSetAside ? ", SET ASIDE" : ""), results: \(count)"
+        }
+        return Self.lines("spilled", facts, otherwise: "no results wait in files")
     }
 }
 

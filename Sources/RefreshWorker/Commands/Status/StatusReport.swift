@@ -43,6 +43,8 @@ struct StatusReport: Equatable, Sendable {
     /// `nil` when the key ring cannot be read.
     var roster: KeyRoster?
     var database: Database
+    /// The files of results that the database has not stored.
+    var spilledFiles: [SpilledFile] = []
 }
 
 extension StatusReport.Client {

@@ -49,7 +49,8 @@ extension Workshop {
             workers: try await store.liveWorkers(),
             keysInUse: try await store.keysInUse(),
             roster: rosterIfReadable(),
-            database: try await databaseFacts
+            database: try await databaseFacts,
+            spilledFiles: await spilledFiles()
         )
     }
 
@@ -63,6 +64,16 @@ extension Workshop {
                 let facts = try await ServerFacts.ask(address, time: time)
                 return StatusReport.Database(path: name, bytes: facts.bytes, schema: facts.schema)
             }
+        }
+    }
+
+    private func spilledFiles() async -> [SpilledFile] {
+        let place = spillPlace(of: configuration.database)
+        do {
+            return try await BlockingQueue.files.run { try SpilledFile.list(in: place) }
+        } catch {
+            diagnostics.warning("the spill files cannot be listed", ["folder": place.folder, "error": "\(error)"])
+            return []
         }
     }
 

@@ -1,0 +1,18 @@
+import Clocks
+
+/// The check for results that wait outside of the database.
+extension Doctor {
+    func spillDiagnoses() -> [Diagnosis] {
+        let subject = "spill files"
+        let place = workshop.spillPlace(of: workshop.configuration.database)
+        let files: [SpilledFile]
+        do throws(SystemCallFailure) {
+            files = try SpilledFile.list(in: place)
+        } catch {
+            let advice = "let the worker's user read the folder, which may hold results that were not stored"
+            return [.warning(subject, "\(error): \(advice)")]
+        }
+        guard !files.isEmpty else { return [.ok(subject, "none in \(place.folder)")] }
+        return files.map { .warning(subject, $0.sentence(at: workshop.time.now)) }
+    }
+}
