@@ -59,6 +59,30 @@ static inline int csqlite_read_log_state(sqlite3 *database, const char *schema, 
     return 1;
 }
 
+// A digest of the first bytes of a database file, to compare them with later ones. It reads through the file that SQLite has
+// open: to close a second descriptor would drop the locks of this process. Only for a caller that excludes checkpoints.
+static inline int csqlite_digest_file(sqlite3 *database, sqlite3_int64 size, sqlite3_int64 *digest) {
+    sqlite3_file *file = 0;
+    sqlite3_uint64 words[2048], sum = (sqlite3_uint64)size;
+    int result = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (result != SQLITE_OK) return result;
+    if (!file || !file->pMethods) return SQLITE_MISUSE;
+    for (sqlite3_int64 offset = 0; offset < size; offset += (sqlite3_int64)sizeof words) {
+        sqlite3_int64 rest = size - offset;
+        int count = rest < (sqlite3_int64)sizeof words ? (int)rest : (int)sizeof words;
+        words[(count - 1) / 8] = 0;
+        result = file->pMethods->xRead(file, words, count, offset);
+        if (result != SQLITE_OK) return result;
+        for (int index = 0; index <= (count - 1) / 8; index++) {
+            // A multiplication by an odd number and a shift: no two words lead from one sum to the same next one.
+            sum = (sum ^ words[index]) * 0x9e3779b97f4a7c15u;
+            sum ^= sum >> 32;
+        }
+    }
+    *digest = (sqlite3_int64)sum;
+    return SQLITE_OK;
+}
+
 // Makes the next checkpoint copy the log from its beginning. Only for a caller that excludes every other checkpoint and
 // every commit. Readers may use frames that are copied already: both places hold the same.
 static inline void csqlite_copy_log_again(sqlite3 *database, const char *schema) {

@@ -14,7 +14,7 @@ extension Connection {
         "note end of checkpoint",
         """
         UPDATE \(LeaseFile.schema).checkpoints
-        SET number = number + 1, is_running = 0, size = ?1, modified_at = ?2
+        SET number = number + 1, is_running = 0, size = ?1, modified_at = ?2, digest = ?3
         """
     )
     private static let cutLog = Query("cut the log", "PRAGMA journal_size_limit = 0")
@@ -44,9 +44,11 @@ extension Connection {
             let isWhole = try checkpointer.copyDatabaseLog(after: synced)
             if isWhole, let state = logState() { synced = state }
             if let facts = try DatabaseFile.facts(of: path) {
+                let digest = comparableDigest(of: facts)
                 try run(Self.noteEnd) {
                     $0.bind(facts.size)
                     $0.bind(facts.modifiedAt)
+                    $0.bind(digest)
                 }
             }
             return isWhole

@@ -25,6 +25,8 @@ final class Connection {
     var longLog = LogState.greatestLength
     /// What is known of the files while this connection writes to them; only the writer has one.
     var watch: FileWatch?
+    /// The size up to which the file's content is compared when its modification time has changed.
+    var greatestComparedSize = FileWatch.greatestComparedSize
     private let handle: OpaquePointer
     private let patience: Duration
     private var statements: [String: Statement] = [:]
@@ -132,6 +134,19 @@ final class Connection {
             copied: Int(state.copied),
             pageSize: Int(state.page_size)
         )
+    }
+
+    /// Returns a digest of the database file's first bytes, without the log.
+    ///
+    /// Only for a caller whose transaction excludes checkpoints.
+    func contentDigest(size: Int64) throws(StoreError) -> Int64 {
+        var digest: Int64 = 0
+        let result = unsafe csqlite_digest_file(handle, size, &digest)
+        guard result == SQLITE_OK else {
+            let detail = unsafe String(cString: sqlite3_errstr(result))
+            throw StoreError(resultCode: result, detail: detail, path: path, during: "reading it as a whole")
+        }
+        return digest
     }
 
     /// Makes the next checkpoint copy the log from its beginning.

@@ -57,6 +57,13 @@ enum DatabaseFile {
         )
     }
 
+    /// The time that a write now would give to a file, in nanoseconds since 1970; `nil` if the kernel does not tell.
+    static var clockOfFiles: Int64? {
+        var time = timespec()
+        guard unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time) == 0 else { return nil }
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
     /// The path of the write-ahead log of a database.
     static func log(of path: String) -> String { path + "-wal" }
 

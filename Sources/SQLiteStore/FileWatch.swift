@@ -2,10 +2,20 @@ import Store
 
 /// What a writer knows of its files, so that it notices when something else changes, replaces or deletes them.
 ///
-/// The database file is changed by checkpoints only, and each leaves a note of the file's size and time of change beside the
-/// leases. Any other change is a stranger's: a backup copied over the file, a truncation, another program. The log's
+/// The database file is changed by checkpoints only, and each leaves a note of the file's size, modification time and content
+/// beside the leases. Any other change is a stranger's: a backup copied over the file, a truncation, another program. The log's
 /// file is never replaced while somebody has the database open.
+///
+/// A modification time alone proves no change: `touch` sets it, and so do tools that restore times. So the content is compared
+/// when the time differs (docs/decisions/0072-content-is-compared-when-the-time-differs.md).
 struct FileWatch: Sendable {
+    /// The greatest size of a file whose content is compared.
+    ///
+    /// Each checkpoint reads the whole file while writers wait: about 0.1 s for this size.
+    static let greatestComparedSize: Int64 = 256 << 20
+    /// The time in which a second write may leave the modification time as it is, in nanoseconds: more than a tick of the kernel's clock.
+    static let timeResolution: Int64 = 100_000_000
+
     enum Purpose {
         case leases
         case results
@@ -17,16 +27,19 @@ struct FileWatch: Sendable {
         var isRunning: Bool
         var size: Int64
         var modifiedAt: Int64
+        /// A digest of the content; `nil` for a file that is too large.
+        var digest: Int64?
     }
 
     let database: DatabaseFile.Identity
     let log: DatabaseFile.Identity?
     let leases: DatabaseFile.Identity
     let leasePath: String
-    /// The number of the checkpoint that `size` and `modifiedAt` are of; `nil` while they are unknown.
+    /// The number of the checkpoint that `size`, `modifiedAt` and `digest` are of; `nil` while they are unknown.
     var checkpoint: Int64?
     var size: Int64
     var modifiedAt: Int64
+    var digest: Int64?
     /// The note as the present transaction has read it.
     var note: Note
 
@@ -34,7 +47,7 @@ struct FileWatch: Sendable {
     mutating func learn(_ note: Note) {
         self.note = note
         guard !note.isRunning, note.number != checkpoint, note.number > 0 else { return }
-        (checkpoint, size, modifiedAt) = (note.number, note.size, note.modifiedAt)
+        (checkpoint, size, modifiedAt, digest) = (note.number, note.size, note.modifiedAt, note.digest)
     }
 }
 
@@ -42,13 +55,14 @@ extension Connection {
     private static let readStanding = Query(
         "standing",
         """
-        SELECT (SELECT value FROM main.meta WHERE key = '\(SQLiteStore.movedKey)'), number, is_running, size, modified_at
+        SELECT (SELECT value FROM main.meta WHERE key = '\(SQLiteStore.movedKey)'),
+            number, is_running, size, modified_at, digest
         FROM \(LeaseFile.schema).checkpoints
         """
     )
     private static let readNote = Query(
         "note of checkpoint",
-        "SELECT number, is_running, size, modified_at FROM \(LeaseFile.schema).checkpoints"
+        "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )
 
     /// Begins to watch the files; the connection must not be in a transaction.
@@ -61,6 +75,7 @@ extension Connection {
         else {
             throw StoreError(.input, "The database \(path) or its file of leases was deleted just now. Try again.")
         }
+        let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
         watch = FileWatch(
             database: facts.identity,
             log: try DatabaseFile.facts(of: logPath)?.identity,
@@ -69,6 +84,7 @@ extension Connection {
             checkpoint: note.isRunning ? nil : note.number,
             size: facts.size,
             modifiedAt: facts.modifiedAt,
+            digest: isNoted ? note.digest : comparableDigest(of: facts),
             note: note
         )
     }
@@ -95,7 +111,7 @@ extension Connection {
         if watch.checkpoint == watch.note.number, !watch.note.isRunning,
             facts.size != watch.size || facts.modifiedAt != watch.modifiedAt
         {
-            throw replaced(facts.size < watch.size ? "was truncated" : "was overwritten by something else")
+            try requireSameContent(as: watch, facts)
         }
         switch purpose {
         case .leases:
@@ -110,6 +126,39 @@ extension Connection {
             guard found.size >= Int64(logState()?.size ?? 0) else {
                 throw replaced("has lost a part of its log \(logPath), which was truncated")
             }
+        }
+    }
+
+    /// Throws unless only the file's modification time has changed.
+    private func requireSameContent(as watch: FileWatch, _ facts: DatabaseFile.Facts) throws(StoreError) {
+        guard facts.size == watch.size else {
+            throw replaced(facts.size < watch.size ? "was truncated" : "was overwritten by something else")
+        }
+        guard let digest = watch.digest else {
+            throw replaced(
+                "was overwritten by something else, or `touch` or a backup tool has set its modification time (contents "
+                    + "are compared up to 256 MiB only; after `touch` it is enough to start again),"
+            )
+        }
+        guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
+        // A write that is still going on may leave this time as it is, so the next transaction looks again.
+        guard let now = DatabaseFile.clockOfFiles, abs(now - facts.modifiedAt) > FileWatch.timeResolution else {
+            return
+        }
+        self.watch?.modifiedAt = facts.modifiedAt
+    }
+
+    /// Returns a digest of the file's content; `nil` if the file is too large to be read at each checkpoint, cannot be read, or
+    /// was changed by something else meanwhile.
+    ///
+    /// Without a digest a changed modification time counts as changed content.
+    func comparableDigest(of facts: DatabaseFile.Facts) -> Int64? {
+        guard facts.size <= greatestComparedSize else { return nil }
+        do throws(StoreError) {
+            let digest = try contentDigest(size: facts.size)
+            return try DatabaseFile.facts(of: path) == facts ? digest : nil
+        } catch {
+            return nil
         }
     }
 
@@ -147,7 +196,8 @@ extension FileWatch.Note {
             number: row.integer(),
             isRunning: row.integer() != 0,
             size: row.integer(),
-            modifiedAt: row.integer()
+            modifiedAt: row.integer(),
+            digest: row.optionalInteger()
         )
     }
 }

@@ -64,9 +64,10 @@ extension Query {
             number INTEGER NOT NULL,
             is_running INTEGER NOT NULL,
             size INTEGER NOT NULL,
-            modified_at INTEGER NOT NULL
+            modified_at INTEGER NOT NULL,
+            digest INTEGER
         ) STRICT;
-        INSERT OR IGNORE INTO \(LeaseFile.schema).checkpoints VALUES (0, 0, 0, 0, 0);
+        INSERT OR IGNORE INTO \(LeaseFile.schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
         """
     )
     /// Leases of grants that were deleted, and of workers that were killed.

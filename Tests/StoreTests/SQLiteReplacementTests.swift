@@ -50,13 +50,97 @@ struct SQLiteReplacementTests {
         }
     }
 
-    @Test("The file is overwritten in place by a backup of the same size")
-    func overwritten() async throws {
+    /// Writes to the database file in place.
+    private func write(_ bytes: Data, at offset: UInt64 = 0, in folder: TemporaryFolder) throws {
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.path("grants.db")))
+        try file.seek(toOffset: offset)
+        try file.write(contentsOf: bytes)
+        try file.close()
+    }
+
+    private func checkpoint(_ store: SQLiteStore) async throws {
+        let isWhole = try await store.writer.run { connection throws(StoreError) in try connection.checkpoint() }
+        #expect(isWhole)
+    }
+
+    /// Sets the modification time of the database file, in seconds since 1970, and leaves the content as it is.
+    private func touch(_ folder: TemporaryFolder, at time: Int = 1_700_000_000) {
+        var times = (timespec(tv_sec: time, tv_nsec: 0), timespec(tv_sec: time, tv_nsec: 0))
+        let result = withUnsafePointer(to: &times) { times in
+            times.withMemoryRebound(to: timespec.self, capacity: 2) { times in
+                utimensat(AT_FDCWD, folder.path("grants.db"), times, 0)
+            }
+        }
+        #expect(result == 0)
+    }
+
+    @Test(
+        "The file is overwritten in place by an older copy of the same size, with or without its time",
+        arguments: [true, false]
+    )
+    func overwritten(setsTime: Bool) async throws {
         try await expectRefusal { folder, store in
-            let before = try folder.bytes(of: "grants.db")
-            let file = try FileHandle(forWritingTo: URL(fileURLWithPath: folder.path("grants.db")))
-            try file.write(contentsOf: before)
-            try file.close()
+            let older = try folder.bytes(of: "grants.db")
+            try await store.change(id) { grant in
+                grant.scope = "stored later."
+                return []
+            }
+            try await checkpoint(store)
+            #expect(try folder.bytes(of: "grants.db").count == older.count)
+            try write(older, in: folder)
+            if setsTime { touch(folder) }
+        }
+    }
+
+    @Test("One page of the file is overwritten, after its time was changed before")
+    func overwrittenPage() async throws {
+        try await expectRefusal { folder, store in
+            touch(folder)
+            try await store.add([try Sample.grant(101)])
+            let length = try folder.bytes(of: "grants.db").count
+            try write(Data(repeating: 7, count: 16), at: UInt64(length / 2), in: folder)
+            touch(folder, at: 1_700_000_001)
+        }
+    }
+
+    @Test("A modification time that is set, and content that is written again as it was, are no change")
+    func touched() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try open(folder)
+            // Before and after the first checkpoint.
+            for round in 0..<3 {
+                let other = try open(folder)
+                touch(folder, at: 1_700_000_000 + round)
+                try await store.add([try Sample.grant(Int64(4 * round + 1))])
+                try await other.add([try Sample.grant(Int64(4 * round + 2))])
+                try write(try folder.bytes(of: "grants.db"), in: folder)
+                try await store.add([try Sample.grant(Int64(4 * round + 3))])
+                touch(folder, at: 4_000_000_000 + round)
+                try await other.add([try Sample.grant(Int64(4 * round + 4))])
+                await other.close()
+                try await checkpoint(store)
+            }
+            #expect(try await store.grants(after: nil, in: nil, atMost: 100).count == 12)
+            #expect(try await store.integrityProblems().isEmpty)
+            await store.close()
+        }
+    }
+
+    @Test("A file that is too large to be compared is not used after its time was set, and the error names touch")
+    func largeFile() async throws {
+        try await TemporaryFolder.with { folder in
+            let store = try open(folder)
+            try await store.add([try Sample.grant(1)])
+            _ = try await store.writer.run { connection throws(StoreError) in
+                connection.greatestComparedSize = 4096
+                return try connection.checkpoint()
+            }
+            try await store.add([try Sample.grant(2)])
+            touch(folder)
+            let refused = await #expect(throws: StoreError.self) { try await store.add([try Sample.grant(3)]) }
+            #expect(refused?.code == .replaced)
+            #expect(refused?.message.contains("touch") == true)
+            await store.close()
         }
     }
 
