@@ -161,20 +161,12 @@ extension PostgresStore {
     }
 
     package func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int {
-        var cursor = NoticeCursor(at: start, sequence: -1)
-        var count = 0
-        while true {
+        try await changePages(after: NoticeCursor(at: start, sequence: -1)) { cursor in
             let page = try await settledNotices(after: cursor, ofUser: userID)
-            guard let last = page.last else { return count }
-            count += try await replay(Set(page.map(\.grant)), since: start, ofUser: userID, at: now)
-            guard page.count == NoticeReplay.batchSize else { return count }
-            cursor = last.cursor
+            guard let last = page.last else { return ChangedPage(changed: 0, next: nil) }
+            let count = try await replay(Set(page.map(\.grant)), since: start, ofUser: userID, at: now)
+            return ChangedPage(changed: count, next: page.count == NoticeReplay.batchSize ? last.cursor : nil)
         }
-    }
-
-    private struct NoticeCursor {
-        var at: Timestamp
-        var sequence: Int64
     }
 
     private func settledNotices(

@@ -51,13 +51,22 @@ extension Query {
         "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
     )
     /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
+    ///
+    /// It looks at `$3` grants after the id `$2` and answers how many it changed, and the last id if there may be more.
     fileprivate static let reschedule = Query(
         "reschedule",
         """
-        UPDATE refresh_worker.grant_schedule AS s SET due_at = $1 + (((g.id >> 31) * 60000) >> 32)
-        FROM refresh_worker.grants AS g
-        WHERE g.id = s.grant_id AND s.due_at IS NOT NULL AND g.reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
-            AND (g.access_obtained_at > $1 OR g.last_attempt_at > $1)
+        WITH page AS MATERIALIZED (
+            SELECT id FROM refresh_worker.grants WHERE id > $2 ORDER BY id LIMIT $3
+        ), changed AS (
+            UPDATE refresh_worker.grant_schedule AS s SET due_at = $1 + (((g.id >> 31) * 60000) >> 32)
+            FROM page JOIN refresh_worker.grants AS g ON g.id = page.id
+            WHERE g.id = s.grant_id AND s.due_at IS NOT NULL
+                AND g.reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
+                AND (g.access_obtained_at > $1 OR g.last_attempt_at > $1)
+            RETURNING 1
+        )
+        SELECT (SELECT count(*) FROM changed), CASE WHEN count(*) = $3 THEN max(id) END FROM page
         """
     )
     /// Rows that a result is being stored in are left out: they get a due time of their own.
@@ -178,13 +187,32 @@ extension PostgresStore {
         }
     }
 
+    /// The number of grants that one transaction of a long change looks at.
+    package static let pageSize = 5_000
+
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
-        try await writer.run(patience: Self.scanPatience) { [self] connection, deadline throws(Failure) in
+        let changed = try await changePages(after: Int64(-1)) { [self] cursor in
+            try await writer.run { [self] connection, deadline throws(Failure) in
+                var batch = changes(until: deadline, on: connection)
+                batch.addTurn()
+                let place = batch.add(.reschedule) {
+                    $0.bind(now)
+                    $0.bind(cursor)
+                    $0.bind(Int64(Self.pageSize))
+                }
+                let page = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
+                    .first { (row: inout Row) throws(Failure) in
+                        ChangedPage(changed: Int(row.integer()), next: row.optionalInteger())
+                    }
+                return page ?? ChangedPage(changed: 0, next: nil)
+            }
+        }
+        try await writer.run { [self] connection, deadline throws(Failure) in
             var batch = changes(until: deadline, on: connection)
             batch.addTurn()
-            let place = batch.add(.reschedule) { $0.bind(now) }
             batch.add(.hastenNotices) { $0.bind(now) }
-            return try commit(batch, on: connection, until: deadline)[place].changedRows
+            _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
+        return changed
     }
 }

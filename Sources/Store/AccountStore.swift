@@ -36,6 +36,17 @@ package enum NoticeReplay {
     package static let batchSize = 500
 }
 
+/// A place among notices in the order of their times.
+package struct NoticeCursor: Sendable {
+    package var at: Timestamp
+    package var sequence: Int64
+
+    package init(at: Timestamp, sequence: Int64) {
+        self.at = at
+        self.sequence = sequence
+    }
+}
+
 /// What one call of ``AccountStore/sweep(at:)`` removed.
 package struct SweepCount: Hashable, Sendable {
     /// The most that one call removes of each kind, so that no other writer waits long.

@@ -36,15 +36,16 @@ extension RefreshEngine {
         hastening = Task {
             await former?.value
             do {
-                var cursor: GrantID?
-                repeat {
-                    cursor = try await store.hastenRetries(
+                try await changePages(after: GrantID?.none) { cursor in
+                    let next = try await store.hastenRetries(
                         ofClient: client,
                         dueBy: dueBy,
                         after: cursor,
                         atMost: Self.hasteningBatch
                     )
-                } while cursor != nil && !Task.isCancelled
+                    // The cursor is itself optional: none stands for the beginning, and ends nothing.
+                    return ChangedPage(changed: 0, next: next.map(Optional.some))
+                }
             } catch {
                 // They are tried at the end of their back-off.
                 log.storeTrouble(error, waiting: 0)
