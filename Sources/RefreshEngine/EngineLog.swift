@@ -11,7 +11,7 @@ package final class EngineLog: Sendable {
     private static let alarmPause: Duration = .seconds(3600)
 
     private struct Raised: Hashable {
-        var kind: String
+        var kind: AlarmKind
         var client: String
     }
 
@@ -87,7 +87,7 @@ package final class EngineLog: Sendable {
             metrics.record(BreakerEvent(client: client, change: .opened, reason: code))
             raise(
                 Alarm(
-                    kind: "client_fault",
+                    kind: .clientFault,
                     clientID: client,
                     text: """
                         Google refuses the client itself (\(code)): check the client id in the Cloud console; \
@@ -100,7 +100,7 @@ package final class EngineLog: Sendable {
             metrics.record(BreakerEvent(client: client, change: .opened, reason: "endpoint_failing"))
             raise(
                 Alarm(
-                    kind: "endpoint_failing",
+                    kind: .endpointFailing,
                     clientID: client,
                     text: "the token endpoint does not answer as it should; one grant at a time is tried until it does"
                 ),
@@ -137,24 +137,31 @@ package final class EngineLog: Sendable {
     /// An error of the store, of sealing, or of the spill.
     package func storeTrouble(_ error: any Error, waiting: Int) {
         diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
-        let (kind, text) =
+        let (kind, text): (AlarmKind, String) =
             switch error {
-            case let error as StoreError where error.endsUse: ("store_\(error.code.rawValue)", error.message)
+            case let error as StoreError where error.code == .moved: (.storeMoved, error.message)
+            case let error as StoreError where error.code == .replaced: (.storeReplaced, error.message)
             case let error as SealError:
-                ("sealing_failed", "answers cannot be sealed; they wait in memory until they can: \(error)")
-            case let error as SpillError: ("spill_failed", error.message)
-            default: ("store_failing", "the store cannot be used, results wait in memory until it can: \(error)")
+                (.sealingFailed, "answers cannot be sealed; they wait in memory until they can: \(error)")
+            case let error as SpillError: (.spillFailed, error.message)
+            default: (.storeFailing, "the store cannot be used, results wait in memory until it can: \(error)")
             }
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
     /// An incident that a store reports once.
     package func incident(_ incident: StoreIncident) {
-        raise(Alarm(kind: incident.kind.rawValue, clientID: "", text: incident.text), repeats: true)
+        let kind: AlarmKind =
+            switch incident.kind {
+            case .failedOver: .databaseFailedOver
+            case .clusterReplaced: .databaseReplaced
+            case .tablesLost: .databaseTablesLost
+            }
+        raise(Alarm(kind: kind, clientID: "", text: incident.text), repeats: true)
     }
 
     /// The key ring does not fit; told again every hour until it does.
-    package func keyRingTrouble(_ kind: String, _ text: String) {
+    package func keyRingTrouble(_ kind: AlarmKind, _ text: String) {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
@@ -172,7 +179,7 @@ package final class EngineLog: Sendable {
         }
         guard let count else { return }
         let client = alarm.clientID.isEmpty ? nil : alarm.clientID
-        metrics.record(AlarmEvent(kind: alarm.kind, text: alarm.text, count: count, client: client))
-        diagnostics.error("alarm", ["kind": alarm.kind, "client": alarm.clientID, "text": alarm.text])
+        metrics.record(AlarmEvent(kind: alarm.kind.rawValue, text: alarm.text, count: count, client: client))
+        diagnostics.error("alarm", ["kind": alarm.kind.rawValue, "client": alarm.clientID, "text": alarm.text])
     }
 }

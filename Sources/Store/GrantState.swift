@@ -33,34 +33,56 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
         self.rawValue = isCode ? rawValue : "unknown"
     }
 
+    private init(_ known: Known) {
+        rawValue = known.rawValue
+    }
+
     package var description: String { rawValue }
 
+    /// The reasons that the worker itself gives, as the documents list them.
+    ///
+    /// Any other reason is an error code of Google.
+    package enum Known: String, CaseIterable, Sendable {
+        case invalidGrant = "invalid_grant"
+        case answerLost = "answer_lost"
+        case invalidGrantUnconfirmed = "invalid_grant_unconfirmed"
+        case noRefreshToken = "no_refresh_token"
+        case clientMismatch = "client_mismatch"
+        case clientMismatchUnconfirmed = "client_mismatch_unconfirmed"
+        case userRequest = "user_request"
+        case tokenRevoked = "token_revoked"
+        case tokensRevoked = "tokens_revoked"
+        case accountDisabled = "account_disabled"
+        case userDeleted = "user_deleted"
+        case none
+    }
+
     /// Google said plainly that the grant is dead.
-    package static let invalidGrant = GrantReason(rawValue: "invalid_grant")
+    package static let invalidGrant = GrantReason(.invalidGrant)
     /// Google says that the grant is dead, and the answer to an earlier request was lost: it may have brought another token.
-    package static let answerLost = GrantReason(rawValue: "answer_lost")
+    package static let answerLost = GrantReason(.answerLost)
     /// The reasons of grants that `invalid_grant` has ended.
     package static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
     /// Google said so in the middle of a wave of such answers: asked again before it is believed.
-    package static let invalidGrantUnconfirmed = GrantReason(rawValue: "invalid_grant_unconfirmed")
+    package static let invalidGrantUnconfirmed = GrantReason(.invalidGrantUnconfirmed)
     /// The access token ran out and there is no refresh token to get another.
-    package static let noRefreshToken = GrantReason(rawValue: "no_refresh_token")
+    package static let noRefreshToken = GrantReason(.noRefreshToken)
     /// The refresh token belongs to another client.
-    package static let clientMismatch = GrantReason(rawValue: "client_mismatch")
+    package static let clientMismatch = GrantReason(.clientMismatch)
     /// The refresh token seems to belong to another client: asked again before it is believed.
-    package static let clientMismatchUnconfirmed = GrantReason(rawValue: "client_mismatch_unconfirmed")
+    package static let clientMismatchUnconfirmed = GrantReason(.clientMismatchUnconfirmed)
     /// The user, or an operator for the user, ended it.
-    package static let userRequest = GrantReason(rawValue: "user_request")
+    package static let userRequest = GrantReason(.userRequest)
     /// A security event said that this refresh token is revoked.
-    package static let tokenRevoked = GrantReason(rawValue: "token_revoked")
+    package static let tokenRevoked = GrantReason(.tokenRevoked)
     /// A security event said that all of the user's tokens are revoked.
-    package static let tokensRevoked = GrantReason(rawValue: "tokens_revoked")
+    package static let tokensRevoked = GrantReason(.tokensRevoked)
     /// A security event said that the account is disabled.
-    package static let accountDisabled = GrantReason(rawValue: "account_disabled")
+    package static let accountDisabled = GrantReason(.accountDisabled)
     /// The user was deleted.
-    package static let userDeleted = GrantReason(rawValue: "user_deleted")
+    package static let userDeleted = GrantReason(.userDeleted)
     /// The reasons of grants that wait for a second opinion, which must not come early.
     package static let awaitingSecondOpinion: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
     /// Nothing to explain.
-    package static let none = GrantReason(rawValue: "none")
+    package static let none = GrantReason(.none)
 }

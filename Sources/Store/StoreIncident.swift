@@ -1,12 +1,12 @@
 /// An event in the life of a database that a person should look at.
 package struct StoreIncident: Hashable, Sendable {
-    package enum Kind: String, Sendable {
+    package enum Kind: Sendable {
         /// A standby was promoted: with asynchronous replication the last commits before that are lost.
-        case failedOver = "database_failed_over"
+        case failedOver
         /// The database lies in another cluster than when it was used last.
-        case clusterReplaced = "database_replaced"
+        case clusterReplaced
         /// The tables that a running worker used are gone.
-        case tablesLost = "database_tables_lost"
+        case tablesLost
     }
 
     package var kind: Kind

@@ -29,7 +29,7 @@ enum VendRefusal: Error, Hashable, Sendable {
         switch error {
         case let refusal as VendRefusal: self = refusal
         case let failure as VendFailure: self.init(failure)
-        case is CancellationError: self = .unavailable(reason: "stopping", wait: Self.usualWait)
+        case is CancellationError: self = .unavailable(reason: VendReason.stopping.rawValue, wait: Self.usualWait)
         default: self = .storeUnavailable
         }
     }
@@ -40,7 +40,7 @@ enum VendRefusal: Error, Hashable, Sendable {
         case .refused(let state, let reason, let since):
             self = reason == .userDeleted ? .notFound : .mustAct(state: state, reason: reason, since: since)
         case .unavailable(let reason): self = .unavailable(reason: reason, wait: Self.usualWait)
-        case .tooSoon(let wait): self = .unavailable(reason: "just_tried", wait: wait)
+        case .tooSoon(let wait): self = .unavailable(reason: VendReason.justTried.rawValue, wait: wait)
         case .unreadable: self = .unreadable
         }
     }

@@ -132,7 +132,7 @@ package struct Ruling: Sendable {
 
 /// Something that a person must look at.
 package struct Alarm: Hashable, Sendable {
-    package var kind: String
+    package var kind: AlarmKind
     package var clientID: String
     package var text: String
 }

@@ -74,7 +74,7 @@ extension RefreshRules {
         }
         retryForeign(&grant, health: health, at: moment, ruling: &ruling)
         ruling.alarm = Alarm(
-            kind: "grant_refused",
+            kind: .grantRefused,
             clientID: grant.clientID,
             text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
         )
@@ -92,7 +92,7 @@ extension RefreshRules {
             retry(&grant, reason: .clientMismatchUnconfirmed, health: health, at: moment, ruling: &ruling)
             guard health.provenSuccessAt == nil else { return }
             ruling.alarm = Alarm(
-                kind: "client_unproven",
+                kind: .clientUnproven,
                 clientID: grant.clientID,
                 text: "Google answers \(code) and no grant of this client was ever refreshed: is the client id right?"
             )

@@ -54,7 +54,7 @@ extension RefreshRules {
         default:
             guard health.rate.recordDroppedToken(at: moment.now) >= Self.droppedTokensToAlarm else { return }
             ruling.alarm = Alarm(
-                kind: "rotated_tokens_dropped",
+                kind: .rotatedTokensDropped,
                 clientID: grant.clientID,
                 text: """
                     several answers brought rotated refresh tokens for grants that have changed meanwhile, and were dropped: look \

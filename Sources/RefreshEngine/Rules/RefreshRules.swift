@@ -80,7 +80,7 @@ package struct RefreshRules: Sendable {
         case .unreadable:
             lookAgain(at: &grant, at: moment, ruling: &ruling)
             ruling.alarm = Alarm(
-                kind: "unreadable_token",
+                kind: .unreadableToken,
                 clientID: grant.clientID,
                 text: "stored tokens cannot be opened with the key ring: put the missing key back, see `keys list`"
             )
@@ -167,7 +167,7 @@ package struct RefreshRules: Sendable {
         ruling.outcome = .refreshed
         guard grant.quickRefreshes > DuePolicy.quickRefreshesAllowed else { return }
         ruling.alarm = Alarm(
-            kind: "refresh_loop",
+            kind: .refreshLoop,
             clientID: grant.clientID,
             text: """
                 grant \(grant.id) was refreshed \(grant.quickRefreshes) times in a row long before its token ends, and is slowed \
@@ -203,7 +203,7 @@ package struct RefreshRules: Sendable {
         case .unknown(let code):
             retry(&grant, code: code, isUnderstood: false, health: health, at: moment, ruling: &ruling)
             ruling.alarm = Alarm(
-                kind: "unknown_answer",
+                kind: .unknownAnswer,
                 clientID: grant.clientID,
                 text: "the token endpoint answers in a way that nobody has described (\(GrantReason(rawValue: code)))"
             )

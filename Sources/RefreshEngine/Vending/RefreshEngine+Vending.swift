@@ -31,7 +31,7 @@ extension RefreshEngine {
     private func vend(to userID: String, _ wish: VendWish) async throws -> VendedToken {
         let end = time.sinceBoot + Self.patience
         var isAfterRefresh = false
-        var reason = "timeout"
+        var reason = VendReason.timeout.rawValue
         while time.sinceBoot < end {
             guard let grant = try await store.grant(ofUser: userID) else { throw VendFailure.unknownUser }
             // After a refresh whatever lives is the best there is, even if more life was asked for than Google gives.
@@ -39,7 +39,7 @@ extension RefreshEngine {
             case .serve:
                 if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
                     // The token endpoint repeated the token that does not work.
-                    throw VendFailure.unavailable(reason: "token_not_replaced")
+                    throw VendFailure.unavailable(reason: VendReason.tokenNotReplaced.rawValue)
                 }
                 return try VendedToken(of: grant, vault: courier.vault, isFresh: isAfterRefresh)
             case .refuse:
@@ -50,7 +50,7 @@ extension RefreshEngine {
                     return try serveOldToken(of: grant, wish, reason: grant.reason.rawValue)
                 }
                 if flights[grant.id] == nil, RenewalDecision.isRefreshedTooOften(grant, at: time.now) {
-                    return try serveOldToken(of: grant, wish, reason: "refreshed_too_often")
+                    return try serveOldToken(of: grant, wish, reason: VendReason.refreshedTooOften.rawValue)
                 }
             }
             switch await launchForCaller(grant, until: end).end {
@@ -63,7 +63,7 @@ extension RefreshEngine {
                 }
                 return try serveOldToken(of: grant, wish, reason: settled.finding.code)
             case .elsewhere:
-                reason = "claimed_elsewhere"
+                reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOthers(grant, until: end) else { continue }
                 isAfterRefresh = isAfterRefresh || current.accessToken != grant.accessToken
                 guard current.attempts <= grant.attempts else {
@@ -72,7 +72,7 @@ extension RefreshEngine {
             case .objected(let reason):
                 return try serveOldToken(of: grant, wish, reason: reason)
             case .abandoned:
-                return try serveOldToken(of: grant, wish, reason: "not_sent")
+                return try serveOldToken(of: grant, wish, reason: VendReason.notSent.rawValue)
             }
         }
         guard let grant = try await store.grant(ofUser: userID) else { throw VendFailure.unknownUser }
@@ -145,18 +145,18 @@ extension RefreshEngine {
         let stored = try await store.clientHealth()[client]
         gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: sharedClock.epoch)) }
         while true {
-            guard !isStopping else { return "stopping" }
+            guard !isStopping else { return VendReason.stopping.rawValue }
             // What is asked for now could not be stored either.
-            guard !settler.isStoreFailing else { return "store_failing" }
+            guard !settler.isStoreFailing else { return VendReason.storeFailing.rawValue }
             let instant = sharedNow
             switch gates[client]?.health.breaker.permits(at: instant) {
-            case .wait: return "breaker_open"
-            case .probeDue: return await beginProbe(client) ? nil : "breaker_open"
+            case .wait: return VendReason.breakerOpen.rawValue
+            case .probeDue: return await beginProbe(client) ? nil : VendReason.breakerOpen.rawValue
             case .all, nil: break
             }
             if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return nil }
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
-            guard time.sinceBoot + wait < end else { return "throttled" }
+            guard time.sinceBoot + wait < end else { return VendReason.throttled.rawValue }
             try await Task.sleep(for: wait)
         }
     }

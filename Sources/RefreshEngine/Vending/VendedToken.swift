@@ -22,10 +22,10 @@ extension VendedToken {
         do throws(SealError) {
             opened = try vault.openAccessToken(of: grant)
         } catch {
-            if case .unknownKey = error, !vault.ring.isComplete { throw .unavailable(reason: "key_ring") }
+            if case .unknownKey = error, !vault.ring.isComplete { throw .unavailable(for: .keyRing) }
             throw .unreadable(error)
         }
-        guard let stored = grant.accessToken, let opened else { throw .unavailable(reason: "no_access_token") }
+        guard let stored = grant.accessToken, let opened else { throw .unavailable(for: .noAccessToken) }
         self.init(
             grant: grant.id,
             accessToken: opened,
@@ -52,6 +52,10 @@ package enum VendFailure: Error, Hashable, Sendable {
 }
 
 extension VendFailure {
+    static func unavailable(for reason: VendReason) -> VendFailure {
+        .unavailable(reason: reason.rawValue)
+    }
+
     /// What a caller hears of a grant from which no refresh can come.
     static func refused(_ grant: Grant) -> VendFailure {
         // A grant whose token cannot be renewed shows as connected until the engine comes to it.

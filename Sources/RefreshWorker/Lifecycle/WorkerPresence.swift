@@ -48,7 +48,7 @@ struct WorkerPresence: Sendable {
         } catch let error as KeyRingFileError {
             diagnostics.warning("the key ring cannot be read again; the keys in memory stay", ["error": "\(error)"])
         }
-        if let refusal = ring.refusal { raise("key_ring_refused", refusal) }
+        if let refusal = ring.refusal { raise(.keyRingRefused, refusal) }
         var obstacle = try await watch.prove()
         try standBy(obstacle)
         var reports = try await report(isStandingBy: obstacle != nil)
@@ -79,13 +79,13 @@ struct WorkerPresence: Sendable {
         ring.standsBy = obstacle
         if let obstacle {
             guard log != nil else { throw CommandFailure(.configuration, obstacle) }
-            raise("key_ring_lacks_keys", obstacle)
+            raise(.keyRingLacksKeys, obstacle)
         } else if was != nil {
             diagnostics.notice("the key ring holds every key again; this worker refreshes")
         }
     }
 
-    private func raise(_ kind: String, _ text: String) {
+    private func raise(_ kind: AlarmKind, _ text: String) {
         guard let log else { return diagnostics.error("the key ring does not fit", ["reason": text]) }
         log.keyRingTrouble(kind, text)
     }

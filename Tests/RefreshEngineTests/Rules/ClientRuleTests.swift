@@ -159,7 +159,7 @@ struct ForeignTokenTests {
         var grant = try Sample.grant(isProven: false)
         for _ in 0..<3 {
             let ruling = bench.refuse(verdict, on: &grant)
-            #expect(ruling.outcome == .retrying && ruling.alarm?.kind == "client_unproven")
+            #expect(ruling.outcome == .retrying && ruling.alarm?.kind == .clientUnproven)
             #expect(grant.state == .retrying && grant.reason == .clientMismatchUnconfirmed)
             #expect(!bench.health.breaker.isOpen)
             bench.pass(.seconds(60))
@@ -236,7 +236,7 @@ struct ForeignTokenTests {
             let ruling = bench.refuse(verdict, on: &grant)
             #expect(!bench.health.breaker.isOpen, "hour \(hour)")
             guard hour == 24 else {
-                #expect(ruling.outcome == .retrying && ruling.alarm?.kind == "grant_refused")
+                #expect(ruling.outcome == .retrying && ruling.alarm?.kind == .grantRefused)
                 #expect(grant.state == .retrying && grant.suspectedSince == start)
                 continue
             }

@@ -239,7 +239,7 @@ struct VerdictRuleTests {
             var grant = try Sample.grant(state: state)
             var bench = Bench()
             let ruling = bench.decide(.unreadable(.malformed), on: &grant)
-            #expect(ruling.outcome == .unchanged && ruling.alarm?.kind == "unreadable_token")
+            #expect(ruling.outcome == .unchanged && ruling.alarm?.kind == .unreadableToken)
             #expect(grant.state == state && grant.generation == 3)
             #expect(grant.dueAt == start + .seconds(600))
         }
@@ -271,7 +271,7 @@ struct VerdictRuleTests {
         var grant = try Sample.grant()
         var bench = Bench()
         _ = grant.disconnectByRequest(revokes: true, at: start)
-        #expect(bench.decide(.unreadable(.malformed), on: &grant).alarm?.kind == "unreadable_token")
+        #expect(bench.decide(.unreadable(.malformed), on: &grant).alarm?.kind == .unreadableToken)
         #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
         #expect(grant.dueAt == start + .seconds(600))
         bench.pass(.seconds(86_400))

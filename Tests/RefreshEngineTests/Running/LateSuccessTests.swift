@@ -162,7 +162,7 @@ struct LateSuccessTests {
             let moment = Moment(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
             let ruling = RefreshRules(maxRate: 200).decide(finding, grant: &grant, health: &health, at: moment)
             #expect(ruling.outcome == .void)
-            #expect(ruling.alarm?.kind == (number < 5 ? nil : "rotated_tokens_dropped"))
+            #expect(ruling.alarm?.kind == (number < 5 ? nil : .rotatedTokensDropped))
         }
     }
 

@@ -1,0 +1,57 @@
+/// The kinds of alarms, by their codes in the metrics log.
+package enum AlarmKind: String, CaseIterable, Sendable {
+    case clientFault = "client_fault"
+    case clientUnproven = "client_unproven"
+    case endpointFailing = "endpoint_failing"
+    case grantRefused = "grant_refused"
+    case unknownAnswer = "unknown_answer"
+    case refreshLoop = "refresh_loop"
+    case rotatedTokensDropped = "rotated_tokens_dropped"
+    case unreadableToken = "unreadable_token"
+    case sealingFailed = "sealing_failed"
+    case spillFailed = "spill_failed"
+    case storeFailing = "store_failing"
+    case storeMoved = "store_moved"
+    case storeReplaced = "store_replaced"
+    case databaseFailedOver = "database_failed_over"
+    case databaseReplaced = "database_replaced"
+    case databaseTablesLost = "database_tables_lost"
+    case keyRingRefused = "key_ring_refused"
+    case keyRingLacksKeys = "key_ring_lacks_keys"
+
+    /// The text of docs/metrics-log.md, which a test compares with this.
+    package var meaning: String {
+        switch self {
+        case .clientFault: "Google refuses the client id itself; no grant is changed, and one at a time is tried"
+        case .clientUnproven: "Google refuses the first grants of a client id: is it right?"
+        case .endpointFailing: "the token endpoint does not answer as it should; one grant at a time is tried"
+        case .grantRefused:
+            "a grant that used to work is refused as if it belonged to another client id, while others "
+                + "work"
+        case .unknownAnswer: "the token endpoint answers in a way that is not known"
+        case .refreshLoop: "a grant is refreshed again and again long before its token ends, and is slowed down"
+        case .rotatedTokensDropped:
+            "rotated refresh tokens came too late to be stored: look for a second database in use, or for "
+                + "workers that stand still"
+        case .unreadableToken: "the key ring does not open a stored token"
+        case .sealingFailed: "answers cannot be sealed; they wait in memory"
+        case .spillFailed:
+            "answers that the database does not take cannot be written to the spill file either "
+                + "(docs/spill-file.md)"
+        case .storeFailing: "the database cannot be used; results wait in memory"
+        case .storeMoved: "the database was copied elsewhere and is not used any more; the worker stops"
+        case .storeReplaced:
+            "something else changed or deleted the files of the database while they were in use; the worker "
+                + "stops"
+        case .databaseFailedOver:
+            "a standby of PostgreSQL was promoted: with asynchronous replication the last commits are lost "
+                + "(docs/scaling.md)"
+        case .databaseReplaced: "the database lies in another PostgreSQL cluster than when it was used last"
+        case .databaseTablesLost: "the tables that a running worker used are gone"
+        case .keyRingRefused:
+            "the key file holds a key ring that does not fit the stored tokens; the keys in memory stay in "
+                + "use (docs/keys.md)"
+        case .keyRingLacksKeys: "the key ring lacks a key that is needed; this worker refreshes nothing (docs/keys.md)"
+        }
+    }
+}

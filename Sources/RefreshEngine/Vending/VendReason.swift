@@ -1,0 +1,17 @@
+/// The reasons that a caller gets no token, or an older one, although its grant has not ended.
+///
+/// They stand in `reason` and in `warning` of answers, beside error codes of Google and the reasons of a grant that is being retried.
+package enum VendReason: String, CaseIterable, Sendable {
+    case timeout
+    case tokenNotReplaced = "token_not_replaced"
+    case refreshedTooOften = "refreshed_too_often"
+    case justTried = "just_tried"
+    case claimedElsewhere = "claimed_elsewhere"
+    case notSent = "not_sent"
+    case stopping
+    case storeFailing = "store_failing"
+    case breakerOpen = "breaker_open"
+    case throttled
+    case keyRing = "key_ring"
+    case noAccessToken = "no_access_token"
+}

@@ -1,0 +1,20 @@
+import Foundation
+import RefreshEngine
+import Store
+import Testing
+
+@Suite("Reasons in the documents")
+struct ReasonDocumentTests {
+    @Test("The documents name every reason that the worker gives", arguments: ["vending.md", "openapi.yaml"])
+    func named(document: String) throws {
+        let folder = URL(filePath: #filePath).appending(path: "../../../docs").standardized
+        let text = try String(contentsOf: folder.appending(path: document), encoding: .utf8)
+        let codes = GrantReason.Known.allCases.map(\.rawValue) + VendReason.allCases.map(\.rawValue)
+        #expect(codes.filter { !text.contains("`\($0)`") } == [])
+    }
+
+    @Test("A reason is a code that the store keeps as it is", arguments: GrantReason.Known.allCases)
+    func codes(reason: GrantReason.Known) {
+        #expect(GrantReason(rawValue: reason.rawValue).rawValue == reason.rawValue)
+    }
+}
