@@ -16,6 +16,7 @@ package final class AddressBudget: Sendable {
 
     /// More addresses than this within a minute share one budget: a stranger with many must not fill the memory.
     private static let maximumAddresses = 65_536
+    private static let sharedKey = "all others"
 
     private let interval: Int64
     private let time: any TimeSource
@@ -42,6 +43,15 @@ package final class AddressBudget: Sendable {
         }
     }
 
+    /// Returns a request to the address: it turned out not to be one that this budget limits.
+    package func putBack(address: String) {
+        let customer = NetworkAddress(address)?.customer.description ?? address
+        state.withLock { state in
+            let key = state.whole[customer] == nil ? Self.sharedKey : customer
+            if let whole = state.whole[key] { state.whole[key] = whole - interval }
+        }
+    }
+
     private static func key(for customer: String, _ now: Int64, _ state: inout State) -> String {
         guard state.whole[customer] == nil, state.whole.count >= maximumAddresses else { return customer }
         // A walk over all addresses for each request would be a way to keep the lock from everybody else.
@@ -49,6 +59,6 @@ package final class AddressBudget: Sendable {
             state.forgottenAt = now
             state.whole = state.whole.filter { $0.value > now }
         }
-        return state.whole.count >= maximumAddresses ? "all others" : customer
+        return state.whole.count >= maximumAddresses ? sharedKey : customer
     }
 }

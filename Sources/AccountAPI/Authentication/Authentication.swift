@@ -37,7 +37,10 @@ enum Authentication {
             )
         }
         guard user.isActive else { throw .inactive }
-        guard user.email == nil, claims.sessionID == nil, let email = claims.email else { return .known(user) }
+        guard claims.sessionID == nil, let email = claims.email else { return .known(user) }
+        // The backend's token of today may know more than the one that the user was created from.
+        let isNewlyVerified = user.email == email && user.emailIsVerified != true && claims.emailIsVerified == true
+        guard user.email == nil || isNewlyVerified else { return .known(user) }
         var completed = user
         completed.email = email
         completed.emailIsVerified = claims.emailIsVerified

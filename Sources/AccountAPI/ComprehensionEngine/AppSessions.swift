@@ -14,12 +14,13 @@ struct AppSessions: Sendable {
         let now = services.time.now
         let id = SessionID.random(from: services.random)
         let newUserID = UserIdentifier.random(from: services.random)
-        let tokens = tokens
+        let (tokens, linking) = (tokens, services.emailLinking)
         return try await services.store.transact { transaction in
             let known = SignInRules.user(
                 for: identity,
                 withAccount: try transaction.user(withGoogleUserID: identity.googleUserID),
-                withEmail: try transaction.users(withEmail: identity.email)
+                withEmail: try transaction.users(withEmail: identity.email),
+                linking: linking
             )
             var user = known ?? User(id: newUserID, createdAt: now)
             guard user.isActive else { throw AuthenticationRefusal.inactive }

@@ -32,22 +32,23 @@ struct ComprehensionRoutes: Sendable {
     // MARK: Handlers
 
     private func signIn(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.spend(request)
-        let token = try RequestBody.json(request).required("access_token")
-        // What cannot be a token Google need not be asked about.
-        guard Token.isWellFormed(token) else { throw IdentityFailure.refused }
-        let identity = try await services.identityCheck.identity(behind: Secret(token))
-        return Self.answer(try await sessions.begin(as: identity))
+        try await services.budgets.signIn(request) {
+            let token = try RequestBody.json(request).required("access_token")
+            // What cannot be a token Google need not be asked about.
+            guard Token.isWellFormed(token) else { throw IdentityFailure.refused }
+            let identity = try await services.identityCheck.identity(behind: Secret(token))
+            return Self.answer(try await sessions.begin(as: identity))
+        }
     }
 
     private func refresh(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.spendWrite(request)
+        try services.budgets.spendWrite(request)
         return Self.answer(try await sessions.rotate(try RequestBody.json(request).required("refresh_token")))
     }
 
     /// Takes the token from the body where one is there, as an app without a good access token has only that.
     private func logOut(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.spendWrite(request)
+        try services.budgets.spendWrite(request)
         let token =
             request.body.isEmpty
             ? try BearerToken.read(request)

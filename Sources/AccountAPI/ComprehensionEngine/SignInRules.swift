@@ -1,17 +1,41 @@
 internal import Store
 
+/// Which stored users a Google account may be linked to by its e-mail address.
+package enum EmailLinking: String, CaseIterable, Sendable {
+    /// Users whose address was verified, by Google or by the backend whose token said so.
+    case verified
+    /// Users with any address, even one that its user has only claimed.
+    case any
+    /// No users.
+    case never
+
+    fileprivate func mayLink(_ user: User) -> Bool {
+        switch self {
+        case .verified: user.emailIsVerified == true
+        case .any: true
+        case .never: false
+        }
+    }
+}
+
 /// Which user a Google account signs in as.
 enum SignInRules {
-    /// The user who has the account's id; else the one with its e-mail address, where that may be believed; else nobody yet.
+    /// The user with the account's id; else the user with its e-mail address, if that proves anything; else `nil`.
     ///
-    /// An address counts only where Google decides whose it is, and only for a user without a Google account: else whoever
-    /// once had a user's address could sign in as that user. An address that was told unverified proves nothing, and one
-    /// that several users have does not say which is meant.
-    static func user(for identity: GoogleIdentity, withAccount: User?, withEmail: [User]) -> User? {
+    /// An address counts only if Google decides whose it is, and only for a user without a Google account: else whoever once
+    /// had a user's address could sign in as that user. By default the stored address must be verified as well: a stranger may
+    /// have signed up elsewhere with the victim's address, and would share the account once the victim arrives. An address
+    /// that several users have does not identify one of them.
+    static func user(
+        for identity: GoogleIdentity,
+        withAccount: User?,
+        withEmail: [User],
+        linking: EmailLinking
+    ) -> User? {
         if let withAccount { return withAccount }
         guard identity.googleIsAuthorityForEmail else { return nil }
         let candidates = withEmail.filter { user in
-            user.googleUserID == nil && user.emailIsVerified != false && !user.isDeleted
+            user.googleUserID == nil && linking.mayLink(user) && !user.isDeleted
         }
         return candidates.count == 1 ? candidates[0] : nil
     }

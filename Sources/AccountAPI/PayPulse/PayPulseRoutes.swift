@@ -36,7 +36,10 @@ struct PayPulseRoutes: Sendable {
     // MARK: Handlers
 
     private func storeTokens(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.spend(request)
+        try await services.budgets.signIn(request) { try await connect(request) }
+    }
+
+    private func connect(_ request: ServerRequest) async throws -> ServerResponse {
         let caller = try await services.gatekeeper.caller(of: request)
         let tokens = try GmailTokens(request)
         let identity = try await services.identityCheck.identity(behind: tokens.accessToken)
@@ -58,7 +61,7 @@ struct PayPulseRoutes: Sendable {
     }
 
     private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.spendWrite(request)
+        try services.budgets.spendWrite(request)
         let caller = try await services.gatekeeper.caller(of: request)
         // A plain read first: a repeated request, for which nothing is left to end, must not wait for the store's writer.
         if let grant = try await services.store.grant(ofUser: caller.userID), grant.reason != .userRequest {
@@ -78,7 +81,7 @@ struct PayPulseRoutes: Sendable {
     }
 
     private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
-        try services.spendWrite(request)
+        try services.budgets.spendWrite(request)
         let caller = try await services.gatekeeper.caller(of: request)
         let now = services.time.now
         let end = max(now + Self.shortestTombstone, caller.claims.expiresAt)

@@ -15,6 +15,7 @@ extension Configuration {
             (.socketMode, socketMode == running.socketMode),
             (.trustedProxy, trustedProxies == running.trustedProxies),
             (.googleCallsPerMinute, googleCallsPerMinute == running.googleCallsPerMinute),
+            (.linkByEmail, emailLinking == running.emailLinking),
             (.jwtSecretFile, jwtSecretFile == running.jwtSecretFile),
             (.servicesFile, servicesFile == running.servicesFile),
             (.securityEventsEndpoint, securityEventsEndpoint == running.securityEventsEndpoint),

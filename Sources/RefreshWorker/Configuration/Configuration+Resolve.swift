@@ -33,6 +33,7 @@ extension Configuration {
         let googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(SettingValue.Refusal) in
             try SettingValue.count(text, in: 1...100_000)
         }
+        let emailLinking = resolver.value(of: .linkByEmail, SettingValue.emailLinking)
         let jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
         let servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
         let securityEvents = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
@@ -42,7 +43,7 @@ extension Configuration {
         // A value is missing only where a problem was recorded.
         guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
             let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,
-            let runsOnce, let socketMode, let googleCallsPerMinute, let securityEvents
+            let runsOnce, let socketMode, let googleCallsPerMinute, let emailLinking, let securityEvents
         else { throw ConfigurationError(problems: resolver.problems) }
         return Configuration(
             configurationFile: resolver.file,
@@ -63,6 +64,7 @@ extension Configuration {
             socketMode: socketMode,
             trustedProxies: proxies,
             googleCallsPerMinute: googleCallsPerMinute,
+            emailLinking: emailLinking,
             jwtSecretFile: jwtSecretFile,
             servicesFile: servicesFile,
             securityEventsEndpoint: securityEvents,

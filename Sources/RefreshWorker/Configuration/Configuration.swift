@@ -1,3 +1,4 @@
+import AccountAPI
 import GoogleOAuth
 import HTTPClient
 import Observability
@@ -33,8 +34,9 @@ struct Configuration: Equatable, Sendable {
     let socketMode: UInt32
     /// Proxies, or networks of them, that are believed.
     let trustedProxies: [String]
-    /// How often a minute one address may call the routes that ask Google.
+    /// How often a minute one address may fail to sign in or to connect.
     let googleCallsPerMinute: Int
+    let emailLinking: EmailLinking
     let jwtSecretFile: String?
     let servicesFile: String?
     let securityEventsEndpoint: Endpoint

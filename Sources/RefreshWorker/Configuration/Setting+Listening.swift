@@ -1,3 +1,5 @@
+import AccountAPI
+
 extension Setting {
     /// What the worker needs to be asked and to tell: its two listeners, who may ask, and whom it tells.
     static let listening: [Setting] = [
@@ -37,8 +39,18 @@ extension Setting {
             "N",
             default: "60",
             """
-            How often a minute one address may call the routes that ask Google; 1 to 100000. Refreshing the app's tokens, \
-            logging out, disconnecting and deleting have ten times as much.
+            How often a minute one address may fail to sign in or to connect; 1 to 100000. Successful sign-ins have ten \
+            times as much, and so have refreshing the app's tokens, logging out, disconnecting and deleting together.
+            """
+        ),
+        Setting(
+            .linkByEmail,
+            "WHICH",
+            default: EmailLinking.verified.rawValue,
+            """
+            Which stored users a Google account that signs in for the first time may become by its e-mail address: those \
+            whose address was verified (verified), any, or never any. With any, whoever signed up with somebody else's \
+            address shares the account once its owner arrives.
             """
         ),
         Setting(

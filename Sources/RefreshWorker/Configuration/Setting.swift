@@ -26,6 +26,7 @@ struct Setting: Sendable {
         case socketMode = "socket-mode"
         case trustedProxy = "trusted-proxy"
         case googleCallsPerMinute = "google-calls-per-minute"
+        case linkByEmail = "link-by-email"
         case jwtSecretFile = "jwt-secret-file"
         case servicesFile = "services-file"
         case securityEventsEndpoint = "security-events-endpoint"

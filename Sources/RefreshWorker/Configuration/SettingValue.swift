@@ -1,3 +1,4 @@
+import AccountAPI
 import HTTPClient
 import Observability
 
@@ -50,12 +51,22 @@ enum SettingValue {
     }
 
     static func logLevel(_ text: String) throws(Refusal) -> LogLevel {
-        guard let level = LogLevel(rawValue: text) else {
-            let levels = LogLevel.allCases.map(\.rawValue)
-            let hint = NearestName.of(text, among: levels).map { "; did you mean \($0)?" } ?? ""
-            throw Refusal(message: "\(DisplayedText(text)) is none of \(levels.joined(separator: ", "))\(hint)")
+        try word(text)
+    }
+
+    static func emailLinking(_ text: String) throws(Refusal) -> EmailLinking {
+        try word(text)
+    }
+
+    /// One of a few words.
+    private static func word<Word: RawRepresentable & CaseIterable>(_ text: String) throws(Refusal) -> Word
+    where Word.RawValue == String {
+        guard let word = Word(rawValue: text) else {
+            let words = Word.allCases.map(\.rawValue)
+            let hint = NearestName.of(text, among: words).map { "; did you mean \($0)?" } ?? ""
+            throw Refusal(message: "\(DisplayedText(text)) is none of \(words.joined(separator: ", "))\(hint)")
         }
-        return level
+        return word
     }
 
     /// A number above 0 in plain decimal: neither signs nor exponents, which in a rate are mistakes.

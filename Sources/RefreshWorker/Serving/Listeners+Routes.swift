@@ -23,11 +23,11 @@ extension Listeners {
             vault: parts.vault,
             signer: try workshop.openSigner(),
             clientIDs: configuration.clientIDs,
-            budget: AddressBudget(perMinute: configuration.googleCallsPerMinute, time: workshop.time),
-            writeBudget: AddressBudget(
-                perMinute: AccountServices.writesPerGoogleCall * configuration.googleCallsPerMinute,
+            budgets: RequestBudgets(
+                failedSignInsPerMinute: configuration.googleCallsPerMinute,
                 time: workshop.time
             ),
+            emailLinking: configuration.emailLinking,
             time: workshop.time,
             random: workshop.random,
             log: parts.log,

@@ -150,8 +150,8 @@ struct AuthenticationTests {
     }
 
     @Test(
-        "an address that the backend calls unverified is linked to nobody who signs in with it",
-        arguments: [(nil, true), (true, true), (false, false)] as [(Bool?, Bool)]
+        "only an address that the backend calls verified is linked to the Google account that signs in with it",
+        arguments: [(nil, false), (true, true), (false, false)] as [(Bool?, Bool)]
     )
     func unverifiedAddress(claim: Bool?, isLinked: Bool) async throws {
         let world = try AccountWorld()

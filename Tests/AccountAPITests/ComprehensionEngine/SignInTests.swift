@@ -27,7 +27,7 @@ struct SignInTests {
         _ email: String?,
         id: String = "42",
         google: String? = nil,
-        isVerified: Bool? = nil
+        isVerified: Bool? = true
     ) -> User {
         User(id: id, createdAt: ManualTime().now, email: email, emailIsVerified: isVerified, googleUserID: google)
     }
@@ -60,7 +60,8 @@ struct SignInTests {
                 as: nil
             ),
             Case("the address is another account's", [user("jane@gmail.com", google: "g-2")], .init(), as: nil),
-            Case("the address was never verified", [user("jane@gmail.com", isVerified: false)], .init(), as: nil),
+            Case("the address is not verified", [user("jane@gmail.com", isVerified: false)], .init(), as: nil),
+            Case("the address may be verified", [user("jane@gmail.com", isVerified: nil)], .init(), as: nil),
             Case(
                 "two have the address",
                 [user("jane@gmail.com", id: "1"), user("jane@gmail.com", id: "2")],
@@ -96,6 +97,49 @@ struct SignInTests {
         // Signing in again is the same user.
         let again = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
         #expect(again["id"]?.string == id)
+    }
+
+    @Test(
+        "by address as the setting says",
+        arguments: [
+            (.verified, true, true), (.verified, nil, false), (.verified, false, false),
+            (.any, true, true), (.any, nil, true), (.any, false, true),
+            (.never, true, false), (.never, nil, false), (.never, false, false),
+        ] as [(EmailLinking, Bool?, Bool)]
+    )
+    func linking(_ linking: EmailLinking, isVerified: Bool?, isLinked: Bool) async throws {
+        let world = try AccountWorld(emailLinking: linking)
+        world.google.know("ya29.jane")
+        let stored = Self.user("jane@gmail.com", isVerified: isVerified)
+        try await world.store.transact { try $0.insert(stored) }
+        let answer = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        #expect((answer["id"]?.string == stored.id) == isLinked)
+    }
+
+    @Test("a user who signed up with somebody else's address does not share the owner's account")
+    func claimedAddress() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let stranger = world.token(ofUser: "stranger", email: "jane@gmail.com")
+        #expect(try await world.ask("GET", "/v1/user/me", token: stranger).status == 200)
+        let owner = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        #expect(owner["id"]?.string != "stranger")
+    }
+
+    @Test("a later token of the backend's that says the address is verified lets the account be linked")
+    func verifiedLater() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        for isVerified in [false, true] {
+            let token = world.sign { claims in
+                claims.field("user_id", "42")
+                claims.field("email", "jane@gmail.com")
+                claims.field("email_verified", isVerified)
+            }
+            #expect(try await world.ask("GET", "/v1/user/me", token: token).status == 200)
+        }
+        let answer = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        #expect(answer["id"]?.string == "42")
     }
 
     @Test("new users have ids that look like UUIDs and differ")

@@ -53,7 +53,7 @@ final class GrantLifeModel {
     private var connectedAt: Timestamp?
 
     init(seed: UInt64) throws {
-        world = try AccountWorld(requestsPerMinute: 60_000_000, writesPerMinute: 60_000_000)
+        world = try AccountWorld(signInsPerMinute: 60_000_000, writesPerMinute: 60_000_000)
         random = SeededRandom(seed: seed)
     }
 

@@ -361,9 +361,9 @@ struct StoringTests {
         #expect(world.google.lookups == 2)
     }
 
-    @Test("an address that asks too often waits")
+    @Test("an address that signs in too often waits")
     func budget() async throws {
-        let world = try AccountWorld(requestsPerMinute: 2)
+        let world = try AccountWorld(signInsPerMinute: 2)
         world.google.know("ya29.jane")
         let signIn = #"{"access_token":"ya29.jane"}"#
         #expect(try await world.connect("ya29.jane").status == 201)
@@ -378,6 +378,32 @@ struct StoringTests {
         #expect(try await world.ask("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200)
         #expect(try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42")).status == 200)
         world.time.advance(by: .seconds(60))
+        #expect(try await world.connect("ya29.jane").status == 201)
+    }
+
+    @Test("an address that fails too often waits, and sign-ins that succeed do not count")
+    func failures() async throws {
+        let world = try AccountWorld(failuresPerMinute: 2)
+        world.google.know("ya29.jane")
+        let signIn = { (token: String) in
+            try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(token)"}"#).status
+        }
+        for _ in 1...20 { #expect(try await signIn("ya29.jane") == 200) }
+        #expect(try await signIn("ya29.guessed") == 400)
+        for _ in 1...20 { #expect(try await world.connect("ya29.jane").status == 201) }
+        #expect(try await world.connect("ya29.guessed").status == 400)
+        #expect(try await signIn("ya29.jane") == 429)
+        #expect(try await world.connect("ya29.jane").status == 429)
+        world.time.advance(by: .seconds(60))
+        #expect(try await signIn("ya29.jane") == 200)
+    }
+
+    @Test("an outage of Google counts as no failure of the address")
+    func outage() async throws {
+        let world = try AccountWorld(failuresPerMinute: 1)
+        world.google.know("ya29.jane")
+        world.google.say("ya29.away", userInfo: .failure(.unavailable(code: "http_503")), tokenInfo: .nothing)
+        for _ in 1...5 { #expect(try await world.connect("ya29.away").status == 502) }
         #expect(try await world.connect("ya29.jane").status == 201)
     }
 }

@@ -41,8 +41,10 @@ struct AccountWorld {
     let lines = CapturedLines()
 
     init(
-        requestsPerMinute: Int = 1000,
+        failuresPerMinute: Int = 1000,
+        signInsPerMinute: Int = 1000,
         writesPerMinute: Int = 1000,
+        emailLinking: EmailLinking = .verified,
         googleDeadline: Duration = .seconds(10),
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountWorld.nowhere
@@ -71,8 +73,13 @@ struct AccountWorld {
             vault: vault,
             signer: signer,
             clientIDs: ["456-other-of-ours.apps.googleusercontent.com", FakeGoogle.clientID],
-            budget: AddressBudget(perMinute: requestsPerMinute, time: time),
-            writeBudget: AddressBudget(perMinute: writesPerMinute, time: time),
+            budgets: RequestBudgets(
+                failedSignInsPerMinute: failuresPerMinute,
+                signInsPerMinute: signInsPerMinute,
+                writesPerMinute: writesPerMinute,
+                time: time
+            ),
+            emailLinking: emailLinking,
             time: time,
             random: random,
             log: log,

@@ -7,7 +7,7 @@ extension Doctor {
     private var configuration: Configuration { workshop.configuration }
 
     func servingDiagnoses() -> [Diagnosis] {
-        [appSecret, services, noticeSecret, proxies].compactMap(\.self) + places
+        [appSecret, services, noticeSecret, proxies, emailLinking].compactMap(\.self) + places
     }
 
     private var appSecret: Diagnosis? {
@@ -53,7 +53,18 @@ extension Doctor {
             "trusted proxies",
             """
             none: behind a proxy all clients count as one address, and share its \(configuration.googleCallsPerMinute) \
-            requests a minute: name the proxy with --trusted-proxy
+            failed sign-ins a minute: name the proxy with --trusted-proxy
+            """
+        )
+    }
+
+    private var emailLinking: Diagnosis? {
+        guard configuration.publicListener != nil, configuration.emailLinking == .any else { return nil }
+        return .warning(
+            "linking by e-mail",
+            """
+            --link-by-email any: a stranger who signed up with somebody's address shares the account with its owner, once \
+            the owner signs in with Google. Use verified, unless the backend verifies every address before it stores it
             """
         )
     }

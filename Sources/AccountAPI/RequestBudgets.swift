@@ -1,0 +1,73 @@
+package import Clocks
+internal import HTTPServer
+
+/// The limits of one address on the public routes.
+///
+/// Many phones share the address of their network, so that only failures have a small limit: an honest phone seldom fails to
+/// sign in, and whoever guesses fails nearly always.
+package struct RequestBudgets: Sendable {
+    /// The successful sign-ins, or the writes, that an address may make for each failed sign-in.
+    static let successesPerFailure = 10
+
+    /// Sign-ins and connections that the worker or Google refuses.
+    let failedSignIns: AddressBudget
+    /// All sign-ins and connections: each costs two calls to Google.
+    let signIns: AddressBudget
+    /// Requests that rotate or end something stored.
+    let writes: AddressBudget
+
+    package init(failedSignInsPerMinute: Int, time: any TimeSource) {
+        let perMinute = Self.successesPerFailure * failedSignInsPerMinute
+        self.init(
+            failedSignInsPerMinute: failedSignInsPerMinute,
+            signInsPerMinute: perMinute,
+            writesPerMinute: perMinute,
+            time: time
+        )
+    }
+
+    package init(failedSignInsPerMinute: Int, signInsPerMinute: Int, writesPerMinute: Int, time: any TimeSource) {
+        failedSignIns = AddressBudget(perMinute: failedSignInsPerMinute, time: time)
+        signIns = AddressBudget(perMinute: signInsPerMinute, time: time)
+        writes = AddressBudget(perMinute: writesPerMinute, time: time)
+    }
+
+    /// Counts a request that may cost a write to the store; throws if its address has made too many.
+    func spendWrite(_ request: ServerRequest) throws(TooManyRequests) {
+        try Self.take(writes, request)
+    }
+
+    /// Runs a sign-in, and counts it as failed if it is refused.
+    ///
+    /// It counts as failed until it has succeeded: else one address could have any number of guesses under way at once. An
+    /// outage of Google or of the store counts as no failure of the phone.
+    func signIn(
+        _ request: ServerRequest,
+        _ body: () async throws -> ServerResponse
+    ) async throws -> ServerResponse {
+        try Self.take(signIns, request)
+        try Self.take(failedSignIns, request)
+        do {
+            let answer = try await body()
+            failedSignIns.putBack(address: request.clientAddress)
+            return answer
+        } catch {
+            if !Self.isRefusal(error) { failedSignIns.putBack(address: request.clientAddress) }
+            throw error
+        }
+    }
+
+    private static func take(_ budget: AddressBudget, _ request: ServerRequest) throws(TooManyRequests) {
+        if let wait = budget.take(address: request.clientAddress) { throw TooManyRequests(retryAfter: wait) }
+    }
+
+    private static func isRefusal(_ error: any Error) -> Bool {
+        switch error {
+        case IdentityFailure.refused: true
+        // A genuine token that an honest phone has kept for too long.
+        case AuthenticationRefusal.expired: false
+        case is AuthenticationRefusal, is BodyProblem: true
+        default: false
+        }
+    }
+}
