@@ -42,14 +42,6 @@ extension Connection {
         try DatabaseFile.prepare(path)
         let connection = try Connection(path: path, patience: patience)
         guard !connection.isReadOnly else {
-            // A file that cannot be opened for writing is opened for reading, whatever the cause was.
-            guard !DatabaseFile.mayWrite(path) else {
-                throw StoreError(
-                    .input,
-                    "The database \(path) could not be opened for writing just now, although it may be written. Try again; if "
-                        + "it stays so, look at the disk and the system log."
-                )
-            }
             throw StoreError(
                 .readOnly,
                 "The database \(path) can be read but not written. Let the worker's user write to it and to its folder."

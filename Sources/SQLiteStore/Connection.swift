@@ -55,6 +55,7 @@ final class Connection {
         setPatience(patience)
         // A checkpoint that SQLite begins itself does not exclude other processes' commits. The call only sets a hook.
         _ = unsafe sqlite3_wal_autocheckpoint(handle, 0)
+        try requireWriting(to: "main", at: path)
     }
 
     deinit {
@@ -82,6 +83,13 @@ final class Connection {
     func attach(_ leases: LeaseFile) throws(StoreError) {
         keepLogOnClose(true)
         try run(Self.attach) { $0.bind(Self.name(leases.path)) }
+        try requireWriting(to: LeaseFile.schema, at: leases.path)
+    }
+
+    /// Throws if a file was opened for reading alone although it may be written.
+    private func requireWriting(to schema: String, at path: String) throws(StoreError) {
+        guard unsafe sqlite3_db_readonly(handle, schema) == 1, DatabaseFile.mayWrite(path) else { return }
+        throw StoreError(openedForReadingAlone: path, cause: "(opening it)")
     }
 
     /// Runs statements that take no value and answer none.

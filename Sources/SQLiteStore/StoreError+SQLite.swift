@@ -30,6 +30,14 @@ extension StoreError {
                 "\(database.capitalizedFirst) cannot be used at the moment: \(reason) \(cause). Try again; if it stays so, look at "
                     + "the disk, the system log and the limits of the process."
             )
+        case SQLITE_CANTOPEN where Self.isUnexplained(systemError, for: path):
+            self.init(
+                .input,
+                "\(database.capitalizedFirst) cannot be used at the moment: one of its files could not be opened \(cause). Try "
+                    + "again; if it stays so, look at the disk, the system log and the limits of the process."
+            )
+        case SQLITE_READONLY where Self.mayWrite(path):
+            self.init(openedForReadingAlone: path, cause: cause)
         case SQLITE_READONLY, SQLITE_PERM:
             self.init(
                 .readOnly,
@@ -55,6 +63,18 @@ extension StoreError {
         }
     }
 
+    /// A file that may be written, and that SQLite has opened for reading alone.
+    ///
+    /// SQLite tries that second whatever the cause of the first failure was, so a passing lack of descriptors would look like a
+    /// lack of rights.
+    init(openedForReadingAlone path: String, cause: String) {
+        self.init(
+            .input,
+            "The database \(path) could not be opened for writing just now, although it may be written \(cause). Try again; if it "
+                + "stays so, look at the disk and the system log."
+        )
+    }
+
     /// A database that a second look has found damaged.
     init(damaged path: String, problems: [String]) {
         self.init(
@@ -76,6 +96,16 @@ extension StoreError {
     private static func maySoonPass(_ systemError: Int32) -> Bool {
         [EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN].contains(systemError)
     }
+
+    /// `true` if all files are there and may be written, although the system's error says that one is missing.
+    ///
+    /// SQLite tries a second time, for reading alone, where it cannot open the shared index. If the first try fails for want
+    /// of descriptors and the file does not exist yet, only the error of the second one is left.
+    private static func isUnexplained(_ systemError: Int32, for path: String) -> Bool {
+        [0, ENOENT].contains(systemError) && mayWrite(path)
+    }
+
+    private static func mayWrite(_ path: String) -> Bool { DatabaseFile.exists(path) && DatabaseFile.mayWrite(path) }
 }
 
 extension String {

@@ -32,6 +32,11 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         self.reason = reason
     }
 
+    /// `true` if the file may be usable later without a change by the operator.
+    package var mayPass: Bool {
+        if case .system(let error) = reason { error.mayPass } else { false }
+    }
+
     package var description: String {
         guard let line else { return "key file \(path) \(complaint)" }
         return "key file \(path), line \(line): \(complaint)"

@@ -6,6 +6,9 @@ package struct SystemCallError: Error, Hashable, Sendable, CustomStringConvertib
     /// The `errno` of the failure.
     package let code: Int32
 
+    /// `true` if the same call may succeed later without a change by the operator.
+    package var mayPass: Bool { [EIO, EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
+
     package var description: String {
         // Glibc's strerror is safe on any thread since 2.32 (https://man7.org/linux/man-pages/man3/strerror.3.html).
         "\(call): \(unsafe String(cString: strerror(code)))"

@@ -29,7 +29,7 @@ static sqlite3_vfs faulty;
 static char folder[longest_name];
 static struct image images[most_files];
 static int syncs, syncs_to_pass, syncs_to_fail, open_error, reads_to_garble, reads_to_pass, reads_to_fail;
-static char sync_suffix[64], write_suffix[64], read_suffix[64], failing_suffix[64];
+static char sync_suffix[64], write_suffix[64], read_suffix[64], failing_suffix[64], read_only_suffix[64];
 static void (*write_hook)(void *);
 static void *write_context;
 
@@ -183,6 +183,8 @@ static int faulty_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, i
     struct faulty_file *ours = (struct faulty_file *)file;
     ours->image = image;
     ours->real = (sqlite3_file *)(ours + 1);
+    if (read_only_suffix[0] && ends(name, read_only_suffix))
+        flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
     int result = usual->xOpen(usual, name, ours->real, flags, out_flags);
     ours->base.pMethods = result == SQLITE_OK ? &methods : NULL;
     return result;
@@ -229,6 +231,7 @@ void faulty_disk_begin(const char *path) {
     for (int i = 0; i < most_files; i++) forget(&images[i]);
     snprintf(folder, sizeof folder, "%s", path);
     syncs = syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = reads_to_pass = reads_to_fail = 0;
+    read_only_suffix[0] = 0;
     write_hook = NULL;
     pthread_mutex_unlock(&lock);
 }
@@ -237,6 +240,7 @@ void faulty_disk_end(void) {
     pthread_mutex_lock(&lock);
     folder[0] = 0;
     syncs_to_pass = syncs_to_fail = open_error = reads_to_garble = reads_to_pass = reads_to_fail = 0;
+    read_only_suffix[0] = 0;
     write_hook = NULL;
     pthread_mutex_unlock(&lock);
 }
@@ -267,6 +271,12 @@ void faulty_disk_before_write(const char *suffix, void (*hook)(void *), void *co
 void faulty_disk_fail_opens(int error) {
     pthread_mutex_lock(&lock);
     open_error = error;
+    pthread_mutex_unlock(&lock);
+}
+
+void faulty_disk_open_read_only(const char *suffix) {
+    pthread_mutex_lock(&lock);
+    snprintf(read_only_suffix, sizeof read_only_suffix, "%s", suffix ? suffix : "");
     pthread_mutex_unlock(&lock);
 }
 

@@ -32,6 +32,49 @@ extension SQLiteDiskTests {
             }
         }
 
+        @Test("A file that is there and may be written, but is said to be missing, may be opened later")
+        func unexplainedOpen() async throws {
+            try await FailingDisk.with { disk in
+                await (try open(disk)).close()
+                faulty_disk_fail_opens(ENOENT)
+                let error = #expect(throws: StoreError.self) { _ = try open(disk) }
+                #expect(error?.code == .input)
+                #expect(error?.message.contains("one of its files could not be opened") == true)
+                faulty_disk_fail_opens(0)
+                await (try open(disk)).close()
+            }
+        }
+
+        @Test(
+            "A file that may be written, but that SQLite has opened for reading alone, may be opened later",
+            arguments: ["grants.db", "-leases-boot"]
+        )
+        func openedForReadingAlone(suffix: String) async throws {
+            try await FailingDisk.with { disk in
+                await (try open(disk)).close()
+                faulty_disk_open_read_only(suffix)
+                let error = #expect(throws: StoreError.self) { _ = try open(disk) }
+                #expect(error?.code == .input)
+                #expect(error?.message.contains("although it may be written") == true)
+                faulty_disk_open_read_only(nil)
+                await (try open(disk)).close()
+            }
+        }
+
+        @Test("A shared index that was opened for reading alone may be opened later, if it may be written")
+        func readOnlyIndex() async throws {
+            try await TemporaryFolder.with { folder in
+                let path = folder.path("grants.db")
+                try DatabaseFile.create(path, unlessThere: false)
+                let code = { (path: String) in
+                    // SQLITE_READONLY
+                    StoreError(resultCode: 8, detail: "attempt to write", path: path, during: "begin").code
+                }
+                #expect(code(path) == .input)
+                #expect(code(folder.path("none/grants.db")) == .readOnly)
+            }
+        }
+
         @Test("A file that cannot be opened because of its rights stays a fault of the configuration")
         func forbiddenOpen() async throws {
             try await FailingDisk.with { disk in

@@ -22,7 +22,7 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as StoreError: self.init(Self.code(of: error), error.message)
-        case let error as KeyRingFileError: self.init(.configuration, "\(error)")
+        case let error as KeyRingFileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
         case let error as SecretReadError: self.init(.inputUnreadable, "\(error)")
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")

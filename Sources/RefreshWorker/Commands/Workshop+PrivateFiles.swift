@@ -3,7 +3,8 @@ import Secrets
 extension Workshop {
     /// Reads a file that holds a secret, by the one rule of who else may read or write it.
     ///
-    /// Blocks, for a moment. `unreadable` is how the program ends where the system refuses the file.
+    /// Blocks, for a moment. `unreadable` is how the program ends where the system refuses the file for a reason that does
+    /// not pass by itself.
     static func readPrivate(
         _ path: String,
         for flag: String,
@@ -12,7 +13,12 @@ extension Workshop {
         do throws(PrivateFileError) {
             return try Secret.read(privateFile: path)
         } catch {
-            throw CommandFailure(error.isUnreadable ? unreadable : .configuration, "\(flag): \(error)")
+            let code: ExitCode =
+                switch error.reason {
+                case .system(let cause): cause.mayPass ? .inputOutput : unreadable
+                case .notRegular, .tooLong, .open: .configuration
+                }
+            throw CommandFailure(code, "\(flag): \(error)")
         }
     }
 
@@ -21,12 +27,5 @@ extension Workshop {
         guard let path = configuration.clientSecretFile else { return [:] }
         let text = try Self.readPrivate(path, for: ClientSecretFile.flag)
         return try ClientSecretFile.secrets(in: text, path: path, clientIDs: configuration.clientIDs)
-    }
-}
-
-extension PrivateFileError {
-    /// Whether the system refused the file, whatever it may hold.
-    fileprivate var isUnreadable: Bool {
-        if case .system = reason { true } else { false }
     }
 }

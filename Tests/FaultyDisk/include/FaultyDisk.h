@@ -25,6 +25,9 @@ void faulty_disk_before_write(const char *suffix, void (*hook)(void *context), v
 /// Makes every open of a file in the folder fail with this `errno`; 0 ends that.
 void faulty_disk_fail_opens(int error);
 
+/// Makes files whose names end in `suffix` open for reading alone; NULL ends that.
+void faulty_disk_open_read_only(const char *suffix);
+
 /// Makes the next `count` reads of files whose names end in `suffix` return zeros.
 void faulty_disk_garble_reads(const char *suffix, int count);
 
