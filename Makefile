@@ -32,10 +32,10 @@ test: build ## build and run all tests
 	@$(SWIFT) build --build-tests $(BUILD_FLAGS)
 	@scripts/test
 
-sanitize: toolchain packages ## run the tests once more under AddressSanitizer (slow: the simulations take minutes)
+sanitize: toolchain packages ## run the tests once more under AddressSanitizer, the C code under UBSan too
 	@scripts/ensure-packages test
 	@scripts/build-sanitized
-	@ASAN_OPTIONS=detect_leaks=0 scripts/test --scratch-path .build/address
+	@scripts/test --sanitized
 
 TIME ?= 60
 fuzz: toolchain packages ## feed random input to every parser for TIME seconds (60)
@@ -67,7 +67,7 @@ bench-check: toolchain ## see that the benchmarks run and do their work right (a
 check: toolchain ## everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory lint test stories openapi release check-units check-docs bench-check
+	@$(MAKE) --no-print-directory lint test faults-short stories openapi release check-units check-docs bench-check
 
 format: toolchain ## lay the Swift code out
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
