@@ -12,6 +12,9 @@ package protocol TokenEndpoint: Sendable {
     /// `mayStillSend` is called immediately before the request leaves; when it returns `false`, nothing is sent. It holds up
     /// every other request, so it must be quick.
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply
+
+    /// Asks whom an access token belongs to.
+    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo
 }
 
 /// The outcome of a request to revoke a grant.

@@ -113,7 +113,8 @@ extension TokenAnswer {
             type: "Bearer",
             scope: scope.isEmpty ? nil : scope,
             rotated: rotated,
-            refreshTokenLifetime: refreshLifetime.map { .seconds($0) }
+            refreshTokenLifetime: refreshLifetime.map { .seconds($0) },
+            idToken: Token.optional(body["id_token"]).value
         )
     }
 

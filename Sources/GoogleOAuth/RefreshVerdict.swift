@@ -60,6 +60,26 @@ package struct TokenAnswer: Sendable {
     package var rotated: Secret?
     /// How long the refresh token has to live, where the answer says so.
     package var refreshTokenLifetime: Duration?
+    /// The ID token that Google adds if the grant has the scope `openid`.
+    package var idToken: Secret?
+
+    package init(
+        accessToken: Secret,
+        lifetime: Duration,
+        type: String,
+        scope: String? = nil,
+        rotated: Secret? = nil,
+        refreshTokenLifetime: Duration? = nil,
+        idToken: Secret? = nil
+    ) {
+        self.accessToken = accessToken
+        self.lifetime = lifetime
+        self.type = type
+        self.scope = scope
+        self.rotated = rotated
+        self.refreshTokenLifetime = refreshTokenLifetime
+        self.idToken = idToken
+    }
 }
 
 /// What came back for a refresh, not read yet: reading is work that whoever brings it leaves to others.

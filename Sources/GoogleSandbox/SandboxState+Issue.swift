@@ -1,4 +1,5 @@
 internal import Clocks
+internal import Secrets
 
 /// Tokens: how they look, and whose an access token is.
 extension SandboxState {
@@ -16,6 +17,18 @@ extension SandboxState {
             [String(place, radix: 36), String(expiry.milliseconds, radix: 36), String(issued, radix: 36)]
             .joined(separator: "_") + "_" + noise(words: 6)
         return "ya29.a0" + content + "_" + seal(content)
+    }
+
+    /// The ID token of a grant that has the scope `openid`, without a signature that could be checked.
+    func idToken(of grant: Grant, now: Timestamp) -> String? {
+        guard grant.scope.split(separator: " ").contains("openid") else { return nil }
+        let issuedAt = now.milliseconds / 1000
+        let claims: OrderedJSON = [
+            "iss": "https://accounts.google.com", "aud": .string(grant.clientID), "sub": .string(grant.sub),
+            "iat": .integer(issuedAt), "exp": .integer(issuedAt + 3600),
+        ]
+        return [#"{"alg":"RS256","typ":"JWT"}"#, claims.text, "sandbox"]
+            .map { Base64URL.encode(Array($0.utf8)) }.joined(separator: ".")
     }
 
     /// The grant and the expiry of an access token that is good now.

@@ -55,6 +55,7 @@ extension SandboxState {
         if let successor { members.append(.init(name: "refresh_token", value: .string(successor))) }
         members.append(.init(name: "scope", value: .string(grant.scope)))
         members.append(.init(name: "token_type", value: "Bearer"))
+        if let token = idToken(of: grant, now: now) { members.append(.init(name: "id_token", value: .string(token))) }
         if let span = settings.refreshTokenExpiresIn {
             members.append(.init(name: "refresh_token_expires_in", value: .integer(span)))
         }

@@ -179,9 +179,13 @@ extension Grant {
         return former == (state, self.reason) ? [] : [GrantEvent(of: self, kind: .state, from: former.0, at: now)]
     }
 
-    /// Only the user can mend the grant.
+    /// Only the user can repair the grant.
+    ///
+    /// The refresh token of another account goes at once.
     package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
-        end(as: .reauthRequired, reason: reason, at: now)
+        let events = end(as: .reauthRequired, reason: reason, at: now)
+        if reason == .accountMismatch { wipeTokens() }
+        return events
     }
 
     /// Google said that the grant is dead.

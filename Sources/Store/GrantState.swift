@@ -49,6 +49,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
         case noRefreshToken = "no_refresh_token"
         case clientMismatch = "client_mismatch"
         case clientMismatchUnconfirmed = "client_mismatch_unconfirmed"
+        case accountMismatch = "account_mismatch"
+        case accountUnchecked = "account_unchecked"
         case userRequest = "user_request"
         case tokenRevoked = "token_revoked"
         case tokensRevoked = "tokens_revoked"
@@ -71,6 +73,10 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let clientMismatch = GrantReason(.clientMismatch)
     /// The refresh token seems to belong to another client: asked again before it is believed.
     package static let clientMismatchUnconfirmed = GrantReason(.clientMismatchUnconfirmed)
+    /// The refresh token belongs to another Google account than the access token that came with it.
+    package static let accountMismatch = GrantReason(.accountMismatch)
+    /// Google could not be asked which account a new refresh token belongs to.
+    package static let accountUnchecked = GrantReason(.accountUnchecked)
     /// The user, or an operator for the user, ended it.
     package static let userRequest = GrantReason(.userRequest)
     /// A security event said that this refresh token is revoked.

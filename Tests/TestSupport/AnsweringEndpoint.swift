@@ -24,4 +24,8 @@ extension AnsweringEndpoint {
             return { task.cancel() }
         }
     }
+
+    package func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+        throw .unavailable(code: "not_prepared")
+    }
 }

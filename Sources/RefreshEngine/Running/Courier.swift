@@ -28,16 +28,30 @@ struct Courier: Sendable {
     ) -> [(GrantID, @Sendable () -> Void)] {
         var asking: [GrantID] = []
         var questions: [RefreshQuestion] = []
+        var lookups: [AccountLookup?] = []
         for flight in flights {
-            guard let question = question(of: flight, arrive: arrive) else { continue }
+            let lookup = AccountCheck.isNeeded(for: flight.grant) ? AccountLookup() : nil
+            guard let question = question(of: flight, lookup: lookup, arrive: arrive) else { continue }
             asking.append(flight.grant.id)
             questions.append(question)
+            lookups.append(lookup)
         }
-        return Array(zip(asking, endpoint.refresh(questions)))
+        return zip(zip(asking, lookups), endpoint.refresh(questions)).map { asked, cancel in
+            let (id, lookup) = asked
+            guard let lookup else { return (id, cancel) }
+            return (
+                id,
+                {
+                    cancel()
+                    lookup.cancel()
+                }
+            )
+        }
     }
 
     private func question(
         of flight: Flight,
+        lookup: AccountLookup?,
         arrive: @escaping @Sendable (Arrival) -> Void
     ) -> RefreshQuestion? {
         let attempt = flight.attempt
@@ -62,11 +76,21 @@ struct Courier: Sendable {
             // An answer that is later than any deadline lay in its socket while the process stood still, who knows for how
             // long: its life is counted from the asking.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
-            arrive(
-                Arrival(flight) { () throws(SealError) in
-                    try report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
-                }
-            )
+            let bring = { @Sendable (reply: RefreshReply) in
+                arrive(
+                    Arrival(flight) { () throws(SealError) in
+                        try report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
+                    }
+                )
+            }
+            guard let lookup else { return bring(reply) }
+            lookup.run {
+                // A lease that could run out before the answer is stored asks nothing more.
+                let mayAsk = flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+                let answer = RefreshAnswer.reading(reply, sent: token)
+                let check = AccountCheck(endpoint: endpoint)
+                bring(.answer(await check.checked(answer, for: flight.grant, mayAsk: mayAsk)))
+            }
         }
     }
 

@@ -1,6 +1,8 @@
 import Clocks
 import GoogleOAuth
 import JSON
+import RefreshEngine
+import Secrets
 import Store
 import Testing
 
@@ -405,5 +407,40 @@ struct StoringTests {
         world.google.say("ya29.away", userInfo: .failure(.unavailable(code: "http_503")), tokenInfo: .nothing)
         for _ in 1...5 { #expect(try await world.connect("ya29.away").status == 502) }
         #expect(try await world.connect("ya29.jane").status == 201)
+    }
+
+    @Test("a refresh token of another account is found out at its first refresh, wiped and never vended")
+    func foreignRefreshToken() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        world.google.knowOwner(ofRefreshToken: "1//other", .account(.init(id: "g-2", email: "other@x.org")))
+        #expect(try await world.connect("ya29.jane", refreshToken: "1//other").status == 201)
+        await #expect(throws: VendFailure.self) {
+            try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+        }
+        let grant = try #require(try await world.grant())
+        #expect(grant.state == .reauthRequired && grant.reason == .accountMismatch)
+        #expect(grant.refreshToken == nil && grant.accessToken == nil)
+        let profile = try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42"))
+        #expect(profile.data?["gmail_account_connected"] == .bool(false))
+        // With a refresh token of the right account the user is connected again.
+        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(3000))
+        #expect(token.accessToken.reveal().hasPrefix("fresh-"))
+        #expect(try await world.grant()?.state == .active)
+    }
+
+    @Test("while the account of a new refresh token cannot be looked up, the app's own token is vended")
+    func uncheckedRefreshToken() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        world.google.knowOwner(ofRefreshToken: "1//jane", .failure(.unavailable(code: "http_503")))
+        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+        #expect(token.accessToken == Secret("ya29.jane") && token.warning == "account_unchecked")
+        let grant = try #require(try await world.grant())
+        #expect(grant.state == .retrying && grant.reason == .accountUnchecked)
+        #expect(try await world.accessToken() == "ya29.jane")
+        #expect(try await world.refreshToken() == "1//jane")
     }
 }

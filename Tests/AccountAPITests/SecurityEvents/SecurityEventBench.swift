@@ -241,4 +241,9 @@ actor HeldGoogle: AnsweringEndpoint {
     }
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+
+    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+        guard let info = UserInfo(.object(["sub": .string(SecurityEventBench.account)])) else { throw .refused }
+        return info
+    }
 }

@@ -60,4 +60,6 @@ private final class SilentEndpoint: TokenEndpoint {
     }
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+
+    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo { throw .refused }
 }

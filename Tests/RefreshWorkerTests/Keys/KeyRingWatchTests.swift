@@ -255,4 +255,6 @@ private struct SilentEndpoint: TokenEndpoint {
     func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+
+    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo { throw .refused }
 }

@@ -1,0 +1,70 @@
+import GoogleOAuth
+import Scheduler
+import Store
+private import Synchronization
+
+/// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
+///
+/// An app brings an access token, whose account Google names, and a refresh token, which nobody can look up. An app that kept a
+/// refresh token from before its user switched accounts would give one user the mail of another.
+struct AccountCheck: Sendable {
+    let endpoint: any TokenEndpoint
+
+    /// `true` until a refresh with the grant's refresh token has succeeded, if the account is known.
+    static func isNeeded(for grant: Grant) -> Bool {
+        !grant.isProven && grant.owner.googleUserID != nil
+    }
+
+    /// The answer as it counts for the grant.
+    ///
+    /// Without an ID token Google is asked once, unless `mayAsk` is `false`. An answer whose account stays unknown is not vended,
+    /// but its rotated refresh token is kept.
+    func checked(_ answer: RefreshAnswer, for grant: Grant, mayAsk: Bool) async -> RefreshAnswer {
+        guard case .granted(let tokens) = answer.verdict, let expected = grant.owner.googleUserID else { return answer }
+        let account: String?
+        if let named = tokens.account {
+            account = named
+        } else if mayAsk {
+            do throws(LookupFailure) {
+                account = try await endpoint.userInfo(accessToken: tokens.accessToken).googleUserID
+            } catch {
+                account = nil
+            }
+        } else {
+            account = nil
+        }
+        var result = answer
+        switch account {
+        case expected: break
+        case nil:
+            result.verdict = .flawed(code: GrantReason.accountUnchecked.rawValue, rotated: tokens.rotated)
+            result.text = "the account of the new access token could not be looked up"
+        default:
+            result.verdict = .signInRequired(code: GrantReason.accountMismatch.rawValue)
+            result.text = "the refresh token belongs to another Google account than the access token that came with it"
+        }
+        return result
+    }
+}
+
+/// The check of one answer, which can be cancelled before and after it has begun.
+///
+/// It always ends by bringing the answer: cancelling only ends the wait for Google.
+final class AccountLookup: Sendable {
+    private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
+
+    func run(_ body: @escaping @Sendable () async -> Void) {
+        state.withLock { state in
+            let task = Task { await body() }
+            if state.isCancelled { task.cancel() }
+            state.task = task
+        }
+    }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            state.task?.cancel()
+        }
+    }
+}

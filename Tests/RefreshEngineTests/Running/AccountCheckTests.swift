@@ -1,0 +1,113 @@
+import Clocks
+import JSON
+import Secrets
+import Store
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import GoogleOAuth
+@testable import RefreshEngine
+
+@Suite("The account of a first refresh")
+struct AccountCheckTests {
+    /// What an answer says of the account, what userinfo says, and the code of the verdict that counts.
+    struct Case: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var idToken: String?
+        var userInfo: Result<String, LookupFailure>?
+        var mayAsk = true
+        var code: String
+    }
+
+    @Test(
+        "decides whether the answer counts",
+        arguments: [
+            Case(testDescription: "ID token of the account", idToken: token(#"{"sub":"g-1"}"#), code: "granted"),
+            Case(testDescription: "ID token of another", idToken: token(#"{"sub":"g-2"}"#), code: "account_mismatch"),
+            Case(testDescription: "userinfo names the account", userInfo: .success("g-1"), code: "granted"),
+            Case(testDescription: "userinfo names another", userInfo: .success("g-2"), code: "account_mismatch"),
+            Case(
+                testDescription: "an ID token that cannot be read",
+                idToken: "e30.%%.x",
+                userInfo: .success("g-1"),
+                code: "granted"
+            ),
+            Case(
+                testDescription: "an ID token without an account",
+                idToken: token("{}"),
+                userInfo: .success("g-2"),
+                code: "account_mismatch"
+            ),
+            Case(
+                testDescription: "Google is away",
+                userInfo: .failure(.unavailable(code: "http_503")),
+                code: "account_unchecked"
+            ),
+            Case(testDescription: "userinfo refuses", userInfo: .failure(.refused), code: "account_unchecked"),
+            Case(testDescription: "no time to ask", mayAsk: false, code: "account_unchecked"),
+        ]
+    )
+    func verdicts(_ example: Case) async throws {
+        let endpoint = LookupEndpoint(example.userInfo)
+        let tokens = TokenAnswer(
+            accessToken: Secret("new"),
+            lifetime: .seconds(3600),
+            type: "Bearer",
+            rotated: Secret("1//rotated"),
+            idToken: example.idToken.map { Secret($0) }
+        )
+        let checked = await AccountCheck(endpoint: endpoint).checked(
+            RefreshAnswer(verdict: .granted(tokens), status: 200),
+            for: try Self.grant(account: "g-1"),
+            mayAsk: example.mayAsk
+        )
+        #expect(checked.verdict.code == example.code)
+        #expect(endpoint.lookups == (example.userInfo == nil ? 0 : 1))
+        if case .flawed(_, let rotated) = checked.verdict { #expect(rotated == Secret("1//rotated")) }
+    }
+
+    @Test("is looked at until the refresh token is proven, and only if the account is known")
+    func needed() throws {
+        #expect(AccountCheck.isNeeded(for: try Self.grant(account: "g-1")))
+        #expect(!AccountCheck.isNeeded(for: try Self.grant(account: nil)))
+        #expect(!AccountCheck.isNeeded(for: try Self.grant(account: "g-1", isProven: true)))
+    }
+
+    private static func grant(account: String?, isProven: Bool = false) throws -> Grant {
+        var grant = try Sample.grant(isProven: isProven)
+        grant.owner.googleUserID = account
+        return grant
+    }
+
+    private static func token(_ claims: String) -> String {
+        ["{}", claims, "signature"].map { Base64URL.encode(Array($0.utf8)) }.joined(separator: ".")
+    }
+}
+
+/// An endpoint that is only asked for accounts.
+private final class LookupEndpoint: AnsweringEndpoint {
+    private let saying: Result<String, LookupFailure>?
+    private let count = Mutex(0)
+
+    init(_ saying: Result<String, LookupFailure>?) {
+        self.saying = saying
+    }
+
+    var lookups: Int { count.withLock { $0 } }
+
+    func refresh(
+        _ token: Secret,
+        client: OAuthClient,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> RefreshAnswer { .good }
+
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+
+    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+        count.withLock { $0 += 1 }
+        let account = try saying?.get()
+        guard let info = UserInfo(.object(["sub": .string(account ?? "nobody")])) else { throw .refused }
+        return info
+    }
+}
