@@ -19,6 +19,7 @@ package struct AccountServices: Sendable {
     package let budgets: RequestBudgets
     /// Which stored users a Google account may be linked to by its e-mail address.
     package let emailLinking: EmailLinking
+    package let sessionRules: SessionRules
     package let time: any TimeSource
     package let random: any RandomSource
     package let log: EngineLog
@@ -34,6 +35,7 @@ package struct AccountServices: Sendable {
         clientIDs: [String],
         budgets: RequestBudgets,
         emailLinking: EmailLinking = .verified,
+        sessionRules: SessionRules = SessionRules(),
         time: any TimeSource,
         random: any RandomSource,
         log: EngineLog,
@@ -48,6 +50,7 @@ package struct AccountServices: Sendable {
         self.clientIDs = clientIDs
         self.budgets = budgets
         self.emailLinking = emailLinking
+        self.sessionRules = sessionRules
         self.time = time
         self.random = random
         self.log = log

@@ -11,6 +11,17 @@ extension Migration {
                 ADD COLUMN quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
                 ADD COLUMN answer_lost_at bigint,
                 ADD COLUMN rotation_claims bytea;
+            -- A session remembers every token that may still come, and when its successor is wiped.
+            DROP INDEX refresh_worker.sessions_with_successor;
+            ALTER TABLE refresh_worker.sessions
+                DROP COLUMN previous_hash,
+                DROP COLUMN rotated_at,
+                DROP COLUMN successor,
+                ADD COLUMN token_history bytea,
+                ADD COLUMN successor bytea,
+                ADD COLUMN successor_until bigint;
+            CREATE INDEX sessions_with_successor ON refresh_worker.sessions (successor_until)
+                WHERE successor IS NOT NULL;
             """
     )
 }

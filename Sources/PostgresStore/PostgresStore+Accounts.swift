@@ -10,13 +10,13 @@ extension Query {
         )
         """
     )
-    /// What was rotated before the grace, and what a clock that was ahead rotated.
+    /// Those whose grace is over, and those that a clock that was ahead has stored.
     fileprivate static let sweepSuccessors = Query(
         "sweep successors",
         """
         UPDATE refresh_worker.sessions SET successor = NULL WHERE id IN (
             SELECT id FROM refresh_worker.sessions
-            WHERE successor IS NOT NULL AND (rotated_at <= $1 OR rotated_at >= $3) LIMIT $2
+            WHERE successor IS NOT NULL AND (successor_until <= $1 OR successor_until > $3) LIMIT $2
         )
         """
     )
@@ -80,8 +80,8 @@ extension PostgresStore {
             }
             let sessions = batch.add(.sweepSessions, bind: bind(now))
             let successors = batch.add(.sweepSuccessors) {
-                bind(now - Session.grace)(&$0)
-                $0.bind(now + Session.grace)
+                bind(now)(&$0)
+                $0.bind(now + Session.longestGrace)
             }
             let events = batch.add(.sweepSecurityEvents, bind: bind(now - Retention.securityEvents))
             let notices = batch.add(.sweepNotices, bind: bind(now - Retention.notices))

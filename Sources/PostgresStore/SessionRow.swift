@@ -11,10 +11,10 @@ enum SessionRow {
         Column("user_id", .text { $0.userID }),
         Column("created_at", .integer { $0.createdAt.milliseconds }),
         Column("expires_at", .integer { $0.expiresAt.milliseconds }),
-        Column("current_hash", .bytes { $0.currentHash }),
-        Column("previous_hash", .bytes { $0.previousHash }),
-        Column("rotated_at", .integer { $0.rotatedAt?.milliseconds }),
+        Column("current_hash", .bytes { $0.family.currentHash }),
+        Column("token_history", .bytes { $0.family.historyBytes }),
         Column("successor", .bytes { $0.successor?.bytes }),
+        Column("successor_until", .integer { $0.successorUntil?.milliseconds }),
     ]
     static let columns = all.map(\.name).joined(separator: ", ")
     /// Only for a stored user: the reference would end the whole transaction.
@@ -42,11 +42,18 @@ enum SessionRow {
             userID: row.text(),
             createdAt: Timestamp(milliseconds: row.integer()),
             expiresAt: Timestamp(milliseconds: row.integer()),
-            currentHash: row.optionalBlob() ?? [],
-            previousHash: row.optionalBlob(),
-            rotatedAt: row.timestamp(),
-            successor: try sealed(row.optionalBlob())
+            family: try family(&row),
+            successor: try sealed(row.optionalBlob()),
+            successorUntil: row.timestamp()
         )
+    }
+
+    private static func family(_ row: inout Row) throws(Failure) -> TokenFamily {
+        let currentHash = row.optionalBlob() ?? []
+        guard let family = TokenFamily(currentHash: currentHash, historyBytes: row.optionalBlob()) else {
+            throw damaged("The token history of a session")
+        }
+        return family
     }
 
     private static func sealed(_ bytes: [UInt8]?) throws(Failure) -> SealedSecret? {

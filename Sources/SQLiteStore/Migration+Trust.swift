@@ -13,6 +13,16 @@ extension Migration {
             ALTER TABLE grants ADD COLUMN quick_refreshes INTEGER NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0);
             ALTER TABLE grants ADD COLUMN answer_lost_at INTEGER;
             ALTER TABLE grants ADD COLUMN rotation_claims BLOB;
+
+            -- A session remembers every token that may still come, and when its successor is wiped.
+            DROP INDEX sessions_with_successor;
+            ALTER TABLE sessions DROP COLUMN previous_hash;
+            ALTER TABLE sessions DROP COLUMN rotated_at;
+            ALTER TABLE sessions DROP COLUMN successor;
+            ALTER TABLE sessions ADD COLUMN token_history BLOB;
+            ALTER TABLE sessions ADD COLUMN successor BLOB;
+            ALTER TABLE sessions ADD COLUMN successor_until INTEGER;
+            CREATE INDEX sessions_with_successor ON sessions (successor_until) WHERE successor IS NOT NULL;
             """
     )
 }

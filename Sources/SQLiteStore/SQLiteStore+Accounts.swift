@@ -13,12 +13,12 @@ extension Query {
         "sweep sessions",
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)"
     )
-    /// In two parts for the index: what was rotated before the grace, and what a clock that was ahead rotated.
+    /// In two parts for the index: those whose grace is over, and those that a clock that was ahead has stored.
     static let sweepSuccessors = Query(
         "sweep successors",
         """
         UPDATE sessions SET successor = NULL WHERE id IN (
-            SELECT id FROM sessions WHERE successor IS NOT NULL AND rotated_at <= ?1 LIMIT ?2
+            SELECT id FROM sessions WHERE successor IS NOT NULL AND successor_until <= ?1 LIMIT ?2
         )
         """
     )
@@ -26,7 +26,7 @@ extension Query {
         "sweep successors of the future",
         """
         UPDATE sessions SET successor = NULL WHERE id IN (
-            SELECT id FROM sessions WHERE successor IS NOT NULL AND rotated_at >= ?1 LIMIT ?2
+            SELECT id FROM sessions WHERE successor IS NOT NULL AND successor_until > ?1 LIMIT ?2
         )
         """
     )
@@ -99,8 +99,8 @@ extension Connection {
     fileprivate func sweep(at now: Timestamp) throws(StoreError) -> SweepCount {
         var count = SweepCount()
         count.sessions = try sweep(.sweepSessions, to: now)
-        count.successors = try sweep(.sweepSuccessors, to: now - Session.grace)
-        count.successors += try sweep(.sweepFutureSuccessors, to: now + Session.grace)
+        count.successors = try sweep(.sweepSuccessors, to: now)
+        count.successors += try sweep(.sweepFutureSuccessors, to: now + Session.longestGrace)
         count.securityEvents = try sweep(.sweepSecurityEvents, to: now - Retention.securityEvents)
         count.notices = try sweep(.sweepNotices, to: now - Retention.notices)
         let users = try rows(

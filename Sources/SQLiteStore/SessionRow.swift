@@ -4,7 +4,7 @@ import Store
 
 /// How a session lies in a row of `sessions`.
 enum SessionRow {
-    private static let changing = ["expires_at", "current_hash", "previous_hash", "rotated_at", "successor"]
+    private static let changing = ["expires_at", "current_hash", "token_history", "successor", "successor_until"]
     static let columns = (["id", "user_id", "created_at"] + changing).joined(separator: ", ")
 
     static let insert: Query = {
@@ -23,10 +23,9 @@ enum SessionRow {
             userID: row.text(),
             createdAt: Timestamp(milliseconds: row.integer()),
             expiresAt: Timestamp(milliseconds: row.integer()),
-            currentHash: row.optionalBlob() ?? [],
-            previousHash: row.optionalBlob(),
-            rotatedAt: row.timestamp(),
-            successor: try sealed(row.optionalBlob())
+            family: try family(&row),
+            successor: try sealed(row.optionalBlob()),
+            successorUntil: row.timestamp()
         )
     }
 
@@ -44,10 +43,18 @@ enum SessionRow {
 
     private static func bindChanging(_ session: Session, to statement: Statement) {
         statement.bind(session.expiresAt)
-        statement.bind(session.currentHash)
-        statement.bind(session.previousHash)
-        statement.bind(session.rotatedAt)
+        statement.bind(session.family.currentHash)
+        statement.bind(session.family.historyBytes)
         statement.bind(session.successor?.bytes)
+        statement.bind(session.successorUntil)
+    }
+
+    private static func family(_ row: inout Row) throws(StoreError) -> TokenFamily {
+        let currentHash = row.optionalBlob() ?? []
+        guard let family = TokenFamily(currentHash: currentHash, historyBytes: row.optionalBlob()) else {
+            throw damaged("The token history of a session")
+        }
+        return family
     }
 
     private static func sealed(_ bytes: [UInt8]?) throws(StoreError) -> SealedSecret? {

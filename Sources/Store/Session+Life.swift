@@ -1,13 +1,13 @@
 package import Clocks
 package import Secrets
 
-/// What became of a refresh token of the app's own that somebody presented.
+/// The answer of a session to one of its refresh tokens.
 package enum RotationOutcome: Hashable, Sendable {
-    /// It was the one that is good; the new one is now.
-    case rotated
-    /// It was replaced a moment ago: its successor is answered once more, for an answer may have been lost.
-    case repeated(SealedSecret)
-    /// It was replaced before that, so two hold tokens of one family, and one of them is a thief: the family must end.
+    /// The new token is the current one. `isLateAnswer` as in ``TokenFamily/Decision/renew(isLateAnswer:)``.
+    case rotated(isLateAnswer: Bool)
+    /// The current tokens are answered again. `isRecorded` is `true` if the session has changed and must be stored.
+    case repeated(SealedSecret, isRecorded: Bool)
+    /// Two parties hold tokens of the family: it must end.
     case reused
     /// The family is over.
     case expired
@@ -15,69 +15,74 @@ package enum RotationOutcome: Hashable, Sendable {
 
 /// The life of a session: the only place where its tokens change.
 extension Session {
-    /// How long after a rotation the same successor is answered.
-    package static let grace: Duration = .seconds(10)
+    /// The default of the time in which any token of the family gets the current tokens.
+    package static let usualGrace: Duration = .seconds(60)
+    /// The longest grace that may be set; housekeeping wipes successors that lie further ahead.
+    package static let longestGrace: Duration = .seconds(600)
 
     package static func start(
         id: SessionID,
         userID: String,
         tokenHash: [UInt8],
         expiresAt: Timestamp,
-        at now: Timestamp
+        at now: Timestamp,
+        leaseTime: LeaseTime
     ) -> Session {
         Session(
             id: id,
             userID: userID,
             createdAt: now,
             expiresAt: expiresAt,
-            currentHash: tokenHash,
-            previousHash: nil,
-            rotatedAt: nil,
-            successor: nil
+            family: TokenFamily(firstHash: tokenHash, at: leaseTime),
+            successor: nil,
+            successorUntil: nil
         )
     }
 
-    /// Whether the session still stands.
+    /// `true` until the session expires.
     package func isLive(at now: Timestamp) -> Bool { now < expiresAt }
 
-    /// Puts a new refresh token in the place of the presented one, where that one may still be used.
+    /// The decision about a presented token, without any change; its signature must have been checked.
+    package func decide(presented hash: [UInt8], leaseTime: LeaseTime, grace: Duration) -> TokenFamily.Decision {
+        family.decide(presented: hash, canRepeat: successor != nil, at: leaseTime, grace: grace)
+    }
+
+    /// Decides about a presented token and carries the decision out; its signature must have been checked.
     ///
-    /// What is presented must have proven its signature: any other hash than the two that are known ends the family.
+    /// `hash` and `sealed` are of the tokens that are new if one is needed.
     package mutating func rotate(
-        presented hash: [UInt8],
-        to newHash: [UInt8],
+        presented: [UInt8],
+        to hash: [UInt8],
         successor sealed: SealedSecret,
         expiresAt end: Timestamp,
-        at now: Timestamp
+        at now: Timestamp,
+        leaseTime: LeaseTime,
+        grace: Duration
     ) -> RotationOutcome {
         guard isLive(at: now) else { return .expired }
-        if ConstantTime.areEqual(hash, currentHash) {
-            previousHash = currentHash
-            currentHash = newHash
-            rotatedAt = now
+        switch (decide(presented: presented, leaseTime: leaseTime, grace: grace), successor) {
+        case (.repeatCurrent(let mustRecord), let current?):
+            if mustRecord { family.recordRepetition(to: presented, at: leaseTime) }
+            return .repeated(current, isRecorded: mustRecord)
+        case (.renew(let isLateAnswer), _):
+            family.renew(presented: presented, with: hash, at: leaseTime, grace: grace)
             successor = sealed
+            successorUntil = now + grace
             expiresAt = end
-            return .rotated
+            return .rotated(isLateAnswer: isLateAnswer)
+        case (.reuse, _), (.repeatCurrent, nil):
+            return .reused
         }
-        return successor(repeatedFor: hash, at: now).map { .repeated($0) } ?? .reused
     }
 
-    /// The sealed successor for the token that was replaced last, while the grace of that rotation lasts; else `nil`.
-    package func successor(repeatedFor hash: [UInt8], at now: Timestamp) -> SealedSecret? {
-        guard let previousHash, ConstantTime.areEqual(hash, previousHash), isInGrace(at: now) else { return nil }
-        return successor
-    }
-
-    /// Forgets the sealed successor once nobody is to be answered it any more.
-    mutating func wipeSuccessor(at now: Timestamp) -> Bool {
-        guard successor != nil, !isInGrace(at: now) else { return false }
+    /// Removes the sealed successor after the grace.
+    ///
+    /// One that lies too far ahead was stored by a clock that was ahead.
+    package mutating func wipeSuccessor(at now: Timestamp) -> Bool {
+        guard successor != nil, let end = successorUntil, end <= now || end > now + Self.longestGrace else {
+            return false
+        }
         successor = nil
         return true
-    }
-
-    /// A rotation that lies in the future is one before a step of the clock: the grace holds on both sides of it.
-    private func isInGrace(at now: Timestamp) -> Bool {
-        guard let rotatedAt else { return false }
-        return now < rotatedAt + Self.grace && now > rotatedAt - Self.grace
     }
 }

@@ -3,39 +3,35 @@ package import Secrets
 
 /// One sign-in of a user and the family of refresh tokens that grew from it; it ends by being removed.
 ///
-/// A refresh token is kept as its SHA-256 hash. It moves only in `Session+Life.swift`.
+/// A refresh token is kept as its SHA-256 hash. It changes only in `Session+Life.swift`.
 package struct Session: Hashable, Sendable {
     package let id: SessionID
     package let userID: String
     package let createdAt: Timestamp
     package internal(set) var expiresAt: Timestamp
-    /// The hash of the refresh token that is good now.
-    package internal(set) var currentHash: [UInt8]
-    /// The hash of the one before it.
-    package internal(set) var previousHash: [UInt8]?
-    package internal(set) var rotatedAt: Timestamp?
-    /// The token that is good now, for whoever asks again within the grace; wiped afterwards.
+    package internal(set) var family: TokenFamily
+    /// The current tokens, sealed, for callers that present an earlier token within the grace; wiped afterwards.
     package internal(set) var successor: SealedSecret?
+    /// The time at which housekeeping wipes them.
+    package internal(set) var successorUntil: Timestamp?
 
-    /// Restores a stored session field by field; a new one is made by ``start(id:userID:tokenHash:expiresAt:at:)``.
+    /// Restores a stored session field by field; a new one is made by ``start(id:userID:tokenHash:expiresAt:at:leaseTime:)``.
     package init(
         id: SessionID,
         userID: String,
         createdAt: Timestamp,
         expiresAt: Timestamp,
-        currentHash: [UInt8],
-        previousHash: [UInt8]?,
-        rotatedAt: Timestamp?,
-        successor: SealedSecret?
+        family: TokenFamily,
+        successor: SealedSecret?,
+        successorUntil: Timestamp?
     ) {
         self.id = id
         self.userID = userID
         self.createdAt = createdAt
         self.expiresAt = expiresAt
-        self.currentHash = currentHash
-        self.previousHash = previousHash
-        self.rotatedAt = rotatedAt
+        self.family = family
         self.successor = successor
+        self.successorUntil = successorUntil
     }
 }
 

@@ -3,7 +3,7 @@ private import Secrets
 
 /// The name of a session: 128 random bits.
 package struct SessionID: Hashable, Sendable, CustomStringConvertible {
-    static let byteCount = 16
+    package static let byteCount = 16
 
     /// Its bits, the highest first.
     package let bytes: [UInt8]

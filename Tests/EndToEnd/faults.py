@@ -6,6 +6,9 @@ many, unless the fault kept the answer of another from being stored.
 """
 
 import json
+import os
+import pathlib
+import shutil
 import subprocess
 
 from harness import check, wait_for
@@ -132,3 +135,12 @@ class HeldLock:
         self.session.stdin.close()
         self.session.wait(timeout=20)
 
+
+def wrong_clock(place):
+    """The library that makes a worker's clocks wrong (LD_PRELOAD), built by the compiler that Swift brings along."""
+    swift = shutil.which(os.environ.get("SWIFT", "swift")) or "/opt/swift/usr/bin/swift"
+    compiler = shutil.which("clang") or pathlib.Path(os.path.realpath(swift)).with_name("clang")
+    source = pathlib.Path(__file__).resolve().parent / "wrong_clock.c"
+    library = place.folder / "wrong_clock.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O", "-o", library, source], check=True, timeout=60)
+    return str(library)

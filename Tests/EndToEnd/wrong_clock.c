@@ -1,4 +1,4 @@
-// A wall clock that is wrong by CLOCK_WRONG_BY seconds, for a program that this library is loaded into (LD_PRELOAD).
+// A wall clock that is wrong by CLOCK_WRONG_BY seconds, and a boot clock that is ahead by BOOT_CLOCK_AHEAD_BY seconds, for a program that this library is loaded into (LD_PRELOAD).
 //
 // libfaketime cannot do it: it moves the timers of the monotonic clock too (timerfd_settime), which no wrong clock does.
 #define _GNU_SOURCE
@@ -8,6 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+static long boot_ahead_by(void) {
+    const char *seconds = getenv("BOOT_CLOCK_AHEAD_BY");
+    return seconds ? atol(seconds) : 0;
+}
+
 static long wrong_by(void) {
     const char *seconds = getenv("CLOCK_WRONG_BY");
     return seconds ? atol(seconds) : 0;
@@ -16,6 +21,7 @@ static long wrong_by(void) {
 int clock_gettime(clockid_t clock, struct timespec *point) {
     long result = syscall(SYS_clock_gettime, clock, point);
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) point->tv_sec += wrong_by();
+    if (result == 0 && clock == CLOCK_BOOTTIME) point->tv_sec += boot_ahead_by();
     return (int)result;
 }
 

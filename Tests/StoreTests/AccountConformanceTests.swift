@@ -95,8 +95,8 @@ struct AccountConformanceTests {
             try await store.startSessions([session, Sample.session(2), Sample.session(3, user: "other")])
             #expect(try await store.session(session.id) == session)
 
-            let sealed = try Sample.sealed("successor")
-            #expect(session.rotate(presented: [1], to: [2], successor: sealed, expiresAt: start, at: start) == .rotated)
+            #expect(try Sample.rotate(&session, 1, to: 2) == .rotated(isLateAnswer: false))
+            #expect(try Sample.rotate(&session, 2, to: 3, after: .seconds(1)) == .rotated(isLateAnswer: false))
             let rotated = session
             try await store.transact { try $0.update(rotated) }
             #expect(try await store.session(session.id) == rotated)

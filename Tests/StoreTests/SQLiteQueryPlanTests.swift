@@ -67,8 +67,8 @@ extension SQLiteQueryPlanTests {
                 ]
             ),
             (Query.sweepSessions, ["sessions_by_end (expires_at<?)"]),
-            (Query.sweepSuccessors, ["sessions_with_successor (rotated_at<?)"]),
-            (Query.sweepFutureSuccessors, ["sessions_with_successor (rotated_at>?)"]),
+            (Query.sweepSuccessors, ["sessions_with_successor (successor_until<?)"]),
+            (Query.sweepFutureSuccessors, ["sessions_with_successor (successor_until>?)"]),
             (Query.sweepSecurityEvents, ["security_events_by_time (at<?)"]),
             (Query.sweepNotices, ["notices_settled (<expr><?)"]),
             (Query.endedTombstones, ["users_by_deletion (deleted_until<?)", "sqlite_autoindex_grants_1 (user_id=?)"]),

@@ -50,15 +50,8 @@ struct SQLiteSafetyTests {
         try await withStore { store, folder in
             var sessions = [Sample.session(1), Sample.session(2)]
             for position in sessions.indices {
-                let sealed = try Sample.sealed("successor-\(position)-")
-                let outcome = sessions[position].rotate(
-                    presented: [1],
-                    to: [2],
-                    successor: sealed,
-                    expiresAt: start + .seconds(3600),
-                    at: start
-                )
-                #expect(outcome == .rotated)
+                let outcome = try Sample.rotate(&sessions[position], 1, to: 2, successor: "successor-\(position)-")
+                #expect(outcome == .rotated(isLateAnswer: false))
             }
             try await store.startSessions(sessions)
             let ended = sessions[0].id
@@ -66,7 +59,10 @@ struct SQLiteSafetyTests {
             try await settle(store)
             #expect(try folder.names(holding: Array("successor-0-".utf8)).isEmpty)
             #expect(try !folder.names(holding: Array("successor-1-".utf8)).isEmpty)
-            _ = try await store.sweep(at: start + .seconds(60))
+            _ = try await store.sweep(at: start + Session.usualGrace - .milliseconds(1))
+            try await settle(store)
+            #expect(try !folder.names(holding: Array("successor-1-".utf8)).isEmpty)
+            _ = try await store.sweep(at: start + Session.usualGrace)
             try await settle(store)
             #expect(try folder.names(holding: Array("successor-1-".utf8)).isEmpty)
         }

@@ -68,11 +68,37 @@ extension Sample {
             userID: user,
             createdAt: start,
             expiresAt: start + .seconds(3600),
-            currentHash: [1],
-            previousHash: nil,
-            rotatedAt: nil,
-            successor: nil
+            family: TokenFamily(firstHash: [1], at: leaseTime),
+            successor: nil,
+            successorUntil: nil
         )
+    }
+
+    /// The first instant of the clock that a session's grace goes by.
+    static let leaseTime = LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: 1_000_000))
+
+    /// Presents a token hash to a session at a time after ``start``; a new token would have the hash `[next]`.
+    static func rotate(
+        _ session: inout Session,
+        _ presented: UInt8,
+        to next: UInt8,
+        after span: Duration = .zero,
+        successor: String? = nil
+    ) throws -> RotationOutcome {
+        session.rotate(
+            presented: [presented],
+            to: [next],
+            successor: try sealed(successor ?? "token \(next)"),
+            expiresAt: start + span + .seconds(7200),
+            at: start + span,
+            leaseTime: LeaseTime(epoch: leaseTime.epoch, instant: leaseTime.instant + span),
+            grace: Session.usualGrace
+        )
+    }
+
+    /// The text of a value that ``sealed(_:key:)`` made.
+    static func unsealed(_ sealed: SealedSecret) -> Int? {
+        Int(String(decoding: sealed.bytes.dropFirst(22).dropLast(16), as: UTF8.self))
     }
 
     /// A vault whose one key is drawn anew.

@@ -12,17 +12,10 @@ struct AccessClaims: Hashable, Sendable {
     let emailIsVerified: Bool?
     let expiresAt: Timestamp
 
-    /// Takes the user from `sub` or from `user_id`, where PayPulse's login puts it.
     init(_ claims: JSONValue) throws(AuthenticationRefusal) {
         // A token without a type is an access token; a refresh token never is one.
         guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalid }
-        let subject = try Self.identifier(claims["sub"])
-        let user = try Self.identifier(claims["user_id"])
-        // By bytes, as the store tells users apart.
-        guard let userID = subject ?? user, user.map({ $0.utf8.elementsEqual(userID.utf8) }) ?? true else {
-            throw .invalid
-        }
-        self.userID = userID
+        userID = try UserIdentifier(claims).text
         switch claims["sid"] {
         case nil: sessionID = nil
         case .string(let text):
@@ -39,24 +32,37 @@ struct AccessClaims: Hashable, Sendable {
         guard let expiresAt = claims["exp"]?.instant else { throw .invalid }
         self.expiresAt = expiresAt
     }
+}
 
-    /// A user's id; `nil` where there is none.
+/// The id of a user, as the claims of a token name it.
+struct UserIdentifier {
+    static let greatestLength = 255
+
+    let text: String
+
+    /// Takes the user from `sub` or from `user_id`, where PayPulse's login puts it.
+    init(_ claims: JSONValue) throws(AuthenticationRefusal) {
+        let subject = try Self.identifier(claims["sub"])
+        let user = try Self.identifier(claims["user_id"])
+        // By bytes, as the store tells users apart.
+        guard let userID = subject ?? user, user.map({ $0.utf8.elementsEqual(userID.utf8) }) ?? true else {
+            throw .invalid
+        }
+        text = userID
+    }
+
+    /// A user's id; `nil` if there is none.
     ///
     /// A number is refused: `42`, `42.0` and `"42"` could be one user to us and two to the login that signed the token.
     private static func identifier(_ value: JSONValue?) throws(AuthenticationRefusal) -> String? {
         switch value {
         case nil, .null: return nil
         case .string(let text):
-            guard UserIdentifier.isWellFormed(text) else { throw .invalid }
+            guard isWellFormed(text) else { throw .invalid }
             return text
         default: throw .invalid
         }
     }
-}
-
-/// What may name a user.
-enum UserIdentifier {
-    static let greatestLength = 255
 
     static func isWellFormed(_ text: String) -> Bool {
         (1...greatestLength).contains(text.utf8.count)
@@ -66,7 +72,7 @@ enum UserIdentifier {
 
 extension JSONValue {
     /// A point of time in seconds since 1970, which may have a fraction (RFC 7519, section 2).
-    fileprivate var instant: Timestamp? {
+    var instant: Timestamp? {
         guard case .number(let text) = self, let seconds = Double(text), seconds.magnitude < 0x1p53 else { return nil }
         return Timestamp(secondsSince1970: Int64(seconds))
     }

@@ -26,104 +26,126 @@ struct AppSessions: Sendable {
             guard user.isActive else { throw AuthenticationRefusal.inactive }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
             if known == nil { try transaction.insert(user) } else { try transaction.update(user) }
-            let refreshToken = tokens.refreshToken(forUser: user.id, session: id, at: now)
+            let pair = tokens.pair(for: user, session: id, at: now)
             let session = Session.start(
                 id: id,
                 userID: user.id,
-                tokenHash: SessionTokens.hash(refreshToken),
+                tokenHash: SessionTokens.hash(pair.refreshToken),
                 expiresAt: now + SessionTokens.refreshLifetime,
-                at: now
+                at: now,
+                leaseTime: transaction.leaseTime
             )
             try transaction.insert(session)
-            return TokenPair(
-                accessToken: tokens.accessToken(for: user, session: id, at: now),
-                refreshToken: refreshToken
-            )
+            return pair
         }
     }
 
     private enum Rotation: Sendable {
-        case tokens(User, RotationOutcome)
+        case renewed(TokenPair, isLateAnswer: Bool)
+        case repeated(SealedSecret, age: Duration)
+        case reused
         case refused
     }
 
-    /// Puts new tokens in the place of a refresh token.
+    /// Answers a refresh token with new tokens, or with the family's current ones.
     ///
     /// The signature is checked before the family is looked at, so that a stranger who knows a family's name cannot end it.
     func rotate(_ presented: String) async throws -> TokenPair {
         let claims = try claims(ofRefreshToken: presented)
         let now = services.time.now
-        let hash = SessionTokens.hash(Secret(presented))
-        if let answer = try await answerWithoutWriting(claims, presenting: hash, at: now) { return answer }
-        let successor = tokens.refreshToken(forUser: claims.userID, session: claims.sessionID, at: now)
+        if let answer = try await answerWithoutWriting(claims, at: now) { return answer }
         try services.vault.checkMaySeal()
-        let sealed = try services.vault.seal(sessionToken: successor, for: claims.sessionID)
-        let rotation = try await services.store.transact { transaction -> Rotation in
-            guard var session = try transaction.session(claims.sessionID), session.userID == claims.userID,
-                let user = try transaction.user(claims.userID), user.isActive, !user.isDeleted
+        switch try await renew(claims, at: now) {
+        case .renewed(let pair, let isLateAnswer):
+            if isLateAnswer {
+                services.diagnostics.notice(
+                    "a refresh token came that a later answer had replaced: its answer was late, or there is a copy of it",
+                    claims.audit
+                )
+            }
+            return pair
+        case .repeated(let sealed, let age):
+            return try services.vault.openPair(sealed, of: claims.sessionID, age: age)
+        case .reused:
+            services.diagnostics.notice(
+                "a spent refresh token came again after its successor was used: its session has ended for all holders",
+                claims.audit
+            )
+            throw ComprehensionError.invalidRefreshToken
+        case .refused:
+            throw ComprehensionError.invalidRefreshToken
+        }
+    }
+
+    private func renew(_ claims: RefreshClaims, at now: Timestamp) async throws -> Rotation {
+        let (tokens, grace) = (tokens, services.sessionRules.grace)
+        return try await services.store.transact { [services] transaction -> Rotation in
+            guard let user = try transaction.user(claims.userID), user.isActive, !user.isDeleted else {
+                return .refused
+            }
+            let stored = try transaction.session(claims.sessionID)
+            guard
+                var session = try stored
+                    ?? firstSession(of: claims, rules: services.sessionRules, in: transaction, at: now),
+                session.userID == claims.userID
             else { return .refused }
+            let pair = tokens.pair(for: user, session: session.id, at: now)
             let outcome = session.rotate(
-                presented: hash,
-                to: SessionTokens.hash(successor),
-                successor: sealed,
+                presented: claims.hash,
+                to: SessionTokens.hash(pair.refreshToken),
+                successor: try services.vault.seal(pair, for: session.id),
                 expiresAt: now + SessionTokens.refreshLifetime,
-                at: now
+                at: now,
+                leaseTime: transaction.leaseTime,
+                grace: grace
             )
             switch outcome {
-            case .rotated: try transaction.update(session)
-            case .repeated: break
-            case .reused, .expired: try transaction.endSession(session.id)
+            case .rotated(let isLateAnswer):
+                if stored == nil { try transaction.insert(session) } else { try transaction.update(session) }
+                return .renewed(pair, isLateAnswer: isLateAnswer)
+            case .repeated(let sealed, let isRecorded):
+                if isRecorded { try transaction.update(session) }
+                return .repeated(sealed, age: session.family.age(at: transaction.leaseTime))
+            case .reused:
+                try transaction.endSession(session.id)
+                return .reused
+            case .expired:
+                try transaction.endSession(session.id)
+                return .refused
             }
-            return .tokens(user, outcome)
-        }
-        switch rotation {
-        case .tokens(let user, .rotated):
-            return pair(for: user, claims, refreshToken: successor, at: now)
-        case .tokens(let user, .repeated(let sealed)):
-            let successor = try services.vault.openSuccessor(sealed, of: claims.sessionID)
-            return pair(for: user, claims, refreshToken: successor, at: now)
-        case .tokens(_, .reused):
-            services.diagnostics.notice("a used refresh token came again: its session was ended")
-            throw ComprehensionError.invalidRefreshToken
-        case .tokens(_, .expired), .refused:
-            throw ComprehensionError.invalidRefreshToken
         }
     }
 
     /// Answers the requests that take no write, so that they never wait for the store's writer.
     ///
-    /// These are the repetition of a successor and the refusal of a token whose family is over. `nil` for a token that rotates
-    /// or ends its family.
-    private func answerWithoutWriting(
-        _ claims: RefreshClaims,
-        presenting hash: [UInt8],
-        at now: Timestamp
-    ) async throws -> TokenPair? {
-        guard let session = try await services.store.session(claims.sessionID), session.userID == claims.userID,
-            session.isLive(at: now), let user = try await services.store.user(claims.userID), user.isActive,
-            !user.isDeleted
-        else { throw ComprehensionError.invalidRefreshToken }
-        guard let sealed = session.successor(repeatedFor: hash, at: now) else { return nil }
-        let successor = try services.vault.openSuccessor(sealed, of: claims.sessionID)
-        return pair(for: user, claims, refreshToken: successor, at: now)
-    }
-
-    private func pair(
-        for user: User,
-        _ claims: RefreshClaims,
-        refreshToken: Secret,
-        at now: Timestamp
-    ) -> TokenPair {
-        TokenPair(
-            accessToken: tokens.accessToken(for: user, session: claims.sessionID, at: now),
-            refreshToken: refreshToken
+    /// These are most repetitions of the current tokens, and the refusal of a token whose family is over. `nil` for a token
+    /// that needs a write.
+    private func answerWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> TokenPair? {
+        guard let user = try await services.store.user(claims.userID), user.isActive, !user.isDeleted else {
+            throw ComprehensionError.invalidRefreshToken
+        }
+        guard let session = try await services.store.session(claims.sessionID) else {
+            guard claims.mayBegin(at: now, services.sessionRules) else { throw ComprehensionError.invalidRefreshToken }
+            return nil
+        }
+        guard session.userID == claims.userID, session.isLive(at: now) else {
+            throw ComprehensionError.invalidRefreshToken
+        }
+        let leaseTime = try await services.store.leaseTime()
+        let decision = session.decide(
+            presented: claims.hash,
+            leaseTime: leaseTime,
+            grace: services.sessionRules.grace
         )
+        guard case .repeatCurrent(mustRecord: false) = decision, let sealed = session.successor else { return nil }
+        return try services.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
     }
 
     /// Ends the family that an access token or a refresh token names; a token of a backend's own names none.
     func end(by token: String) async throws {
         let presented = try services.gatekeeper.claims(of: token)
-        if let claims = RefreshClaims(presented) {
+        if let claims = RefreshClaims(presented, of: token) {
+            if claims.mayBegin(at: services.time.now, services.sessionRules) { return try await end(former: claims) }
             guard let session = try await services.store.session(claims.sessionID), session.userID == claims.userID
             else {
                 throw AuthenticationRefusal.invalid
@@ -138,15 +160,61 @@ struct AppSessions: Sendable {
         try await services.store.transact { try $0.endSession(id) }
     }
 
+    /// Ends the family of a former refresh token, which may not have begun: then it never does.
+    private func end(former claims: RefreshClaims) async throws {
+        let now = services.time.now
+        try await services.store.transact { transaction in
+            _ = try claims.rememberFormer(in: transaction, at: now)
+            try transaction.endSession(claims.sessionID)
+        }
+    }
+
     private func claims(ofRefreshToken token: String) throws(ComprehensionError) -> RefreshClaims {
         do throws(AuthenticationRefusal) {
-            guard let claims = RefreshClaims(try services.gatekeeper.claims(of: token)) else {
+            guard let claims = RefreshClaims(try services.gatekeeper.claims(of: token), of: token) else {
                 throw AuthenticationRefusal.invalid
             }
             return claims
         } catch {
             throw .invalidRefreshToken
         }
+    }
+}
+
+/// The family that a former refresh token begins at its first use; `nil` if it may not begin one.
+private func firstSession(
+    of claims: RefreshClaims,
+    rules: SessionRules,
+    in transaction: any StoreTransaction,
+    at now: Timestamp
+) throws -> Session? {
+    guard claims.mayBegin(at: now, rules), try claims.rememberFormer(in: transaction, at: now) else { return nil }
+    return Session.start(
+        id: claims.sessionID,
+        userID: claims.userID,
+        tokenHash: claims.hash,
+        expiresAt: now + SessionTokens.refreshLifetime,
+        at: now,
+        leaseTime: transaction.leaseTime
+    )
+}
+
+extension TokenVault {
+    /// Seals both tokens together, so that every caller within the grace gets the same ones.
+    fileprivate func seal(_ pair: TokenPair, for id: SessionID) throws(SealError) -> SealedSecret {
+        try seal(sessionToken: Secret(pair.accessToken.reveal() + " " + pair.refreshToken.reveal()), for: id)
+    }
+
+    fileprivate func openPair(_ sealed: SealedSecret, of id: SessionID, age: Duration) throws -> TokenPair {
+        let tokens = try openSuccessor(sealed, of: id).reveal().split(separator: " ")
+        guard tokens.count == 2 else {
+            throw StoreError(.corrupt, "The tokens of a session are damaged in the database. Restore a backup.")
+        }
+        return TokenPair(
+            accessToken: Secret(String(tokens[0])),
+            refreshToken: Secret(String(tokens[1])),
+            accessLifetime: max(.zero, SessionTokens.accessLifetime - age)
+        )
     }
 }
 

@@ -86,7 +86,7 @@ struct ComprehensionRoutes: Sendable {
             line.field("access_token", tokens.accessToken.reveal())
             line.field("refresh_token", tokens.refreshToken.reveal())
             line.field("token_type", "bearer")
-            line.field("expires_in", SessionTokens.accessLifetime.components.seconds)
+            line.field("expires_in", tokens.accessLifetime.components.seconds)
         }
     }
 }

@@ -7,20 +7,8 @@ internal import Store
 struct TokenPair: Sendable {
     let accessToken: Secret
     let refreshToken: Secret
-}
-
-/// What a refresh token says, once its signature and its times are known to be good.
-struct RefreshClaims: Hashable, Sendable {
-    let userID: String
-    let sessionID: SessionID
-
-    init?(_ claims: JSONValue) {
-        guard claims["type"]?.string == "refresh", let userID = claims["sub"]?.string,
-            let sessionID = claims["sid"]?.string.flatMap({ SessionID(text: $0) })
-        else { return nil }
-        self.userID = userID
-        self.sessionID = sessionID
-    }
+    /// The time that the access token has left.
+    let accessLifetime: Duration
 }
 
 /// Makes the tokens of a session.
@@ -31,19 +19,29 @@ struct SessionTokens: Sendable {
     let signer: TokenSigner
     let random: any RandomSource
 
+    /// Two tokens that have not been given out before.
+    func pair(for user: User, session: SessionID, at now: Timestamp) -> TokenPair {
+        TokenPair(
+            accessToken: accessToken(for: user, session: session, at: now),
+            refreshToken: refreshToken(forUser: user.id, session: session, at: now),
+            accessLifetime: Self.accessLifetime
+        )
+    }
+
     /// A short-lived token that names its family, so that it is refused once that has ended.
-    func accessToken(for user: User, session: SessionID, at now: Timestamp) -> Secret {
+    private func accessToken(for user: User, session: SessionID, at now: Timestamp) -> Secret {
         var claims = JSONLine()
         claims.field("sub", user.id)
         claims.field("email", user.email ?? "")
         claims.field("type", "access")
         claims.field("sid", session.description)
+        claims.field("jti", SessionID.random(from: random).description)
         claims.lifetime(from: now, Self.accessLifetime)
         return signer.sign(claims)
     }
 
-    /// A token that is good for one use; its random name makes it unlike any other of the same second.
-    func refreshToken(forUser userID: String, session: SessionID, at now: Timestamp) -> Secret {
+    /// A token that is good for one use; the `jti` makes it differ from any other of the same second.
+    private func refreshToken(forUser userID: String, session: SessionID, at now: Timestamp) -> Secret {
         var claims = JSONLine()
         claims.field("sub", userID)
         claims.field("type", "refresh")

@@ -17,6 +17,11 @@ extension Configuration {
             (.googleCallsPerMinute, googleCallsPerMinute == running.googleCallsPerMinute),
             (.linkByEmail, emailLinking == running.emailLinking),
             (.jwtSecretFile, jwtSecretFile == running.jwtSecretFile),
+            (.sessionGrace, sessionGrace == running.sessionGrace),
+            (
+                .acceptFormerRefreshTokensUntil,
+                acceptFormerRefreshTokensUntil == running.acceptFormerRefreshTokensUntil
+            ),
             (.servicesFile, servicesFile == running.servicesFile),
             (.securityEventsEndpoint, securityEventsEndpoint == running.securityEventsEndpoint),
             (.noticeURL, noticeURL == running.noticeURL),

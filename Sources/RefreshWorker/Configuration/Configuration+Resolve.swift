@@ -1,4 +1,5 @@
 import GoogleOAuth
+import Store
 
 extension Configuration {
     /// Makes the configuration from flags, environment and file, or reports everything that is wrong with them.
@@ -35,6 +36,10 @@ extension Configuration {
         }
         let emailLinking = resolver.value(of: .linkByEmail, SettingValue.emailLinking)
         let jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
+        let sessionGrace = resolver.value(of: .sessionGrace) { text throws(SettingValue.Refusal) in
+            try SettingValue.seconds(text, in: 1...Int(Session.longestGrace.components.seconds))
+        }
+        let acceptFormer = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)
         let servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
         let securityEvents = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
         let noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
@@ -43,7 +48,8 @@ extension Configuration {
         // A value is missing only where a problem was recorded.
         guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
             let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,
-            let runsOnce, let socketMode, let googleCallsPerMinute, let emailLinking, let securityEvents
+            let runsOnce, let socketMode, let googleCallsPerMinute, let emailLinking, let sessionGrace,
+            let securityEvents
         else { throw ConfigurationError(problems: resolver.problems) }
         return Configuration(
             configurationFile: resolver.file,
@@ -66,6 +72,8 @@ extension Configuration {
             googleCallsPerMinute: googleCallsPerMinute,
             emailLinking: emailLinking,
             jwtSecretFile: jwtSecretFile,
+            sessionGrace: sessionGrace,
+            acceptFormerRefreshTokensUntil: acceptFormer,
             servicesFile: servicesFile,
             securityEventsEndpoint: securityEvents,
             noticeURL: noticeURL,

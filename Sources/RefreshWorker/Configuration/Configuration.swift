@@ -1,4 +1,5 @@
 import AccountAPI
+import Clocks
 import GoogleOAuth
 import HTTPClient
 import Observability
@@ -38,6 +39,10 @@ struct Configuration: Equatable, Sendable {
     let googleCallsPerMinute: Int
     let emailLinking: EmailLinking
     let jwtSecretFile: String?
+    /// The time in which any refresh token of a session is answered with the current tokens.
+    let sessionGrace: Duration
+    /// The end of the time in which refresh tokens of the former backend begin a session.
+    let acceptFormerRefreshTokensUntil: Timestamp?
     let servicesFile: String?
     let securityEventsEndpoint: Endpoint
     let noticeURL: Endpoint?

@@ -62,6 +62,23 @@ extension Setting {
             """
         ),
         Setting(
+            .sessionGrace,
+            "SECONDS",
+            default: "60",
+            """
+            How long after its use a refresh token of the app is answered with its session's current tokens; 1 to 600. At \
+            least three times as long as the app waits for an answer.
+            """
+        ),
+        Setting(
+            .acceptFormerRefreshTokensUntil,
+            "DATE",
+            """
+            Accept refresh tokens that the former backend signed with the same secret, so that its users stay signed in, \
+            until this date (2027-03-31: until it begins, UTC) or time (2027-03-31T12:00:00Z). Without it they are refused.
+            """
+        ),
+        Setting(
             .servicesFile,
             "FILE",
             """

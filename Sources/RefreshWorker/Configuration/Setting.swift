@@ -28,6 +28,8 @@ struct Setting: Sendable {
         case googleCallsPerMinute = "google-calls-per-minute"
         case linkByEmail = "link-by-email"
         case jwtSecretFile = "jwt-secret-file"
+        case sessionGrace = "session-grace"
+        case acceptFormerRefreshTokensUntil = "accept-former-refresh-tokens-until"
         case servicesFile = "services-file"
         case securityEventsEndpoint = "security-events-endpoint"
         case noticeURL = "notice-url"

@@ -1,4 +1,5 @@
 import AccountAPI
+import Clocks
 import HTTPClient
 import Observability
 
@@ -81,6 +82,14 @@ enum SettingValue {
     /// Whole seconds within a range.
     static func seconds(_ text: String, in range: ClosedRange<Int>) throws(Refusal) -> Duration {
         .seconds(try count(text, in: range, of: " of seconds"))
+    }
+
+    /// A date, which stands for its first instant in UTC, or a date with a time.
+    static func date(_ text: String) throws(Refusal) -> Timestamp {
+        guard let instant = Timestamp(iso8601: text) ?? Timestamp(iso8601: text + "T00:00:00Z") else {
+            throw Refusal(message: "\(DisplayedText(text)) is not a date such as 2027-03-31 or 2027-03-31T12:00:00Z")
+        }
+        return instant
     }
 
     /// A whole number within a range.

@@ -28,6 +28,10 @@ extension Listeners {
                 time: workshop.time
             ),
             emailLinking: configuration.emailLinking,
+            sessionRules: SessionRules(
+                grace: configuration.sessionGrace,
+                acceptFormerTokensUntil: configuration.acceptFormerRefreshTokensUntil
+            ),
             time: workshop.time,
             random: workshop.random,
             log: parts.log,

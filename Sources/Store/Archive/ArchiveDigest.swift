@@ -110,10 +110,10 @@ private struct CanonicalBytes {
         add(session.userID)
         add(session.createdAt)
         add(session.expiresAt)
-        add(session.currentHash)
-        add(session.previousHash)
-        add(session.rotatedAt)
+        add(session.family.currentHash)
+        add(session.family.historyBytes)
         add(session.successor?.bytes)
+        add(session.successorUntil)
     }
 
     private mutating func add(_ archived: ArchivedNotice) {

@@ -159,7 +159,8 @@ final class SecurityEventBench: Sendable {
                         userID: user,
                         tokenHash: [1],
                         expiresAt: now + .seconds(86_400),
-                        at: now
+                        at: now,
+                        leaseTime: transaction.leaseTime
                     )
                 )
             }

@@ -46,6 +46,7 @@ struct AccountWorld {
         writesPerMinute: Int = 1000,
         emailLinking: EmailLinking = .verified,
         googleDeadline: Duration = .seconds(10),
+        sessionRules: SessionRules = SessionRules(),
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountWorld.nowhere
     ) throws {
@@ -80,6 +81,7 @@ struct AccountWorld {
                 time: time
             ),
             emailLinking: emailLinking,
+            sessionRules: sessionRules,
             time: time,
             random: random,
             log: log,

@@ -1,12 +1,8 @@
 """Two workers on one database, their clocks an hour before and an hour behind it: no grant is refreshed early, late or twice."""
 
-import os
-import pathlib
-import shutil
-import subprocess
 import time
 
-from faults import DATABASE_NOW, wait_acquainted
+from faults import DATABASE_NOW, wait_acquainted, wrong_clock
 from harness import check, wait_for
 
 STORE = "postgres"
@@ -24,7 +20,7 @@ def scenario(place):
     place.generate_keys()
     grants = sandbox.create(GRANTS)
     place.bring_in(grants)
-    library = compiled(place)
+    library = wrong_clock(place)
     workers = []
     for seconds, words in ((-3600, "ahead of this machine's"), (3600, "behind this machine's")):
         wrong = {"LD_PRELOAD": library, "CLOCK_WRONG_BY": str(seconds)}
@@ -66,16 +62,6 @@ def scenario(place):
     check(not early, f"{len(early)} refreshes came early, such as {early[:3]} ms")
     check(not late, f"{len(late)} refreshes came late, such as {late[:3]} ms")
     return judge(place, workers, seen)
-
-
-def compiled(place):
-    """The library that makes a clock wrong, built by the compiler that Swift brings along."""
-    swift = shutil.which(os.environ.get("SWIFT", "swift")) or "/opt/swift/usr/bin/swift"
-    compiler = shutil.which("clang") or pathlib.Path(os.path.realpath(swift)).with_name("clang")
-    source = pathlib.Path(__file__).resolve().parents[1] / "wrong_clock.c"
-    library = place.folder / "wrong_clock.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O", "-o", library, source], check=True, timeout=60)
-    return str(library)
 
 
 def look(place):

@@ -47,10 +47,29 @@ struct DoctorServingTests {
         try await OperatorBench.with { bench in
             let diagnoses = try diagnose(bench)
             #expect(diagnoses.allSatisfy { $0.grade == .ok }, "\(diagnoses)")
-            let subjects = ["app's token secret", "services", "notice secret", "public listener", "internal listener"]
+            let subjects = [
+                "app's token secret", "former refresh tokens", "services", "notice secret", "public listener",
+                "internal listener",
+            ]
             #expect(diagnoses.map(\.subject) == subjects)
             #expect(!"\(diagnoses)".contains(Self.secret))
             #expect(try bench.names == ["jwt", "notices", "services"], "it makes no socket")
+        }
+    }
+
+    @Test("it says until when former refresh tokens are accepted")
+    func formerTokens() async throws {
+        try await OperatorBench.with { bench in
+            let cases: [(String?, Diagnosis.Grade, String)] = [
+                (nil, .ok, "refused: --accept-former-refresh-tokens-until accepts"),
+                ("2099-01-01", .ok, "accepted until 2099-01-01T00:00:00Z"),
+                ("2020-01-01T12:00:00Z", .warning, "refused since 2020-01-01T12:00:00Z: remove"),
+            ]
+            for (date, grade, text) in cases {
+                let diagnoses = try diagnose(bench, with: date.map { [(.acceptFormerRefreshTokensUntil, $0)] } ?? [])
+                let diagnosis = try #require(diagnoses.first { $0.subject == "former refresh tokens" })
+                #expect(diagnosis.grade == grade && diagnosis.words.contains(text), "\(diagnosis)")
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 import AccountAPI
+import Clocks
 import HTTPServer
+import Observability
 import Secrets
 
 /// The checks of what the listeners and the notices need.
@@ -7,7 +9,7 @@ extension Doctor {
     private var configuration: Configuration { workshop.configuration }
 
     func servingDiagnoses() -> [Diagnosis] {
-        [appSecret, services, noticeSecret, proxies, emailLinking].compactMap(\.self) + places
+        [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking].compactMap(\.self) + places
     }
 
     private var appSecret: Diagnosis? {
@@ -17,6 +19,26 @@ extension Doctor {
             _ = try workshop.openSigner()
             return "\(place) can be used"
         }
+    }
+
+    /// Former refresh tokens are as good as the secret that signed them, so the time for them should end.
+    private var formerTokens: Diagnosis? {
+        guard configuration.publicListener != nil else { return nil }
+        let subject = "former refresh tokens"
+        let flag = "--\(Setting.Name.acceptFormerRefreshTokensUntil.rawValue)"
+        guard let end = configuration.acceptFormerRefreshTokensUntil else {
+            return .ok(subject, "refused: \(flag) accepts those of a former backend while its users move")
+        }
+        guard workshop.time.now < end else {
+            return .warning(subject, "refused since \(end.iso8601Seconds): remove \(flag) from the configuration")
+        }
+        return .ok(
+            subject,
+            """
+            accepted until \(end.iso8601Seconds): each one that the app's secret has signed and that has not expired begins \
+            one session of a stored, active user; import the users before
+            """
+        )
     }
 
     private var services: Diagnosis? {

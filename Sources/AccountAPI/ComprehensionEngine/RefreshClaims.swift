@@ -1,0 +1,64 @@
+package import Clocks
+internal import JSON
+internal import Secrets
+internal import Store
+
+/// The settings of the app's own sessions.
+package struct SessionRules: Hashable, Sendable {
+    /// The time in which any token of a family is answered with the current tokens.
+    package var grace: Duration
+    /// The end of the time in which refresh tokens of the former backends begin a session; `nil` if they never do.
+    package var acceptFormerTokensUntil: Timestamp?
+
+    package init(grace: Duration = Session.usualGrace, acceptFormerTokensUntil: Timestamp? = nil) {
+        self.grace = grace
+        self.acceptFormerTokensUntil = acceptFormerTokensUntil
+    }
+}
+
+/// The claims of a refresh token whose signature and times are known to be good.
+///
+/// A token that was made here names its session. A token of a former backend has `sub` or `user_id`, `email` and `exp`; its
+/// session's id comes from its hash, so that requests at once with one former token meet in one session.
+struct RefreshClaims: Hashable, Sendable {
+    let userID: String
+    let sessionID: SessionID
+    let hash: [UInt8]
+    /// The end of a former token; `nil` for a token that was made here.
+    private let formerExpiry: Timestamp?
+
+    init?(_ claims: JSONValue, of token: String) {
+        guard claims["type"]?.string == "refresh" else { return nil }
+        hash = SessionTokens.hash(Secret(token))
+        if claims["sid"] == nil {
+            guard let userID = (try? UserIdentifier(claims))?.text, let end = claims["exp"]?.instant,
+                let sessionID = SessionID(bytes: Array(hash.prefix(SessionID.byteCount)))
+            else { return nil }
+            (self.userID, self.sessionID, formerExpiry) = (userID, sessionID, end)
+        } else {
+            guard let userID = claims["sub"]?.string,
+                let sessionID = claims["sid"]?.string.flatMap({ SessionID(text: $0) })
+            else { return nil }
+            (self.userID, self.sessionID, formerExpiry) = (userID, sessionID, nil)
+        }
+    }
+
+    /// `true` for a former token that may begin a session now.
+    func mayBegin(at now: Timestamp, _ rules: SessionRules) -> Bool {
+        guard formerExpiry != nil, let end = rules.acceptFormerTokensUntil else { return false }
+        return now < end
+    }
+
+    /// Remembers that a former token has begun, or never will begin, its session; answers `false` if that is known already.
+    ///
+    /// Without it a token whose session has ended would begin another one.
+    func rememberFormer(in transaction: any StoreTransaction, at now: Timestamp) throws -> Bool {
+        guard let formerExpiry else { return false }
+        // Identifiers are forgotten after a while; this one must outlast the token.
+        let at = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
+        return try transaction.remember(securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash), at: at)
+    }
+
+    /// The fields of a line about the session: neither a token nor a person.
+    var audit: KeyValuePairs<String, String> { ["session": sessionID.description] }
+}

@@ -1,0 +1,103 @@
+import Clocks
+
+/// The form in which a family's earlier tokens and its instants lie in one column; the current hash has its own.
+///
+/// Numbers are big end first. A format byte, the epoch, the state of the current token, then the earlier tokens.
+extension TokenFamily {
+    private static let format: UInt8 = 1
+
+    package var historyBytes: [UInt8] {
+        var writer = Writer()
+        writer.add(byte: Self.format)
+        writer.add(short: Array(epoch.utf8.prefix(255)))
+        writer.add(issuedAt)
+        writer.add(givenAt)
+        writer.add(byte: wasRepeated ? 1 : 0)
+        writer.add(byte: UInt8(earlier.count.clamped(to: 0...255)))
+        for member in earlier.suffix(255) {
+            writer.add(byte: member.standing.rawValue | (member.wasRepeated ? 0x80 : 0))
+            writer.add(short: member.hash)
+            writer.add(member.givenAt)
+            writer.add(member.replacedAt)
+        }
+        return writer.bytes
+    }
+
+    /// Reads a stored family; `nil` if the bytes are damaged.
+    ///
+    /// A family without history has its current token alone.
+    package init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
+        guard let historyBytes else {
+            self.init(currentHash: currentHash, epoch: "", issuedAt: nil, givenAt: nil, wasRepeated: false, earlier: [])
+            return
+        }
+        var reader = Reader(rest: historyBytes[...])
+        guard reader.byte() == Self.format, let epochBytes = reader.short(),
+            let epoch = String(validating: epochBytes, as: UTF8.self), let issuedAt = reader.instant(),
+            let givenAt = reader.instant(), let repeated = reader.byte(), let count = reader.byte()
+        else { return nil }
+        var earlier: [Member] = []
+        for _ in 0..<count {
+            guard let flags = reader.byte(), let standing = Standing(rawValue: flags & 0x7f), let hash = reader.short(),
+                let givenAt = reader.instant(), let replacedAt = reader.instant()
+            else { return nil }
+            earlier.append(
+                Member(
+                    hash: hash,
+                    standing: standing,
+                    givenAt: givenAt,
+                    wasRepeated: flags & 0x80 != 0,
+                    replacedAt: replacedAt
+                )
+            )
+        }
+        guard reader.rest.isEmpty else { return nil }
+        self.init(
+            currentHash: currentHash,
+            epoch: epoch,
+            issuedAt: issuedAt,
+            givenAt: givenAt,
+            wasRepeated: repeated != 0,
+            earlier: earlier
+        )
+    }
+}
+
+private struct Writer {
+    var bytes: [UInt8] = []
+
+    mutating func add(byte: UInt8) { bytes.append(byte) }
+
+    mutating func add(short text: [UInt8]) {
+        bytes.append(UInt8(text.count.clamped(to: 0...255)))
+        bytes.append(contentsOf: text.prefix(255))
+    }
+
+    mutating func add(_ instant: BootInstant?) {
+        let bits = UInt64(bitPattern: instant?.milliseconds ?? .min)
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: bits >> shift))
+        }
+    }
+}
+
+private struct Reader {
+    var rest: ArraySlice<UInt8>
+
+    mutating func byte() -> UInt8? { rest.popFirst() }
+
+    mutating func short() -> [UInt8]? {
+        guard let count = byte(), rest.count >= Int(count) else { return nil }
+        defer { rest = rest.dropFirst(Int(count)) }
+        return Array(rest.prefix(Int(count)))
+    }
+
+    /// The instant, which may be unknown; `nil` if the bytes end before it does.
+    mutating func instant() -> BootInstant?? {
+        guard rest.count >= 8 else { return nil }
+        let bits = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        rest = rest.dropFirst(8)
+        let milliseconds = Int64(bitPattern: bits)
+        return .some(milliseconds == .min ? nil : BootInstant(milliseconds: milliseconds))
+    }
+}

@@ -1,0 +1,206 @@
+import Clocks
+private import Secrets
+
+/// The refresh tokens of one session, known by their hashes, and the rules by which one takes the place of another.
+///
+/// Presentations in, decisions out: the type reads no clock and no store. `docs/sessions.md` has the rules as a table.
+package struct TokenFamily: Hashable, Sendable {
+    /// The answer to one presented refresh token.
+    package enum Decision: Hashable, Sendable {
+        /// A new token becomes the current one. `isLateAnswer` is `true` if the presented token was replaced unused: its
+        /// answer came later than the next one, or somebody else holds a copy of an earlier token.
+        case renew(isLateAnswer: Bool)
+        /// The current tokens are answered again. `mustRecord` is `true` if ``recordRepetition(to:at:)`` must be
+        /// stored before the answer.
+        case repeatCurrent(mustRecord: Bool)
+        /// Two parties hold tokens of the family: it must end.
+        case reuse
+    }
+
+    /// The state of a token that is not the current one.
+    enum Standing: UInt8, Hashable, Sendable {
+        /// Replaced by another answer to the same token before it was presented.
+        case unused = 0
+        /// Presented, and no newer token has been presented since.
+        case last = 1
+        /// Presented, and given out again so late that an answer with it may have reached the phone after a newer one.
+        case overtaken = 2
+        /// Spent: the phone has presented a newer token.
+        case spent = 3
+    }
+
+    struct Member: Hashable, Sendable {
+        let hash: [UInt8]
+        var standing: Standing
+        /// The last time that an answer contained it; `nil` if that was in another epoch, or is unknown.
+        var givenAt: BootInstant?
+        /// `true` if more than one answer contained it.
+        var wasRepeated: Bool
+        /// The instant from which the grace counts.
+        var replacedAt: BootInstant?
+    }
+
+    /// The limits of what one row remembers; a phone that follows the rules stays far below them.
+    enum Limit {
+        static let unused = 8
+        static let members = 64
+    }
+
+    /// The hash of the newest token.
+    package internal(set) var currentHash: [UInt8]
+    /// The epoch of all instants.
+    var epoch: String
+    var issuedAt: BootInstant?
+    var givenAt: BootInstant?
+    var wasRepeated: Bool
+    /// The tokens before the current one that still matter, in the order in which they were replaced.
+    var earlier: [Member]
+
+    /// A family whose first token has just been given out.
+    package init(firstHash: [UInt8], at now: LeaseTime) {
+        currentHash = firstHash
+        epoch = now.epoch
+        issuedAt = now.instant
+        givenAt = now.instant
+        wasRepeated = false
+        earlier = []
+    }
+
+    init(
+        currentHash: [UInt8],
+        epoch: String,
+        issuedAt: BootInstant?,
+        givenAt: BootInstant?,
+        wasRepeated: Bool,
+        earlier: [Member]
+    ) {
+        self.currentHash = currentHash
+        self.epoch = epoch
+        self.issuedAt = issuedAt
+        self.givenAt = givenAt
+        self.wasRepeated = wasRepeated
+        self.earlier = earlier
+    }
+
+    /// Decides about a token whose signature is good and names this family.
+    ///
+    /// `canRepeat` is `true` if the current tokens are still kept.
+    package func decide(
+        presented hash: [UInt8],
+        canRepeat: Bool,
+        at now: LeaseTime,
+        grace: Duration
+    ) -> Decision {
+        if ConstantTime.areEqual(hash, currentHash) { return .renew(isLateAnswer: false) }
+        guard let member = earlier.last(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return .reuse }
+        let window = Window(epoch: epoch, now: now, length: grace)
+        if window.contains(member.replacedAt) {
+            guard canRepeat, window.contains(issuedAt) else { return .renew(isLateAnswer: false) }
+            return .repeatCurrent(mustRecord: mustRecordRepetition(to: member, window))
+        }
+        return member.standing == .spent ? .reuse : .renew(isLateAnswer: member.standing == .unused)
+    }
+
+    /// The time since the current token was issued; zero if that was in another epoch.
+    package func age(at now: LeaseTime) -> Duration {
+        guard let issuedAt, epoch == now.epoch else { return .zero }
+        return max(.zero, now.instant - issuedAt)
+    }
+
+    /// Makes `newHash` the current token in answer to a token for which ``decide(presented:canRepeat:at:grace:)`` said so.
+    package mutating func renew(presented hash: [UInt8], with newHash: [UInt8], at now: LeaseTime, grace: Duration) {
+        let window = Window(epoch: epoch, now: now, length: grace)
+        if epoch != now.epoch { forgetInstants(epoch: now.epoch) }
+        earlier.append(
+            Member(
+                hash: currentHash,
+                standing: .unused,
+                givenAt: givenAt,
+                wasRepeated: wasRepeated,
+                replacedAt: now.instant
+            )
+        )
+        guard let position = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else {
+            preconditionFailure("only a member of the family is renewed")
+        }
+        var presented = earlier.remove(at: position)
+        // The phone holds the presented token now. It cannot come to hold another one but by an answer that is still on
+        // its way, so of the others only those stay good that were given out within the grace.
+        let isFirstUse = presented.standing == .unused
+        for index in earlier.indices {
+            switch earlier[index].standing {
+            case .unused where isFirstUse:
+                earlier[index].standing = window.contains(earlier[index].givenAt) ? .overtaken : .spent
+                earlier[index].replacedAt = now.instant
+                // No answer with it needs to have arrived.
+                earlier[index].wasRepeated = true
+            case .last, .overtaken:
+                // One answer contained it and has arrived, or it could not have been presented.
+                let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].givenAt)
+                earlier[index].standing = mayArrive ? .overtaken : .spent
+            case .unused, .spent:
+                break
+            }
+        }
+        presented.standing = .last
+        presented.replacedAt = now.instant
+        earlier.append(presented)
+        currentHash = newHash
+        issuedAt = now.instant
+        givenAt = now.instant
+        wasRepeated = false
+        removeWhatNoLongerMatters(window)
+    }
+
+    /// Records that the current tokens are answered again to a token.
+    package mutating func recordRepetition(to hash: [UInt8], at now: LeaseTime) {
+        wasRepeated = true
+        givenAt = now.instant
+        guard let index = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return }
+        // The phone may hold this token, so requests with it may be on their way for another grace. That ends when it is
+        // spent, or a copy of the token would be good for ever.
+        if earlier[index].standing != .spent { earlier[index].replacedAt = now.instant }
+    }
+
+    /// Recording each repetition would cost a write for each overtaking request; an eighth of the grace is precise enough.
+    private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
+        let step = window.dividedByEight
+        return !wasRepeated || !step.contains(givenAt)
+            || (member.standing != .spent && !step.contains(member.replacedAt))
+    }
+
+    private mutating func forgetInstants(epoch: String) {
+        self.epoch = epoch
+        (issuedAt, givenAt) = (nil, nil)
+        for index in earlier.indices { (earlier[index].givenAt, earlier[index].replacedAt) = (nil, nil) }
+    }
+
+    private mutating func removeWhatNoLongerMatters(_ window: Window) {
+        earlier.removeAll { $0.standing == .spent && !window.contains($0.replacedAt) }
+        var excess = earlier.count { $0.standing == .unused } - Limit.unused
+        earlier.removeAll { member in
+            guard excess > 0, member.standing == .unused else { return false }
+            excess -= 1
+            return true
+        }
+        if earlier.count > Limit.members { earlier.removeFirst(earlier.count - Limit.members) }
+    }
+}
+
+/// The span of one grace that ends now.
+private struct Window {
+    let epoch: String
+    let now: LeaseTime
+    let length: Duration
+
+    /// `true` for an instant less than the window's length away; a server's clock may have been set back since.
+    ///
+    /// An instant of another boot is long ago.
+    func contains(_ instant: BootInstant?) -> Bool {
+        guard let instant, epoch == now.epoch else { return false }
+        let elapsed = now.instant - instant
+        return elapsed < length && elapsed > .zero - length
+    }
+
+    var dividedByEight: Window { Window(epoch: epoch, now: now, length: length / 8) }
+}

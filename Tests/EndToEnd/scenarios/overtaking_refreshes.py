@@ -1,0 +1,136 @@
+"""Apps whose refreshes overtake each other, lose answers, and get answers an hour late: all of them stay signed in."""
+
+import asyncio
+import json
+import random
+
+from accounts import Accounts
+from delays import PhoneNetwork, post
+from faults import wrong_clock
+from harness import check, wait_for
+
+FAMILIES = 200
+CALLS = 8
+GROUP = 25
+PATH = "/api/auth/refresh"
+
+
+class Phone:
+    """An app as it is in use: each call that meets a 401 refreshes by itself, and stores whatever it is answered."""
+
+    def __init__(self, tokens):
+        self.tokens = tokens
+        self.is_signed_out = False
+
+    async def refresh(self, port, after=0.0):
+        await asyncio.sleep(after)
+        body = json.dumps({"refresh_token": self.tokens["refresh_token"]}).encode()
+        answer = await post(port, PATH, body)
+        if answer is None:
+            return
+        status, content = answer
+        if status == 200:
+            self.tokens = json.loads(content)
+        else:
+            self.is_signed_out = True
+
+
+def scenario(place):
+    accounts = Accounts(place)
+    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    phones = [Phone(accounts.sign_in(grant)) for _ in range(FAMILIES)]
+    network = PhoneNetwork(accounts.port, seed=1)
+    clock = Clock(place, accounts)
+    cut = 0
+    for jitter in (0.0, 0.1, 0.3):
+        for share in (0.0, 0.1):
+            network.jitter, network.cut = jitter, share
+            asyncio.run(all_at_once(phones, network.port, jitter))
+            expect_signed_in(phones, f"{CALLS} calls at once, {jitter} s of jitter, {share:.0%} of the answers lost")
+        cut += network.cuts
+    check(cut > 0, "no answer was lost")
+    # Whatever token each phone was left with is good hours later, after the grace.
+    network.jitter = network.cut = 0.0
+    for _ in range(2):
+        clock.advance(7200)
+        asyncio.run(each_once(phones, network.port))
+        expect_signed_in(phones, "two hours later")
+    late_answers(accounts, network, clock, phones)
+    reuse(accounts, clock, phones[0])
+    network.close()
+    accounts.close()
+    return f"{FAMILIES} families, {CALLS} calls at once, {network.cuts} answers lost, {network.held} held back"
+
+
+class Clock:
+    """The worker's clocks, which a restart sets ahead: the wall clock and the boot clock alike."""
+
+    def __init__(self, place, accounts):
+        self.library = wrong_clock(place)
+        self.accounts = accounts
+        self.ahead = 0
+
+    def advance(self, seconds):
+        self.ahead += seconds
+        ahead = str(self.ahead)
+        self.accounts.worker.stop()
+        wrong = {"LD_PRELOAD": self.library, "CLOCK_WRONG_BY": ahead, "BOOT_CLOCK_AHEAD_BY": ahead}
+        self.accounts.start(environment=wrong)
+
+
+async def all_at_once(phones, port, jitter):
+    starts = random.Random(jitter)
+    for first in range(0, len(phones), GROUP):
+        group = phones[first:first + GROUP]
+        await asyncio.gather(*[
+            phone.refresh(port, starts.random() * jitter) for phone in group for _ in range(CALLS)
+        ])
+        await each_once(group, port)
+
+
+async def each_once(phones, port):
+    for first in range(0, len(phones), 8 * GROUP):
+        await asyncio.gather(*[phone.refresh(port) for phone in phones[first:first + 8 * GROUP]])
+
+
+def expect_signed_in(phones, when):
+    lost = sum(phone.is_signed_out for phone in phones)
+    check(not lost, f"{when}: {lost} of {len(phones)} are signed out")
+
+
+def late_answers(accounts, network, clock, phones):
+    """An answer is held back; meanwhile half of the phones ask again; then it arrives and replaces what they have."""
+    for seconds in (15, 60, 3600):
+        asyncio.run(held_back(network, clock, phones[:20], seconds))
+        expect_signed_in(phones, f"an answer held back for {seconds} s")
+        clock.advance(3600)
+        asyncio.run(each_once(phones[:20], network.port))
+        expect_signed_in(phones, f"an hour after an answer that was held back for {seconds} s")
+
+
+async def held_back(network, clock, phones, seconds):
+    network.released.clear()
+    network.holds, before = True, network.held
+    waiting = [asyncio.create_task(phone.refresh(network.port)) for phone in phones]
+    while network.held < before + len(phones):
+        await asyncio.sleep(0.01)
+    await asyncio.to_thread(clock.advance, seconds)
+    network.holds = False
+    await each_once(phones[::2], network.port)
+    network.release()
+    await asyncio.gather(*waiting)
+    await each_once(phones, network.port)
+
+
+def reuse(accounts, clock, phone):
+    """A copy of a spent token, used after its successor: the session ends for both, and one line says so."""
+    stolen = phone.tokens["refresh_token"]
+    for _ in range(2):
+        clock.advance(120)
+        asyncio.run(phone.refresh(accounts.port))
+        check(not phone.is_signed_out, "the owner is signed out before the theft")
+    accounts.public.post(PATH, {"refresh_token": stolen}).expect(401)
+    accounts.public.post(PATH, {"refresh_token": phone.tokens["refresh_token"]}).expect(401)
+    accounts.public.get("/api/auth/me", phone.tokens["access_token"]).expect(401)
+    log = accounts.worker.errors
+    wait_for(lambda: log.read_text().count("a spent refresh token came again") == 1, 10, "one line about the reuse")
