@@ -9,6 +9,9 @@ from delays import PhoneNetwork, post
 from faults import wrong_clock
 from harness import check, wait_for
 
+# On PostgreSQL the grace goes by the server's clock, which this story cannot move.
+STORE = "sqlite"
+
 FAMILIES = 200
 CALLS = 8
 GROUP = 25
