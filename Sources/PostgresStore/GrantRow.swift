@@ -49,6 +49,7 @@ enum GrantRow {
         Column("access_obtained_at", .integer { $0.accessToken?.obtainedAt.milliseconds }),
         Column("access_expires_at", .integer { $0.accessToken?.expiresAt.milliseconds }),
         Column("access_token", .bytes { $0.accessToken?.sealed.bytes }),
+        Column("issued_tokens", .bytes { $0.issuedTokens.bytes }),
     ]
     private static let use = Column("used_on", .integer { $0.dayOfUse })
     static let schedule = [
@@ -157,6 +158,7 @@ enum GrantRow {
         let accessObtainedAt = row.timestamp()
         let accessExpiresAt = row.timestamp()
         let accessSealed = try sealed(row.optionalBlob(), of: id)
+        let issuedTokens = IssuedTokens(bytes: row.optionalBlob())
 
         let dueAt = row.timestamp()
         let lease = lease(&row)
@@ -196,6 +198,7 @@ enum GrantRow {
             quickRefreshes: quickRefreshes,
             answerLostAt: answerLostAt,
             rotationClaims: rotationClaims,
+            issuedTokens: issuedTokens,
             lease: lease
         )
     }

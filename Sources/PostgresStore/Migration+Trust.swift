@@ -10,7 +10,8 @@ extension Migration {
                 ADD COLUMN suspected_since bigint,
                 ADD COLUMN quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
                 ADD COLUMN answer_lost_at bigint,
-                ADD COLUMN rotation_claims bytea;
+                ADD COLUMN rotation_claims bytea,
+                ADD COLUMN issued_tokens bytea;
             -- A session remembers every token that may still come, and when its successor is wiped.
             DROP INDEX refresh_worker.sessions_with_successor;
             ALTER TABLE refresh_worker.sessions

@@ -28,7 +28,7 @@ enum GrantRow {
     private static let plain = [
         "name", "email_is_verified", "scope", "reason", "since", "generation", "due_at", "attempts", "failing_since",
         "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "access_obtained_at",
-        "access_expires_at", "access_type", "refresh_token", "access_token", "rotation_claims",
+        "access_expires_at", "access_type", "refresh_token", "access_token", "rotation_claims", "issued_tokens",
     ]
     /// The column of `grants_by_use`, which changes once a day.
     private static let daily = ["used_on"]
@@ -97,6 +97,7 @@ enum GrantRow {
         let refreshSealed = try sealed(row.optionalBlob(), of: id)
         let accessSealed = try sealed(row.optionalBlob(), of: id)
         let rotationClaims = RotationClaims(bytes: row.optionalBlob())
+        let issuedTokens = IssuedTokens(bytes: row.optionalBlob())
         let lease = lease(&row)
 
         var accessToken: Grant.AccessToken?
@@ -134,6 +135,7 @@ enum GrantRow {
             quickRefreshes: quickRefreshes,
             answerLostAt: answerLostAt,
             rotationClaims: rotationClaims,
+            issuedTokens: issuedTokens,
             lease: lease
         )
     }
@@ -212,6 +214,7 @@ enum GrantRow {
         statement.bind(grant.refreshToken?.sealed.bytes)
         statement.bind(grant.accessToken?.sealed.bytes)
         statement.bind(grant.rotationClaims.bytes)
+        statement.bind(grant.issuedTokens.bytes)
     }
 
     private static func lease(_ row: inout Row) -> Lease? {

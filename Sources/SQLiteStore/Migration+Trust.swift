@@ -13,6 +13,7 @@ extension Migration {
             ALTER TABLE grants ADD COLUMN quick_refreshes INTEGER NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0);
             ALTER TABLE grants ADD COLUMN answer_lost_at INTEGER;
             ALTER TABLE grants ADD COLUMN rotation_claims BLOB;
+            ALTER TABLE grants ADD COLUMN issued_tokens BLOB;
 
             -- A session remembers every token that may still come, and when its successor is wiped.
             DROP INDEX sessions_with_successor;

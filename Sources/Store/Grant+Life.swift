@@ -105,6 +105,7 @@ extension Grant {
         var events = rotate(to: tokens.rotated, at: now)
         let token = tokens.accessToken.bounded(at: now)
         if !(accessToken?.isNewer(than: token, at: now) ?? false) { accessToken = token }
+        if let digest = tokens.digest { issuedTokens.insert(digest, until: token.expiresAt, at: now) }
         // Most answers repeat the text that is stored, which is seen without taking it apart.
         if let scope = tokens.scope, scope != self.scope,
             Set(scope.split(separator: " ")) != Set(self.scope.split(separator: " "))

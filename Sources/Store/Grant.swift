@@ -97,6 +97,7 @@ package struct Grant: Hashable, Sendable {
     package internal(set) var answerLostAt: Timestamp?
     /// The claims of the last rotated refresh tokens that were stored.
     package internal(set) var rotationClaims: RotationClaims
+    package internal(set) var issuedTokens: IssuedTokens
 
     /// Who is calling Google for this grant now.
     package internal(set) var lease: Lease?
@@ -126,6 +127,7 @@ package struct Grant: Hashable, Sendable {
         quickRefreshes: Int = 0,
         answerLostAt: Timestamp? = nil,
         rotationClaims: RotationClaims = RotationClaims(),
+        issuedTokens: IssuedTokens = IssuedTokens(),
         lease: Lease?
     ) {
         self.id = id
@@ -151,6 +153,7 @@ package struct Grant: Hashable, Sendable {
         self.quickRefreshes = quickRefreshes
         self.answerLostAt = answerLostAt
         self.rotationClaims = rotationClaims
+        self.issuedTokens = issuedTokens
         self.lease = lease
     }
 }

@@ -31,16 +31,20 @@ package struct RefreshedTokens: Hashable, Sendable {
     package var scope: String?
     /// When the refresh token dies of itself, where the answer says so.
     package var refreshTokenExpiresAt: Timestamp?
+    /// What ``IssuedTokens`` knows the access token by.
+    package var digest: [UInt8]?
 
     package init(
         accessToken: Grant.AccessToken,
         rotated: Grant.RefreshToken? = nil,
         scope: String? = nil,
-        refreshTokenExpiresAt: Timestamp? = nil
+        refreshTokenExpiresAt: Timestamp? = nil,
+        digest: [UInt8]? = nil
     ) {
         self.accessToken = accessToken
         self.rotated = rotated
         self.scope = scope
         self.refreshTokenExpiresAt = refreshTokenExpiresAt
+        self.digest = digest
     }
 }

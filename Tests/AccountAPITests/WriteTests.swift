@@ -4,7 +4,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Requests that could cost a write", .timeLimit(.minutes(1)))
+@Suite("Requests that could cost a write", .timeLimit(.minutes(10)))
 struct WriteTests {
     @Test("A refused or repeated refresh token takes no transaction")
     func refresh() async throws {

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What the backend answers", .timeLimit(.minutes(1)))
+@Suite("What the backend answers", .timeLimit(.minutes(10)))
 struct AnswerTests {
     private let store = InMemoryTokenStore()
 

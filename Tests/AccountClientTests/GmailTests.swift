@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The user's Gmail", .timeLimit(.minutes(1)))
+@Suite("The user's Gmail", .timeLimit(.minutes(10)))
 struct GmailTests {
     private let store = InMemoryTokenStore()
     private static let read = "https://www.googleapis.com/auth/gmail.readonly"

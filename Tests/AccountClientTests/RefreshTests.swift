@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("Refreshing", .timeLimit(.minutes(1)))
+@Suite("Refreshing", .timeLimit(.minutes(10)))
 struct RefreshTests {
     private let store = InMemoryTokenStore()
 

@@ -4,7 +4,7 @@ import FoundationNetworking
 import TestSupport
 import Testing
 
-@Suite("Requests", .timeLimit(.minutes(1)))
+@Suite("Requests", .timeLimit(.minutes(10)))
 struct RequestTests {
     private let store = InMemoryTokenStore()
 

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Signing in and out", .timeLimit(.minutes(1)))
+@Suite("Signing in and out", .timeLimit(.minutes(10)))
 struct SessionTests {
     private let store = InMemoryTokenStore()
 

@@ -2,7 +2,7 @@ import AccountClient
 import Foundation
 import Testing
 
-@Suite("A token store that fails", .timeLimit(.minutes(1)))
+@Suite("A token store that fails", .timeLimit(.minutes(10)))
 struct StoreFailureTests {
     private let store = FlawedTokenStore()
 

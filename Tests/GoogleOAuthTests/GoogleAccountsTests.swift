@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The real client against a scripted server on this machine.
-@Suite("Google's endpoints over a socket", .timeLimit(.minutes(3)))
+@Suite("Google's endpoints over a socket", .timeLimit(.minutes(10)))
 struct GoogleAccountsTests {
     private func withAccounts(
         answering status: String,

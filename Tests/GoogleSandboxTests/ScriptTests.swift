@@ -2,7 +2,7 @@ import Testing
 
 @testable import GoogleSandbox
 
-@Suite("Tests tell the sandbox how to behave", .timeLimit(.minutes(3)))
+@Suite("Tests tell the sandbox how to behave", .timeLimit(.minutes(10)))
 struct ScriptTests {
     let harness = SandboxHarness()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GoogleSandbox
 
-@Suite("The sandbox's security events", .timeLimit(.minutes(3)))
+@Suite("The sandbox's security events", .timeLimit(.minutes(10)))
 struct SecurityEventTests {
     let harness = SandboxHarness()
 

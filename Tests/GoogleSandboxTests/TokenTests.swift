@@ -3,7 +3,7 @@ import Testing
 
 @testable import GoogleSandbox
 
-@Suite("The token endpoint answers as Google's does", .timeLimit(.minutes(3)))
+@Suite("The token endpoint answers as Google's does", .timeLimit(.minutes(10)))
 struct TokenTests {
     let harness = SandboxHarness()
 

@@ -3,7 +3,7 @@ import HTTPClient
 import TestSupport
 import Testing
 
-@Suite("Answers and broken answers", .timeLimit(.minutes(3)))
+@Suite("Answers and broken answers", .timeLimit(.minutes(10)))
 struct AnswerTests {
     @Test("A plain answer comes with its status, headers and body")
     func plainAnswer() async throws {

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(3)))
+@Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(10)))
 struct CourseTests {
     @Test("Over HTTP/1.1 each request has a connection of its own, and the counters tell")
     func connections() async throws {

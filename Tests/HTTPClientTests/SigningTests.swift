@@ -3,7 +3,7 @@ import Secrets
 import TestSupport
 import Testing
 
-@Suite("Requests signed for Amazon's services", .timeLimit(.minutes(1)))
+@Suite("Requests signed for Amazon's services", .timeLimit(.minutes(10)))
 struct SigningTests {
     private func request(
         _ server: ScriptedServer,

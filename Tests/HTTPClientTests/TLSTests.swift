@@ -4,7 +4,7 @@ import Testing
 
 @Suite(
     "TLS and HTTP/2",
-    .timeLimit(.minutes(3)),
+    .timeLimit(.minutes(10)),
     .serialized,
     .enabled(if: Tool.openssl.isInstalled, "openssl is not installed, so no certificates can be made")
 )

@@ -2,7 +2,7 @@ import HTTPClient
 import TestSupport
 import Testing
 
-@Suite("Answers over HTTP/1.1 that no request asked for", .timeLimit(.minutes(1)))
+@Suite("Answers over HTTP/1.1 that no request asked for", .timeLimit(.minutes(10)))
 struct UnsolicitedAnswerTests {
     private static let strangersAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nstranger"
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("The server waits without blocking, and ends in order", .timeLimit(.minutes(3)))
+@Suite("The server waits without blocking, and ends in order", .timeLimit(.minutes(10)))
 struct LifeTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("What is too big or broken is refused", .timeLimit(.minutes(3)))
+@Suite("What is too big or broken is refused", .timeLimit(.minutes(10)))
 struct LimitTests {
     private static let limit = HTTPServer.Configuration(limits: .init(bodyBytes: 100))
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("Sockets of every kind are opened, checked and cleaned up", .timeLimit(.minutes(1)))
+@Suite("Sockets of every kind are opened, checked and cleaned up", .timeLimit(.minutes(10)))
 struct ListeningTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 

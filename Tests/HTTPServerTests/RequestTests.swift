@@ -36,7 +36,7 @@ func withServer(
     #expect(server.openRequests == 0)
 }
 
-@Suite("Requests arrive whole, however they are cut", .timeLimit(.minutes(3)))
+@Suite("Requests arrive whole, however they are cut", .timeLimit(.minutes(10)))
 struct RequestTests {
     @Test("Path, query, headers and body reach the handler")
     func wholeRequest() async throws {

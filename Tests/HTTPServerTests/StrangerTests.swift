@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("Strangers get what they deserve", .timeLimit(.minutes(2)))
+@Suite("Strangers get what they deserve", .timeLimit(.minutes(10)))
 struct StrangerTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 

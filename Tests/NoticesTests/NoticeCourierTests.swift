@@ -10,7 +10,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The notices' courier", .timeLimit(.minutes(1)))
+@Suite("The notices' courier", .timeLimit(.minutes(10)))
 struct NoticeCourierTests {
     @Test("posts each change once, those of one grant in their order")
     func inOrder() async throws {

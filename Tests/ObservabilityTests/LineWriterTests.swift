@@ -5,7 +5,7 @@ import JSON
 import Observability
 import Testing
 
-@Suite("A line writer", .timeLimit(.minutes(3)))
+@Suite("A line writer", .timeLimit(.minutes(10)))
 struct LineWriterTests {
     private let folder: TemporaryFolder
     private let time = ManualTime()

@@ -7,7 +7,7 @@ import Testing
 @Suite(
     "The recipes of the document",
     .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/jq"), "jq is not installed"),
-    .timeLimit(.minutes(3))
+    .timeLimit(.minutes(10))
 )
 struct RecipeTests {
     private let folder: TemporaryFolder

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("A file of client secrets", .timeLimit(.minutes(1)))
+@Suite("A file of client secrets", .timeLimit(.minutes(10)))
 struct ClientSecretTests {
     private static let path = "/etc/refresh-worker/client-secret"
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Reading a configuration file", .timeLimit(.minutes(1)))
+@Suite("Reading a configuration file", .timeLimit(.minutes(10)))
 struct FileReaderTests {
     private let folder: URL
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Without a database, a command that only reads it or ends something in it", .timeLimit(.minutes(1)))
+@Suite("Without a database, a command that only reads it or ends something in it", .timeLimit(.minutes(10)))
 struct MissingDatabaseTests {
     @Test(
         "says so, and makes none",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("A database that was moved", .timeLimit(.minutes(1)))
+@Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {
     private func moved(_ body: (OperatorBench, Workshop) async throws -> Void) async throws {
         try await OperatorBench.with { bench in

@@ -27,7 +27,7 @@ struct SignalTests {
         #expect(policy.receive(.terminate, count: 2) == .exit(status: 143))
     }
 
-    @Test("arrive in the stream, and a broken pipe ends nothing", .timeLimit(.minutes(3)))
+    @Test("arrive in the stream, and a broken pipe ends nothing", .timeLimit(.minutes(10)))
     func arrive() async {
         await #expect(processExitsWith: .exitCode(0)) {
             let stream = await SignalStream.start()
@@ -42,7 +42,7 @@ struct SignalTests {
         }
     }
 
-    @Test("end the process at once the second time", .timeLimit(.minutes(3)))
+    @Test("end the process at once the second time", .timeLimit(.minutes(10)))
     func secondEnds() async {
         await #expect(processExitsWith: .exitCode(130)) {
             let stream = await SignalStream.start()
@@ -55,7 +55,7 @@ struct SignalTests {
         }
     }
 
-    @Test("that kill leave no core behind, nor may anybody look into the process", .timeLimit(.minutes(3)))
+    @Test("that kill leave no core behind, nor may anybody look into the process", .timeLimit(.minutes(10)))
     func hardens() async {
         await #expect(processExitsWith: .exitCode(0)) {
             try ProcessHardening.apply()

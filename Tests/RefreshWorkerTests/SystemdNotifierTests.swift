@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Telling systemd")
 struct SystemdNotifierTests {
-    @Test("sends each message as one datagram to a path", .timeLimit(.minutes(3)))
+    @Test("sends each message as one datagram to a path", .timeLimit(.minutes(10)))
     func sendsToPath() throws {
         let listener = try DatagramListener(isAbstract: false)
         let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)
@@ -21,7 +21,7 @@ struct SystemdNotifierTests {
         #expect(try listener.receive() == "STOPPING=1")
     }
 
-    @Test("sends to a name of the abstract namespace", .timeLimit(.minutes(3)))
+    @Test("sends to a name of the abstract namespace", .timeLimit(.minutes(10)))
     func sendsToAbstractName() throws {
         let listener = try DatagramListener(isAbstract: true)
         let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)

@@ -2,7 +2,7 @@ import Clocks
 import Scheduler
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(10)))
 struct WakeTimerTests {
     private static let noon = Timestamp(secondsSince1970: 1_800_000_000)
 

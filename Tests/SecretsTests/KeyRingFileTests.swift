@@ -156,7 +156,7 @@ struct KeyRingFileTests {
         #expect(throws: fault(large, .tooLarge(limit: 65536))) { try KeyRingFile.load(path: large) }
     }
 
-    @Test("that is a pipe is refused at once", .timeLimit(.minutes(3)))
+    @Test("that is a pipe is refused at once", .timeLimit(.minutes(10)))
     func pipe() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")

@@ -96,7 +96,7 @@ struct KeyRotationTests {
         #expect(try folder.text() == text)
     }
 
-    @Test("by many at once loses no key", .timeLimit(.minutes(3)))
+    @Test("by many at once loses no key", .timeLimit(.minutes(10)))
     func concurrent() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
@@ -119,7 +119,7 @@ struct KeyRotationTests {
         #expect(try folder.names == ["keys"])
     }
 
-    @Test("when many make the file at once, one succeeds", .timeLimit(.minutes(3)))
+    @Test("when many make the file at once, one succeeds", .timeLimit(.minutes(10)))
     func concurrentGenerate() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")

@@ -93,7 +93,7 @@ struct SecretReadingTests {
         #expect("\(try #require(directory))" == "\(folder.path) cannot be read: read: Is a directory")
     }
 
-    @Test("comes from a pipe in pieces", .timeLimit(.minutes(3)))
+    @Test("comes from a pipe in pieces", .timeLimit(.minutes(10)))
     func pipe() throws {
         let pipe = Pipe()
         // Both pieces fit into the pipe's buffer, so that no second thread is needed.

@@ -3,7 +3,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Every store keeps users and sessions", .timeLimit(.minutes(3)))
+@Suite("Every store keeps users and sessions", .timeLimit(.minutes(10)))
 struct AccountConformanceTests {
     @Test("A user is read back whole, and changed", arguments: StoreKind.allCases)
     func users(kind: StoreKind) async throws {

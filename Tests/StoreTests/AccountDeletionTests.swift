@@ -2,7 +2,7 @@ import Clocks
 import Store
 import Testing
 
-@Suite("A deleted user leaves a tombstone, and then nothing", .timeLimit(.minutes(3)))
+@Suite("A deleted user leaves a tombstone, and then nothing", .timeLimit(.minutes(10)))
 struct AccountDeletionTests {
     private let end = start + .seconds(86_400)
     private let account = Grant.Owner(googleUserID: "1", email: "a@b.c", name: "A")

@@ -2,7 +2,7 @@ import Clocks
 import Store
 import Testing
 
-@Suite("Every store bounds the history of a grant", .timeLimit(.minutes(3)))
+@Suite("Every store bounds the history of a grant", .timeLimit(.minutes(10)))
 struct EventRetentionTests {
     private func makeEvent(_ grant: Grant, _ number: Int, _ kind: GrantEvent.Kind) -> GrantEvent {
         GrantEvent(

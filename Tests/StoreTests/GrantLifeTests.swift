@@ -1,4 +1,5 @@
 import Clocks
+import Secrets
 import Store
 import Testing
 
@@ -231,5 +232,30 @@ struct RotationClaimsTests {
         #expect(claims.bytes?.count == 8 * RotationClaims.mostKept)
         #expect(RotationClaims(bytes: claims.bytes) == claims)
         #expect(RotationClaims(bytes: (claims.bytes ?? []) + [1, 2, 3]) == claims)
+    }
+}
+
+@Suite("Tokens that refreshes brought")
+struct IssuedTokensTests {
+    private func digest(_ number: Int) -> [UInt8] { IssuedTokens.digest(of: Secret("token \(number)")) }
+
+    @Test("are known until they expire, and only so many of them")
+    func bounds() {
+        var issued = IssuedTokens()
+        #expect(issued.bytes == nil && IssuedTokens(bytes: nil) == issued)
+        for number in 1...20 { issued.insert(digest(number), until: start + .seconds(3600), at: start) }
+        #expect((1...20).filter { issued.contains(digest($0)) } == Array(13...20))
+        #expect(IssuedTokens(bytes: issued.bytes) == issued)
+        #expect(IssuedTokens(bytes: (issued.bytes ?? []) + [1, 2, 3]) == issued)
+        issued.insert(digest(21), until: start + .seconds(9000), at: start + .seconds(3600))
+        #expect((1...21).filter { issued.contains(digest($0)) } == [21])
+    }
+
+    @Test("are noted at each success, and the app's own token is not among them")
+    func life() throws {
+        var grant = try Sample.grant(1)
+        let tokens = RefreshedTokens(accessToken: try Sample.accessToken(""), digest: digest(1))
+        _ = grant.refreshed(tokens, at: start) { _ in start + .seconds(3000) }
+        #expect(grant.issuedTokens.contains(digest(1)) && !grant.issuedTokens.contains(digest(2)))
     }
 }

@@ -2,7 +2,7 @@ import Clocks
 import Store
 import Testing
 
-@Suite("Every store leases a grant to one worker at a time", .timeLimit(.minutes(3)))
+@Suite("Every store leases a grant to one worker at a time", .timeLimit(.minutes(10)))
 struct LeaseConformanceTests {
     private let span: Duration = .seconds(30)
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("The schema moves forward one step at a time", .timeLimit(.minutes(3)))
+@Suite("The schema moves forward one step at a time", .timeLimit(.minutes(10)))
 struct MigrationTests {
     private let version = Query("version", "PRAGMA user_version")
     private let first = Migration(statements: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (41);")

@@ -2,7 +2,7 @@ import Clocks
 import Store
 import Testing
 
-@Suite("Every store keeps the notices that the backend is owed", .timeLimit(.minutes(3)))
+@Suite("Every store keeps the notices that the backend is owed", .timeLimit(.minutes(10)))
 struct NoticeConformanceTests {
     private let first = GrantID(rawValue: 1)
     private let second = GrantID(rawValue: 2)

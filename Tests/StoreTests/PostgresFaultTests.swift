@@ -23,7 +23,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("Sessions that the server ended are made anew, and nobody notices", .timeLimit(.minutes(3)))
+    @Test("Sessions that the server ended are made anew, and nobody notices", .timeLimit(.minutes(10)))
     func endedSessions() async throws {
         try await withStore { store, url in
             for attempts in 1...3 {
@@ -142,7 +142,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("Behind a pooler that lends sessions for single transactions all is the same", .timeLimit(.minutes(3)))
+    @Test("Behind a pooler that lends sessions for single transactions all is the same", .timeLimit(.minutes(10)))
     func pooler() async throws {
         let direct = try #require(PostgresServer.url)
         let server = try #require(direct.firstMatch(of: /host=(.*)$/)?.1)

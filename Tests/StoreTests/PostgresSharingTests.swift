@@ -168,7 +168,7 @@ struct PostgresSharingTests {
         }
     }
 
-    @Test("A worker hears of grants that another one connected, and of nothing else", .timeLimit(.minutes(1)))
+    @Test("A worker hears of grants that another one connected, and of nothing else", .timeLimit(.minutes(10)))
     func notifications() async throws {
         try await withStores { first, second, url in
             var changes = first.changes().makeAsyncIterator()

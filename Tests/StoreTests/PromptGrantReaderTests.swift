@@ -4,7 +4,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A prompt reader", .timeLimit(.minutes(1)))
+@Suite("A prompt reader", .timeLimit(.minutes(10)))
 struct PromptGrantReaderTests {
     @Test("sees each commit at once, knows nothing of other users, and has no answer when it is closed")
     func reading() async throws {

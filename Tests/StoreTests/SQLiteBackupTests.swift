@@ -5,7 +5,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A backup is a whole database of one moment", .timeLimit(.minutes(3)))
+@Suite("A backup is a whole database of one moment", .timeLimit(.minutes(10)))
 struct SQLiteBackupTests {
     @Test("It is made while others write, and holds the picture of its beginning")
     func whileWriting() async throws {

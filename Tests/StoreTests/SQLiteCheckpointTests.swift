@@ -8,7 +8,7 @@ import Testing
 @testable import SQLiteStore
 
 extension SQLiteDiskTests {
-    @Suite("No checkpoint runs while a process can commit, and the log stays short", .timeLimit(.minutes(5)))
+    @Suite("No checkpoint runs while a process can commit, and the log stays short", .timeLimit(.minutes(10)))
     struct Checkpoints {
         /// What other connections met that tried to begin a commit while the database file was written.
         private static let attempts = Mutex<[StoreError.Code?]>([])

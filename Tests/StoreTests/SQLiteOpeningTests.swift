@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("The SQLite store opens what is its own, and refuses the rest in words", .timeLimit(.minutes(3)))
+@Suite("The SQLite store opens what is its own, and refuses the rest in words", .timeLimit(.minutes(10)))
 struct SQLiteOpeningTests {
     private func open(_ path: String) throws(StoreError) -> SQLiteStore {
         try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot", patience: .seconds(10))

@@ -5,7 +5,7 @@ import Testing
 @testable import SQLiteStore
 
 extension SQLiteDiskTests {
-    @Suite("What SQLite reported as stored survives failed syncs and a power cut", .timeLimit(.minutes(5)))
+    @Suite("What SQLite reported as stored survives failed syncs and a power cut", .timeLimit(.minutes(10)))
     struct PowerCuts {
         private static let grants: ClosedRange<Int64> = 1...12
 

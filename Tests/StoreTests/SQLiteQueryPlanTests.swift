@@ -4,7 +4,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("Scans keep to the indexes and off the tokens", .timeLimit(.minutes(3)))
+@Suite("Scans keep to the indexes and off the tokens", .timeLimit(.minutes(10)))
 struct SQLiteQueryPlanTests {
     @Test(
         "The plan of each scan names its index",

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A store whose files are changed or abandoned under it stops storing", .timeLimit(.minutes(3)))
+@Suite("A store whose files are changed or abandoned under it stops storing", .timeLimit(.minutes(10)))
 struct SQLiteReplacementTests {
     private let id = GrantID(rawValue: 1)
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("The SQLite store loses nothing and keeps nothing that was wiped", .timeLimit(.minutes(3)))
+@Suite("The SQLite store loses nothing and keeps nothing that was wiped", .timeLimit(.minutes(10)))
 struct SQLiteSafetyTests {
     private func withStore(_ body: (SQLiteStore, TemporaryFolder) async throws -> Void) async throws {
         try await TemporaryFolder.with { folder in

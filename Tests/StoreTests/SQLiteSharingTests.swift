@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("Several processes share one SQLite file", .timeLimit(.minutes(3)))
+@Suite("Several processes share one SQLite file", .timeLimit(.minutes(10)))
 struct SQLiteSharingTests {
     @Test("Of two stores on one file, each grant goes to one")
     func exclusivity() async throws {

@@ -3,7 +3,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Every store scans, counts and reports", .timeLimit(.minutes(3)))
+@Suite("Every store scans, counts and reports", .timeLimit(.minutes(10)))
 struct ScanConformanceTests {
     @Test("Due grants come by client, in pages, by due time and then by id", arguments: StoreKind.allCases)
     func duePages(kind: StoreKind) async throws {

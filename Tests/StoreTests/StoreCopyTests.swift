@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A store is copied whole", .timeLimit(.minutes(3)))
+@Suite("A store is copied whole", .timeLimit(.minutes(10)))
 struct StoreCopyTests {
     @Test("Every kind of record arrives, and comes back, with the same checksum", arguments: StorePair.allCases)
     func thereAndBack(pair: StorePair) async throws {

@@ -10,12 +10,13 @@ struct AppSessions: Sendable {
     private var tokens: SessionTokens { SessionTokens(signer: services.signer, random: services.random) }
 
     /// Signs the owner of a Google account in; who is not known yet becomes a user.
-    func begin(as identity: GoogleIdentity) async throws -> TokenPair {
+    func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> TokenPair {
         let now = services.time.now
         let id = SessionID.random(from: services.random)
         let newUserID = UserIdentifier.random(from: services.random)
         let (tokens, linking) = (tokens, services.emailLinking)
         return try await services.store.transact { transaction in
+            try ProofOfIdentity.check(googleToken, of: identity, in: transaction, at: now)
             let known = SignInRules.user(
                 for: identity,
                 withAccount: try transaction.user(withGoogleUserID: identity.googleUserID),

@@ -36,8 +36,9 @@ struct ComprehensionRoutes: Sendable {
             let token = try RequestBody.json(request).required("access_token")
             // What cannot be a token Google need not be asked about.
             guard Token.isWellFormed(token) else { throw IdentityFailure.refused }
-            let identity = try await services.identityCheck.identity(behind: Secret(token))
-            return Self.answer(try await sessions.begin(as: identity))
+            let googleToken = Secret(token)
+            let identity = try await services.identityCheck.identity(behind: googleToken)
+            return Self.answer(try await sessions.begin(as: identity, provenBy: googleToken))
         }
     }
 

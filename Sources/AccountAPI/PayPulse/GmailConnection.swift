@@ -167,8 +167,9 @@ struct GmailConnection: Sendable {
 
     private func commit(_ plan: Plan, at now: Timestamp) async throws -> Attempt {
         try services.vault.checkMaySeal()
-        let (caller, name) = (caller, identity.name)
+        let (caller, identity, token) = (caller, identity, tokens.accessToken)
         return try await services.store.transact { transaction in
+            try ProofOfIdentity.check(token, of: identity, in: transaction, at: now)
             let arrival: (grant: Grant, events: [GrantEvent], isNew: Bool)
             switch (plan, try transaction.grant(ofUser: caller.userID)) {
             case (.new(let grant, let events), nil):
@@ -180,7 +181,7 @@ struct GmailConnection: Sendable {
                 return .changed
             }
             var user = try caller.settle(in: transaction, at: now)
-            if user.name?.isEmpty ?? true, let name {
+            if user.name?.isEmpty ?? true, let name = identity.name {
                 user.name = name
                 try transaction.update(user)
             }

@@ -167,7 +167,8 @@ struct Courier: Sendable {
                     ),
                     rotated: try seal(rotated: tokens.rotated, sent: sent, dies: dies, for: id),
                     scope: tokens.scope,
-                    refreshTokenExpiresAt: dies
+                    refreshTokenExpiresAt: dies,
+                    digest: IssuedTokens.digest(of: tokens.accessToken)
                 )
             )
         case .flawed(let code, let rotated):

@@ -44,6 +44,7 @@ package enum SpilledResult {
             if let rotated = tokens.rotated { line.object("rotated") { write(rotated, into: &$0) } }
             if let scope = tokens.scope { line.field("scope", scope) }
             if let end = tokens.refreshTokenExpiresAt { line.field("refresh_expires_at", end.milliseconds) }
+            if let digest = tokens.digest { line.field("access_digest", Base64URL.encode(digest)) }
         case .flawed(let code, let rotated?):
             line.field("flaw", code)
             line.object("rotated") { write(rotated, into: &$0) }
@@ -92,7 +93,8 @@ package enum SpilledResult {
             accessToken: access,
             rotated: rotated,
             scope: object["scope"]?.string,
-            refreshTokenExpiresAt: timestamp(object["refresh_expires_at"])
+            refreshTokenExpiresAt: timestamp(object["refresh_expires_at"]),
+            digest: bytes(object["access_digest"])
         )
         return Finding(attempt: attempt, answer: .granted(tokens))
     }

@@ -93,6 +93,7 @@ private struct CanonicalBytes {
         add(Int64(grant.quickRefreshes))
         add(grant.answerLostAt)
         add(grant.rotationClaims.bytes)
+        add(grant.issuedTokens.bytes)
     }
 
     private mutating func add(_ event: GrantEvent) {

@@ -1,6 +1,8 @@
 import Clocks
 import GoogleOAuth
 import JSON
+import RefreshEngine
+import Secrets
 import Store
 import Testing
 
@@ -140,6 +142,38 @@ struct SignInTests {
         }
         let answer = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
         #expect(answer["id"]?.string == "42")
+    }
+
+    @Test("a token that the worker obtained by a refresh proves nothing, also after the next refresh")
+    func vendedToken() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        // The app's own token still does.
+        _ = try await world.signIn()
+        var vended: [String] = []
+        for _ in 1...2 {
+            let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken.reveal()
+            vended.append(token)
+            world.google.know(token)
+            world.time.advance(by: .seconds(600))
+        }
+        for token in vended {
+            let body = #"{"access_token":"\#(token)"}"#
+            let answer = try await world.ask("POST", "/api/auth/mobile/google", json: body)
+            #expect(answer.comprehension == "400 Invalid Google access token")
+            #expect(try await world.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
+        }
+    }
+
+    @Test("a vended token proves nothing either if only the address of its account is known")
+    func vendedTokenByAddress() async throws {
+        let world = try AccountWorld()
+        try await world.importGrant(owner: Grant.Owner(email: "JANE@gmail.com"))
+        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
+        world.google.know(token)
+        let body = #"{"access_token":"\#(token)"}"#
+        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
     }
 
     @Test("new users have ids that look like UUIDs and differ")

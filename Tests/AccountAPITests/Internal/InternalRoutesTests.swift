@@ -5,7 +5,7 @@ import Observability
 import RefreshEngine
 import Testing
 
-@Suite("The internal routes", .timeLimit(.minutes(1)))
+@Suite("The internal routes", .timeLimit(.minutes(10)))
 struct InternalRoutesTests {
     @Test(
         "answer their paths and methods, and say in one way what they do not have",

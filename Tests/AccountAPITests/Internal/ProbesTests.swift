@@ -8,7 +8,7 @@ import RefreshEngine
 import Store
 import Testing
 
-@Suite("Health, readiness, status and metrics", .timeLimit(.minutes(1)))
+@Suite("Health, readiness, status and metrics", .timeLimit(.minutes(10)))
 struct ProbesTests {
     private func probes(
         _ world: VendWorld,

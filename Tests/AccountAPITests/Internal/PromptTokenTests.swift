@@ -5,7 +5,7 @@ import Observability
 import Store
 import Testing
 
-@Suite("A token at once", .timeLimit(.minutes(1)))
+@Suite("A token at once", .timeLimit(.minutes(10)))
 struct PromptTokenTests {
     @Test("A living token is answered as by the other way, and audited once")
     func served() async throws {

@@ -9,7 +9,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("A token for a service", .timeLimit(.minutes(1)))
+@Suite("A token for a service", .timeLimit(.minutes(10)))
 struct TokenDeskTests {
     @Test("A living token is served with all that the contract names, and audited by the grant's id")
     func served() async throws {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("A grant under random events", .timeLimit(.minutes(5)))
+@Suite("A grant under random events", .timeLimit(.minutes(10)))
 struct GrantLifeModelTests {
     /// `MODEL_ROUNDS` runs more rounds; `MODEL_SEED` begins with the seed of a failure.
     @Test("keeps what was stored last, and never revives what its user ended")

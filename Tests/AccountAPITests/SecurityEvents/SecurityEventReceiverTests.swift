@@ -8,7 +8,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Google's security events", .timeLimit(.minutes(2)))
+@Suite("Google's security events", .timeLimit(.minutes(10)))
 struct SecurityEventReceiverTests {
     private let bench: SecurityEventBench
 

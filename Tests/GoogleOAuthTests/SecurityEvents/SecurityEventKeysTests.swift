@@ -4,7 +4,7 @@ import Secrets
 import TestSupport
 import Testing
 
-@Suite("The keys of security events", .timeLimit(.minutes(3)))
+@Suite("The keys of security events", .timeLimit(.minutes(10)))
 struct SecurityEventKeysTests {
     private func withIssuer(_ body: (SecurityEventIssuer) async throws -> Void) async throws {
         let issuer = try SecurityEventIssuer()

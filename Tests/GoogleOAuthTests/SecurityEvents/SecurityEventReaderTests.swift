@@ -4,7 +4,7 @@ import JSON
 import Secrets
 import Testing
 
-@Suite("A security event token", .timeLimit(.minutes(3)))
+@Suite("A security event token", .timeLimit(.minutes(10)))
 struct SecurityEventReaderTests {
     private typealias EventType = SecurityEvent.EventType
 

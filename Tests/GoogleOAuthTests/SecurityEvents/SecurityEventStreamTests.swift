@@ -6,7 +6,7 @@ import Secrets
 import TestSupport
 import Testing
 
-@Suite("The stream of security events", .timeLimit(.minutes(3)))
+@Suite("The stream of security events", .timeLimit(.minutes(10)))
 struct SecurityEventStreamTests {
     private static func keyFile(_ key: RSAPrivateKey) throws -> Secret {
         var file = JSONLine()

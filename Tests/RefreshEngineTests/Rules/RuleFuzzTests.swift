@@ -8,7 +8,7 @@ import Store
 import Testing
 
 /// Random sequences of answers, steps of the clock, reconnects and security events, and what must hold after each.
-@Suite("The refresh rules under random sequences", .timeLimit(.minutes(3)))
+@Suite("The refresh rules under random sequences", .timeLimit(.minutes(10)))
 struct RuleFuzzTests {
     private static let verdicts: [RefreshVerdict] = [
         .invalidGrant, .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Callers who ask for tokens keep to what any worker learnt of the client: each command is a process of its own.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct CallerPaceTests {
     @Test(
         "a later process asks nothing while the client's breaker is open, or the server asked to be left alone",

@@ -11,7 +11,7 @@ extension RefreshEngine {
     fileprivate func onProgress(_ action: @escaping @Sendable () -> Void) { beat = action }
 }
 
-@Suite("Claims that fail or bring nothing", .timeLimit(.minutes(1)))
+@Suite("Claims that fail or bring nothing", .timeLimit(.minutes(10)))
 struct ClaimTroubleTests {
     private func world() throws -> (World, FailingStore) {
         var failing: FailingStore?

@@ -5,7 +5,7 @@ import Secrets
 import Synchronization
 import Testing
 
-@Suite("A client's secret", .timeLimit(.minutes(1)))
+@Suite("A client's secret", .timeLimit(.minutes(10)))
 struct ClientSecretTests {
     @Test("is sent with its own client id and with no other")
     func ownClientID() async throws {

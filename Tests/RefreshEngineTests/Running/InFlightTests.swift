@@ -6,7 +6,7 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("How many requests are on their way at once", .timeLimit(.minutes(1)))
+@Suite("How many requests are on their way at once", .timeLimit(.minutes(10)))
 struct InFlightTests {
     @Test("is told by refreshes that were granted, and not by errors that came at once")
     func errors() async throws {

@@ -8,7 +8,7 @@ import Testing
 @testable import RefreshEngine
 
 /// What cannot be stored waits, and is counted; what can be stored does not wait for it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SettlerTests {
     private let time = ManualTime()
 

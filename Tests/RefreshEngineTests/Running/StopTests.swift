@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("Stopping with requests on their way", .timeLimit(.minutes(1)))
+@Suite("Stopping with requests on their way", .timeLimit(.minutes(10)))
 struct StopTests {
     @Test("What is still asked when the stop deadline passes is given up, and its lease given back")
     func deadline() async throws {

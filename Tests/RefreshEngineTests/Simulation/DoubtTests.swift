@@ -60,7 +60,7 @@ private struct Fleet {
     }
 }
 
-@Suite("Refusals that are doubted, over hours", .timeLimit(.minutes(3)))
+@Suite("Refusals that are doubted, over hours", .timeLimit(.minutes(10)))
 struct DoubtTests {
     @Test("Many proven grants that turn foreign stop nobody, and end after a day", arguments: [100, 500])
     func suspects(count: Int) throws {

@@ -5,7 +5,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("What happens while an answer is on its way", .timeLimit(.minutes(3)))
+@Suite("What happens while an answer is on its way", .timeLimit(.minutes(10)))
 struct HeldAnswerTests {
     /// A world whose one grant is proven, due again, and has a refresh on its way that is held.
     private func holding(rotates: Bool) async throws -> (World, RefreshEngine, Grant) {
@@ -108,7 +108,7 @@ struct HeldAnswerTests {
     }
 }
 
-@Suite("Two workers on one store", .timeLimit(.minutes(3)))
+@Suite("Two workers on one store", .timeLimit(.minutes(10)))
 struct TwoWorkersTests {
     @Test("No grant is refreshed by two, and the calls are those of one")
     func shared() async throws {

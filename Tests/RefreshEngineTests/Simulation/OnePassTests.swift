@@ -5,7 +5,7 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("One pass over what is due", .timeLimit(.minutes(3)))
+@Suite("One pass over what is due", .timeLimit(.minutes(10)))
 struct OnePassTests {
     private func sum(_ summary: PassSummary) -> Int {
         summary.refreshed + summary.retrying + summary.held + summary.suspended + summary.reauthRequired

@@ -5,7 +5,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Another token for a caller whose token Google did not take", .timeLimit(.minutes(3)))
+@Suite("Another token for a caller whose token Google did not take", .timeLimit(.minutes(10)))
 struct RenewalTests {
     private func vendor(_ world: World) -> Vendor {
         Vendor(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
@@ -89,7 +89,7 @@ struct RenewalTests {
     }
 }
 
-@Suite("The way past the engine", .timeLimit(.minutes(3)))
+@Suite("The way past the engine", .timeLimit(.minutes(10)))
 struct VendorTests {
     @Test("A living token is served without the engine, and marked as no fresh one")
     func served() async throws {

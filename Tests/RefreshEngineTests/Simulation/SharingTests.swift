@@ -5,7 +5,7 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("Workers share the work", .timeLimit(.minutes(3)))
+@Suite("Workers share the work", .timeLimit(.minutes(10)))
 struct SharingTests {
     private func reports(_ names: [String], idle: [String] = []) throws -> [WorkerReport] {
         let key = try #require(KeyID("0a1b2c3d"))

@@ -5,7 +5,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Simulated days", .timeLimit(.minutes(3)))
+@Suite("Simulated days", .timeLimit(.minutes(10)))
 struct SteadyStateTests {
     @Test("A thousand grants for twelve hours: always a good token, and no more calls than the policy asks for")
     func twelveHours() async throws {

@@ -6,7 +6,7 @@ import Store
 import Testing
 
 /// The settler waits by the real clock between two tries, a second after the first failure.
-@Suite("The store fails for a while", .timeLimit(.minutes(3)))
+@Suite("The store fails for a while", .timeLimit(.minutes(10)))
 struct StoreTroubleTests {
     private func world(rotates: Bool = true) throws -> (World, FailingStore) {
         var failing: FailingStore?

@@ -4,7 +4,7 @@ import RefreshEngine
 import Store
 import Testing
 
-@Suite("Simulated trouble", .timeLimit(.minutes(3)))
+@Suite("Simulated trouble", .timeLimit(.minutes(10)))
 struct TroubleTests {
     @Test("A wave of invalid_grant for two thirds of all grants disconnects nobody")
     func wave() async throws {

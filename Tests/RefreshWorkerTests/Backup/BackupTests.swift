@@ -5,7 +5,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Backup", .timeLimit(.minutes(3)))
+@Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {
     @Test("a copy of a database in use holds its grants, still sealed, and only its owner may read it")
     func live() async throws {

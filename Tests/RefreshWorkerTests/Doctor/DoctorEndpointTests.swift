@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     "Doctor on endpoints",
-    .timeLimit(.minutes(3)),
+    .timeLimit(.minutes(10)),
     .serialized,
     .enabled(if: OpenSSL.isInstalled, "openssl is not installed, so no certificates can be made")
 )

@@ -6,7 +6,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Doctor on listeners and notices", .timeLimit(.minutes(1)))
+@Suite("Doctor on listeners and notices", .timeLimit(.minutes(10)))
 struct DoctorServingTests {
     private static let secret = String(repeating: "s", count: 32)
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Doctor", .timeLimit(.minutes(3)))
+@Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {
     /// Everything but what the network has to say.
     private func diagnose(_ bench: OperatorBench, _ flags: [(Setting.Name, String)] = []) async throws -> [Diagnosis] {

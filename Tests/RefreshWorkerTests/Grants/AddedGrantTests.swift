@@ -5,7 +5,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Adding a grant", .timeLimit(.minutes(3)))
+@Suite("Adding a grant", .timeLimit(.minutes(10)))
 struct AddedGrantTests {
     private let now = Timestamp(secondsSince1970: 1_800_000_000)
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Importing grants", .timeLimit(.minutes(3)))
+@Suite("Importing grants", .timeLimit(.minutes(10)))
 struct GrantImportTests {
     private let bench: ImportBench
 

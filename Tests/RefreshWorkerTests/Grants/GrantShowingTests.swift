@@ -8,7 +8,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Showing grants", .timeLimit(.minutes(3)))
+@Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {
     private let bench: ImportBench
 

@@ -12,7 +12,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("A worker's key ring", .timeLimit(.minutes(1)))
+@Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingWatchTests {
     @Test("is not replaced by another valid one while it runs, and the alarm stays until the right one is back")
     func foreignFile() async throws {

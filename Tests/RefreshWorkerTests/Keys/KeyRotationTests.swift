@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Rotation", .timeLimit(.minutes(3)))
+@Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {
     @Test("waits for a worker that lags, then seals everything anew while it goes on writing with what it holds")
     func laggingWorker() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("The spill file", .timeLimit(.minutes(1)))
+@Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {
     /// A database with the grants of three users, each refreshed and rotated by a worker that could not store it.
     private func withFindings(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("users import brings in what is good and tells what is not", .timeLimit(.minutes(1)))
+@Suite("users import brings in what is good and tells what is not", .timeLimit(.minutes(10)))
 struct UserImportTests {
     /// What came of one import.
     private struct Result {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(1)))
+@Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerFaultTests {
     static let passing: [[ScriptedServer.Step]] = [
         fault(400, "ThrottlingException"), fault(429, "Whatever"), fault(500, "InternalServiceError"),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(1)))
+@Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerImportTests {
     private let bench: SecretsBench
 
@@ -133,7 +133,7 @@ struct SecretsManagerImportTests {
     }
 }
 
-@Suite("Replacing by secrets of AWS Secrets Manager", .timeLimit(.minutes(1)))
+@Suite("Replacing by secrets of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerReplacementTests {
     /// Seconds from the moment that the grant was stored here, which is the manual clock's start.
     struct Case: CustomTestStringConvertible {

@@ -1,0 +1,60 @@
+package import Clocks
+package import Secrets
+
+/// Digests of the access tokens that refreshes of a grant brought and that may still be valid, the latest last.
+///
+/// The worker hands these tokens to services. To Google they prove who the user is, so that a service could sign in with one as the
+/// user: a sign-in compares the token it is given with these digests.
+package struct IssuedTokens: Hashable, Sendable {
+    /// More than are valid at once, unless a caller rejects every token; the schedule slows such a grant down.
+    package static let mostKept = 8
+    private static let digestLength = 16
+
+    private struct Entry: Hashable {
+        var digest: [UInt8]
+        var expiresAt: Timestamp
+    }
+
+    private var entries: [Entry] = []
+
+    package init() {}
+
+    /// Reads what ``bytes`` returned; `nil` stands for an empty list.
+    package init(bytes: [UInt8]?) {
+        let bytes = bytes ?? []
+        let length = Self.digestLength + 8
+        for start in stride(from: 0, through: bytes.count - length, by: length) {
+            let end = start + Self.digestLength
+            let time = bytes[end..<end + 8].reduce(0) { $0 << 8 | UInt64($1) }
+            entries.append(
+                Entry(
+                    digest: Array(bytes[start..<end]),
+                    expiresAt: Timestamp(milliseconds: Int64(bitPattern: time))
+                )
+            )
+        }
+    }
+
+    /// The list as a database keeps it; `nil` if it is empty.
+    package var bytes: [UInt8]? {
+        guard !entries.isEmpty else { return nil }
+        return entries.flatMap { entry in
+            let time = UInt64(bitPattern: entry.expiresAt.milliseconds)
+            return entry.digest
+                + stride(from: 56 as UInt64, through: 0, by: -8).map { UInt8(truncatingIfNeeded: time >> $0) }
+        }
+    }
+
+    /// The digest of an access token: half of its SHA-256, which tells tokens apart and reveals nothing of them.
+    package static func digest(of token: Secret) -> [UInt8] {
+        token.withBytes { span in span.withUnsafeBytes { Array(Digest.sha256(Array($0)).prefix(digestLength)) } }
+    }
+
+    package func contains(_ digest: [UInt8]) -> Bool { entries.contains { $0.digest == digest } }
+
+    /// Adds a token, and forgets those that have expired.
+    package mutating func insert(_ digest: [UInt8], until expiresAt: Timestamp, at now: Timestamp) {
+        entries = entries.filter { $0.expiresAt > now && $0.digest != digest }.suffix(Self.mostKept - 1)
+        entries.append(Entry(digest: digest, expiresAt: expiresAt))
+    }
+}
