@@ -11,8 +11,10 @@ final class Exchange: Sendable {
     enum Step {
         /// Read on.
         case proceed
-        /// Give the request to the handler, and suspend the connection while it is at work.
+        /// The request is complete: answer it at once, or keep it for the next turn (``Exchange/keep(_:)``).
         case ask
+        /// Give the request to the handler, and suspend the connection while it is at work.
+        case wait(for: ServerRequest)
         /// Say why the request is turned away; where `closing`, read nothing more on the connection, because what follows may
         /// not be what it seems.
         case refuse(RequestRefusal, closing: Bool)
@@ -33,6 +35,8 @@ final class Exchange: Sendable {
         case head
         /// The body is coming in, if there is one; next is its end.
         case body
+        /// The request is complete and needs the handler; next is the suspension.
+        case complete(ServerRequest)
         /// The connection is suspended and the handler at work; next is its answer, or the server's end.
         case waiting(Connection, work: Task<Void, Never>?)
         /// The answer is here and the connection's thread about to fetch it.
@@ -119,8 +123,8 @@ final class Exchange: Sendable {
         }
     }
 
-    /// The connection's thread has called, with bytes of the body or with none; it calls once before the body, once after
-    /// it, and once when the connection is resumed.
+    /// The connection's thread has called, with bytes of the body or with none; it calls once before the body, once or twice
+    /// after it, and once when the connection is resumed.
     func turn(bytes: RawSpan, method: () -> String, head: () -> RequestHead) -> Step {
         state.withLock { state in
             switch state.phase {
@@ -133,6 +137,8 @@ final class Exchange: Sendable {
             case .body:
                 guard state.received <= limits.bodyBytes else { return .refuse(.bodyTooLarge, closing: false) }
                 return state.isRefusedMemory ? .refuse(.outOfMemory, closing: true) : .ask
+            case .complete(let request):
+                return .wait(for: request)
             case .waiting:
                 // A suspended connection is not called; were it, there would be nothing to send yet.
                 return .proceed
@@ -204,6 +210,17 @@ final class Exchange: Sendable {
                 address: state.outcome.address
             )
         }
+    }
+
+    /// Keeps a request that needs the handler until the connection's thread calls again, which it does at once.
+    ///
+    /// The connection must not be suspended before. libmicrohttpd 0.9.75 updates what a connection waits for only at the end
+    /// of a turn, and not while it is suspended. A connection that was suspended in the turn that read its request is read
+    /// again when it is resumed, before its handler is called: a client that has closed its sending side by then would get no
+    /// answer (call_handlers in
+    /// https://github.com/Karlson2k/libmicrohttpd/blob/v0.9.75/src/microhttpd/daemon.c).
+    func keep(_ request: ServerRequest) {
+        state.withLock { $0.phase = .complete(request) }
     }
 
     /// The connection has been suspended for the handler's answer.

@@ -38,6 +38,7 @@ extension HTTPServer {
         switch exchange.turn(bytes: bytes, method: method, head: { head(connection) }) {
         case .proceed: exchange.client.move(to: .body, at: time.sinceBoot)
         case .ask: ask(exchange, connection)
+        case .wait(for: let request): wait(exchange, connection, request)
         case .refuse(let refusal, let closing):
             finish(
                 exchange,
@@ -53,6 +54,11 @@ extension HTTPServer {
         guard exchange.client.move(to: .handling, at: time.sinceBoot) else { return false }
         let request = exchange.takeRequest(clientAddress: exchange.clientAddress(trusting: trustedProxies))
         if let reply = quick?(request) { return finish(exchange, connection, reply, closing: false) }
+        exchange.keep(request)
+        return true
+    }
+
+    private func wait(_ exchange: Exchange, _ connection: Connection, _ request: ServerRequest) -> Bool {
         connection.suspend()
         exchange.wait(on: connection)
         guard exchanges.mayWait() else {

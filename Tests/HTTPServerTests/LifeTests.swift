@@ -76,6 +76,34 @@ struct LifeTests {
         }
     }
 
+    @Test(
+        "A client that closes its sending side with its request gets its answer while others are connected",
+        arguments: [1, 2]
+    )
+    func halfClosedAmongOthers(threads: Int) async throws {
+        let handler: HTTPServer.Handler = { .respond(.text("\($0.method) \($0.body.count)")) }
+        try await withServer(.init(threads: threads), handler: handler) { server in
+            // libmicrohttpd treats the oldest connection of a thread in a way of its own: here it is one of these.
+            let others = try (0..<8).map { _ in try RawClient(port: server.port) }
+            for other in others {
+                await other.send(Self.get)
+                #expect(await other.answer()?.status == 200)
+            }
+            for _ in 0..<50 {
+                let get = try RawClient(port: server.port)
+                await get.send(Self.get)
+                get.closeSendingSide()
+                #expect(await get.answer()?.body == "GET 0")
+                #expect(await get.everything() == "")
+                let post = try RawClient(port: server.port)
+                await post.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
+                post.closeSendingSide()
+                #expect(await post.answer()?.body == "POST 3")
+                #expect(await post.everything() == "")
+            }
+        }
+    }
+
     @Test("A client whose connection is lost cancels the handler")
     func hangUp() async throws {
         let arrived = Event()
