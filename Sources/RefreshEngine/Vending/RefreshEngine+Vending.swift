@@ -157,7 +157,8 @@ extension RefreshEngine {
             if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return nil }
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
             guard time.sinceBoot + wait < end else { return VendReason.throttled.rawValue }
-            try await Task.sleep(for: wait)
+            // In pieces, so that a stop is noticed soon.
+            try await Task.sleep(for: min(wait, .seconds(1)))
         }
     }
 

@@ -137,7 +137,10 @@ extension CommandSpecification {
             Moves the grant to disconnected at once and has it revoked at Google; its tokens are wiped when that has \
             succeeded or was tried for a day. The history stays. Where another stored grant shares the same Google \
             account and client, nothing is revoked at Google, because that would end the other one too.
+            """,
             """
+            SIGTERM and SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
+            """,
         ],
         operands: [.user("the user whose grant is to end")],
         settings: [
@@ -145,7 +148,8 @@ extension CommandSpecification {
         ],
         examples: [Example(line: "refresh-worker grants disconnect alice", purpose: "alice wants out")],
         exitCodes: [
-            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration,
+            .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration, .interrupted,
+            .terminated,
         ],
         make: { .disconnectGrant(user: $0.operand) }
     )

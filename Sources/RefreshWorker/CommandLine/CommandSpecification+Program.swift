@@ -57,7 +57,11 @@ extension CommandSpecification {
             Prints the access token alone on standard output. A stored token that lives long enough is printed at \
             once; else it is refreshed, together with the running worker: the two never refresh a grant at once. A \
             problem is told on standard error, and the exit code says which kind it is.
+            """,
             """
+            SIGTERM and SIGINT stop it: nothing more is sent, a request in flight has 20 seconds for its answer, which is \
+            stored, and no token is printed. A second signal ends it at once.
+            """,
         ],
         operands: [.user("the user whose token is wanted")],
         options: [
@@ -76,7 +80,7 @@ extension CommandSpecification {
         ],
         exitCodes: [
             .success, .usage, .unknownUser, .googleUnreachable, .internalFailure, .inputOutput, .leftForLater,
-            .userMustAct, .configuration,
+            .userMustAct, .configuration, .interrupted, .terminated,
         ],
         make: { .vendToken(user: $0.operand, minimumLifetime: $0.seconds("min-ttl", otherwise: 60)) }
     )

@@ -13,6 +13,18 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case leftForLater = 75
     case userMustAct = 77
     case configuration = 78
+    case hungUp = 129
+    case interrupted = 130
+    case terminated = 143
+
+    /// The code of a command that a signal stopped, which is what a shell reports for a process that a signal killed.
+    init(_ signal: SignalPolicy.Signal) {
+        switch signal {
+        case .hangUp: self = .hungUp
+        case .interrupt: self = .interrupted
+        case .terminate: self = .terminated
+        }
+    }
 
     /// What the code tells, for the help.
     var meaning: String {
@@ -29,6 +41,9 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .leftForLater: "something is left for a later run, or the database is busy: try again"
         case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
         case .configuration: "the configuration is wrong: a setting, the key ring or the database"
+        case .hungUp: "SIGHUP stopped the command"
+        case .interrupted: "SIGINT stopped the command"
+        case .terminated: "SIGTERM stopped the command"
         }
     }
 }

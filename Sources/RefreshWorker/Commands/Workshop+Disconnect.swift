@@ -30,21 +30,25 @@ extension Workshop {
     private func revoke(_ user: String, in store: any GrantStore) async throws -> ExitCode {
         let http = try openHTTP()
         let vault = try openVault()
-        let engine = try openEngine(
-            store: store,
-            vault: vault,
-            http: http,
-            log: quietLog(),
-            spill: openSpill(vault: vault)
-        )
-        let isDone = try await engine.finishRevocation(of: user)
+        let spill = openSpill(vault: vault)
+        let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
+        // A revocation brings no token, and can be repeated: after a signal its answer is not waited for.
+        let end = await untilSignal(stopping: engine, within: .zero, spill: spill) {
+            try await engine.finishRevocation(of: user)
+        }
         await store.close()
         http.shutDown()
+        let isDone: Bool
+        let codeIfLeft: ExitCode
+        switch end {
+        case .finished(let result): (isDone, codeIfLeft) = (try result.get(), .leftForLater)
+        case .stopped(let signal): (isDone, codeIfLeft) = (false, ExitCode(signal))
+        }
         guard isDone else {
             Output.standard.line(
                 "disconnected here; Google could not be told yet: a running worker tries again for a day"
             )
-            return .leftForLater
+            return codeIfLeft
         }
         Output.standard.line("disconnected here and revoked at Google; its tokens are wiped")
         return .success

@@ -11,7 +11,7 @@ extension Workshop {
     /// How long a run may take, whatever happens: cron has started others by then.
     private static let longestRun: Duration = .seconds(300)
     /// Results get no longer than this to be stored at the end, however patient a stopping daemon is.
-    private static let longestStop: Duration = .seconds(20)
+    static let longestStop: Duration = .seconds(20)
     private static let timeToClose: Duration = .seconds(5)
     private static let longestDelivery: Duration = .seconds(60)
 

@@ -15,20 +15,20 @@ extension Workshop {
         let spill = openSpill(vault: vault)
         let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
-        try await presence.report()
         // An answer that the database does not take is not waited for longer than that.
         let limit = Task {
             try await Task.sleep(for: Self.longestVend)
             tell(await engine.stop(within: .zero), in: spill)
         }
         defer { limit.cancel() }
-        let outcome: Result<VendedToken, any Error>
-        do {
-            outcome = .success(try await engine.freshToken(of: user, minimumLife: minimumLife))
-        } catch {
-            let isDoubtful = !vault.ring.doubts.isEmpty
-            outcome = await Self.outcome {
-                guard isDoubtful else { throw error }
+        // An answer on its way may be the only copy of a rotated refresh token.
+        let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
+        let end = await untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
+            try await presence.report()
+            do {
+                return try await engine.freshToken(of: user, minimumLife: minimumLife)
+            } catch {
+                guard !vault.ring.doubts.isEmpty else { throw error }
                 // A second report finds out whether another worker has the key that was met.
                 try await presence.report()
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)
@@ -37,6 +37,11 @@ extension Workshop {
         await presence.leave()
         await store.close()
         http.shutDown()
+        let outcome: Result<VendedToken, any Error>
+        switch end {
+        case .finished(let result): outcome = result
+        case .stopped(let signal): return ExitCode(signal)
+        }
         let token = try outcome.get()
         if let warning = token.warning {
             diagnostics.warning("this is the stored token; the last refresh of the grant failed", ["reason": warning])
@@ -44,13 +49,5 @@ extension Workshop {
         // The one place where a token is shown: it was asked for.
         Output.standard.line(token.accessToken.reveal())
         return .success
-    }
-
-    private static func outcome(_ body: () async throws -> VendedToken) async -> Result<VendedToken, any Error> {
-        do {
-            return .success(try await body())
-        } catch {
-            return .failure(error)
-        }
     }
 }

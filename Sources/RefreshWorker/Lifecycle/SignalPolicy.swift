@@ -19,13 +19,7 @@ struct SignalPolicy: Sendable {
         }
 
         /// What a shell reports for a process that ended by this signal: 128 and its number.
-        var exitStatus: Int32 {
-            switch self {
-            case .terminate: 143
-            case .interrupt: 130
-            case .hangUp: 129
-            }
-        }
+        var exitStatus: Int32 { ExitCode(self).rawValue }
     }
 
     enum Action: Equatable, Sendable {

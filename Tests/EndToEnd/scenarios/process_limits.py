@@ -12,7 +12,9 @@ def scenario(place):
     if os.geteuid() != 0:
         raise Skipped("only root can run the program as another user")
     place.generate_keys()
-    place.bring_in(place.sandbox.create(3))
+    grants = place.sandbox.create(3)
+    place.bring_in(grants)
+    user_id = grants[0]["email"]
     # A user of its own, whose processes no other counts with, must reach the program and its files.
     program = place.folder / "refresh-worker"
     shutil.copy(WORKER, program)
@@ -53,6 +55,9 @@ def scenario(place):
     for files in [8, 10, 12, 14, 16, 17, 18, 19, 24, 32, 40]:
         run(f"ulimit -n {files}", "grants", "list", expect="RLIMIT_NOFILE")
         run(f"ulimit -n {files}", "--run-once", expect="LimitNOFILE")
+    # Between what is refused and what is plenty a command does its work too, refresh and all.
+    for files in [42, 44, 46, 48, 49, 50, 51, 52, 53, 54, 56, 60, 64]:
+        run(f"ulimit -n {files}", "token", user_id, "--min-ttl", "86400")
     run("ulimit -n 64", "grants", "list")
     run("ulimit -n 256", "--run-once")
     for megabytes in [40, 60, 100, 160, 200, 220, 260, 300]:
@@ -60,7 +65,11 @@ def scenario(place):
         run(f"ulimit -v {megabytes * 1024}", "--run-once")
     for processes in [1, 2, 3, 4, 8]:
         run(f"ulimit -u {processes}", "grants", "list", expect="threads")
+        run(f"ulimit -u {processes}", "token", user_id, "--min-ttl", "86400", expect="threads")
+        run(f"ulimit -u {processes}", "grants", "disconnect", user_id, expect="threads")
         run(f"ulimit -u {processes}", expect="threads")
+    for files in [8, 16, 24, 40, 52, 64]:
+        run(f"ulimit -n {files}", "grants", "disconnect", user_id)
     # With room enough the daemon runs, and a signal ends it.
     run("ulimit -n 256; ulimit -u 200; ulimit -v 8388608", stop=True)
     return "; ".join(f"exit {code}: {len(runs)}" for code, runs in sorted(outcomes.items()))

@@ -1,0 +1,102 @@
+"""`token` and `grants disconnect` end on SIGTERM: they wait only for an answer that may hold a token, and leave no lease behind."""
+
+import signal
+import socket
+import subprocess
+
+from harness import check, wait_for
+
+
+class Command:
+    """A command that runs beside the story."""
+
+    def __init__(self, place, name, *words, change=lambda word: word):
+        self.errors = place.folder / f"{name}.errors"
+        self.output = place.folder / f"{name}.output"
+        with open(self.errors, "wb") as errors, open(self.output, "wb") as output:
+            self.process = subprocess.Popen(
+                [change(word) for word in place.arguments(*words)], stdout=output, stderr=errors, env=place.environment
+            )
+
+    def stop(self, number=signal.SIGTERM):
+        """Sends a signal, and returns when the command has said that it stops."""
+        self.process.send_signal(number)
+        wait_for(
+            lambda: "stopping" in self.errors.read_text() or self.process.poll() is not None, 30, "the signal is noticed"
+        )
+
+    def expect(self, code):
+        ended = self.process.wait(timeout=60)
+        check(ended == code, f"the command ended with {ended}, not {code}: {self.errors.read_text()[-500:]}")
+
+
+def scenario(place):
+    sandbox = place.sandbox
+    sandbox.settings(lifetime=3600, rotation=True, strict_rotation=True)
+    place.generate_keys()
+    grants = {name: sandbox.create_expired(f"{name}@example.com") for name in ("late", "stuck", "shared", "left")}
+    place.bring_in(grants.values())
+
+    def hold(name, value=True):
+        sandbox.call("/control/grants/set", {"refresh_token": grants[name]["refresh_token"], "hold": value})
+
+    def lease(name):
+        return place.grants()[f"{name}@example.com"]["lease_owner"]
+
+    # The answer on its way may be the only copy of a rotated refresh token: it is waited for and stored.
+    hold("late")
+    token = Command(place, "late", "token", "late@example.com")
+    sandbox.call("/control/wait?holding=1")
+    token.stop()
+    check(token.process.poll() is None, "it waits for the answer")
+    sandbox.call("/control/release", {})
+    token.expect(143)
+    check(token.output.read_text() == "", "a stopped command prints no token")
+    check(lease("late") is None, "the lease was given back")
+    check(not place.rows("SELECT * FROM workers"), "the command is not counted as a worker")
+    # Strict rotation: only the rotated token still works.
+    place.run("token", "late@example.com", "--min-ttl", "86400")
+
+    # A second signal does not wait.
+    hold("stuck")
+    token = Command(place, "stuck", "token", "stuck@example.com")
+    sandbox.call("/control/wait?holding=1")
+    token.stop(signal.SIGINT)
+    token.process.send_signal(signal.SIGTERM)
+    token.expect(143)
+    sandbox.call("/control/release", {})
+
+    # Another worker's refresh is not waited for. The daemon asks for this grant alone.
+    place.write("UPDATE grants SET due_at = due_at + 3600000 WHERE user_id <> ?", "shared@example.com")
+    hold("shared")
+    worker = place.start().wait_started()
+    sandbox.call("/control/wait?holding=1")
+    owner = lease("shared")
+    # The command that a second signal ended is among them.
+    workers = len(place.rows("SELECT * FROM workers"))
+    token = Command(place, "shared", "token", "shared@example.com")
+    wait_for(lambda: len(place.rows("SELECT * FROM workers")) > workers, 30, "the command has started")
+    token.stop()
+    token.expect(143)
+    check(sandbox.call("/control/wait?holding=1") is not None and lease("shared") == owner, "the daemon's request goes on")
+    check(len(place.rows("SELECT * FROM workers")) == workers, "the command is not counted as a worker")
+    sandbox.call("/control/release", {})
+    worker.stop()
+
+    # What Google says to a revocation is worth no wait: it is asked again.
+    silent = socket.create_server(("127.0.0.1", 0))
+    disconnect = Command(
+        place, "left", "grants", "disconnect", "left@example.com",
+        change=lambda word: word if not word.endswith("/revoke") else f"http://127.0.0.1:{silent.getsockname()[1]}/revoke",
+    )
+    silent.settimeout(60)
+    connection, _ = silent.accept()
+    check(connection.recv(65536), "the revocation was sent")
+    disconnect.stop()
+    disconnect.expect(143)
+    check(place.grants()["left@example.com"]["state"] == "disconnected", "the grant has ended here")
+    check(lease("left") is None, "the lease was given back")
+    check("Google could not be told yet" in disconnect.output.read_text(), "the command says what is left to do")
+    connection.close()
+    silent.close()
+    return "four commands stopped"
