@@ -1,3 +1,4 @@
+import Clocks
 import GoogleOAuth
 import HTTPClient
 import Secrets
@@ -55,6 +56,27 @@ struct GoogleAccountsTests {
             #expect(answer.verdict.kind == .notSent)
             #expect(server.received.isEmpty)
         }
+    }
+
+    @Test("A refresh that waits behind other requests until its deadline counts as not sent")
+    func expiredInQueue() async throws {
+        let server = try ScriptedServer { _ in [.hang] }
+        defer { server.stop() }
+        let time = ManualTime()
+        let client = try HTTPClient(configuration: .init(maximumInFlight: 1), time: time)
+        defer { client.shutDown() }
+        let google = GoogleAccounts(http: client, endpoints: try endpoints(server.port))
+        async let lookup = try? google.userInfo(accessToken: Secret("ya29.stranger"))
+        await server.waitForRequests(1)
+        // The deadlines are the same, so that the refresh's time runs out while the look-up holds the only place.
+        async let refresh = google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+        while client.counters.waiting == 0 { await Task.yield() }
+        time.advance(by: .seconds(15))
+        let answer = await refresh
+        #expect(answer.verdict.kind == .notSent)
+        #expect(answer.verdict.code == "expired")
+        #expect(await lookup == nil)
+        #expect(server.received.count == 1)
     }
 
     @Test("A refresh whose answer is lost says that none came")

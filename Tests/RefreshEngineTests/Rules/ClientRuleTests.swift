@@ -49,6 +49,22 @@ struct ClientRuleTests {
         #expect(changes == (grants == 10 ? [.opened(.endpointFailing)] : []))
     }
 
+    @Test("Requests that were not sent neither open a breaker nor count for or against the endpoint")
+    func notSent() throws {
+        var bench = Bench()
+        for number in 0..<4 {
+            var grant = try Sample.grant(Int64(number))
+            _ = bench.refuse(.endpointFault(code: "http_503"), on: &grant)
+        }
+        let before = bench.health
+        for number in 4..<100 {
+            var grant = try Sample.grant(Int64(number))
+            let ruling = bench.refuse(.notSent(code: "expired"), on: &grant)
+            #expect(ruling.breakerChange == nil && ruling.outcome == .unchanged)
+        }
+        #expect(bench.health == before)
+    }
+
     @Test(
         "An answer after a few failures in a row ends an outage if they lasted ten seconds; else it does not",
         arguments: [2, 5, 20],
