@@ -32,6 +32,10 @@ static inline CURLcode ccurl_easy_get_size(CURL *easy, CURLINFO info, curl_off_t
     return curl_easy_getinfo(easy, info, value);
 }
 
+static inline CURLcode ccurl_easy_get_string(CURL *easy, CURLINFO info, const char **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
 static inline CURLcode ccurl_easy_get_private(CURL *easy, void **value) {
     return curl_easy_getinfo(easy, CURLINFO_PRIVATE, value);
 }

@@ -82,6 +82,38 @@ struct TLSTests {
         #expect(response.httpVersion == .http1)
     }
 
+    @Test("A connection for each request does not read the authorities again")
+    func authoritiesAreKept() async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("good", for: "DNS:localhost")
+        let server = try TLSServer.http1(authority, certificate: "good")
+        defer { server.stop() }
+        let client = try makeClient { $0.caFile = authority.certificateFile }
+        let request = HTTPRequest(method: .get, url: "https://localhost:\(server.port)/")
+        _ = try await client.send(request)
+        try FileManager.default.removeItem(atPath: authority.certificateFile)
+        _ = try await client.send(request)
+        #expect(client.counters.newConnections == 2)
+    }
+
+    @Test("A connection for each request resumes the TLS session of the one before", arguments: ["-tls1_2", "-tls1_3"])
+    func resumption(version: String) async throws {
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("good", for: "DNS:localhost")
+        let server = try TLSServer.http1(authority, certificate: "good", options: [version])
+        defer { server.stop() }
+        let client = try makeClient { $0.caFile = authority.certificateFile }
+        let request = HTTPRequest(method: .get, url: "https://localhost:\(server.port)/")
+        // The page of `openssl s_server -www` tells of the connection it is sent over.
+        #expect(try await client.send(request).text.contains("New, TLSv1"))
+        for _ in 0..<3 {
+            #expect(try await client.send(request).text.contains("Reused, TLSv1"))
+        }
+        #expect(client.counters.newConnections == 4)
+    }
+
     @Test("A certificate of another authority, or for another host, is refused before anything is sent")
     func certificates() async throws {
         let authority = try TestAuthority()
