@@ -25,8 +25,9 @@ struct Connection: @unchecked Sendable {
     /// The other end's address, if it has an internet one.
     var network: NetworkAddress? { unsafe NetworkAddress(peer: UnsafeRawPointer(shim_connection_peer(pointer))) }
 
-    /// The head of the request that is being read; `start` is its first byte.
-    func head(version: String, start: UnsafeRawPointer) -> RequestHead {
+    /// The head of the request that is being read; `method` is its first byte.
+    func head(method: UnsafePointer<CChar>, version: UnsafePointer<CChar>) -> RequestHead {
+        let start = unsafe UnsafeRawPointer(method)
         let size = Int(unsafe shim_request_head_size(pointer))
         var reader = unsafe HeadReader(head: UnsafeRawBufferPointer(start: start, count: size))
         unsafe withUnsafeMutablePointer(to: &reader) { reader in
@@ -44,7 +45,14 @@ struct Connection: @unchecked Sendable {
                 reader
             )
         }
-        return RequestHead(version: version, headers: reader.fields, size: size, hasHiddenText: reader.finish())
+        return RequestHead(
+            version: unsafe String(cString: version),
+            // Between the blank behind the method and the one before the version.
+            targetSize: unsafe UnsafeRawPointer(version) - start - strlen(method) - 2,
+            headers: reader.fields,
+            size: size,
+            hasHiddenText: reader.finish()
+        )
     }
 
     /// Takes the connection out of its thread's hands, so that the thread serves others until ``resume()``.

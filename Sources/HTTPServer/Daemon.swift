@@ -117,7 +117,7 @@ private func accessed(
         Connection(connection),
         bytes: received.bytes,
         method: { unsafe String(cString: method) },
-        head: { connection in unsafe connection.head(version: String(cString: version), start: method) }
+        head: { connection in unsafe connection.head(method: method, version: version) }
     )
     return isFine ? .YES : .NO
 }

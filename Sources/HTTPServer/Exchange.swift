@@ -66,7 +66,7 @@ final class Exchange: Sendable {
     let beganAt: BootInstant
 
     private let isLastByCount: Bool
-    private let isTargetTooLong: Bool
+    private let targetSize: Int
     private let limits: HTTPServer.Limits
     private let memory: RequestMemory
     private let state: Mutex<State>
@@ -85,7 +85,7 @@ final class Exchange: Sendable {
         isLastByCount = isLast
         self.limits = limits
         self.memory = memory
-        isTargetTooLong = target.count > limits.targetBytes
+        targetSize = target.count
         beganAt = now
         state = Mutex(State(id: id, outcome: Outcome(address: client.address)))
     }
@@ -152,8 +152,10 @@ final class Exchange: Sendable {
         state.headers = head.headers
         state.isChunked = head.isChunked
         if client.isTrustedProxy, let id = RequestID.forwarded(in: head.headers) { state.id = id }
-        if isTargetTooLong { return .refuse(.targetTooLong, closing: true) }
-        if let refusal = head.refusal(maximumSize: limits.headBytes) { return .refuse(refusal, closing: true) }
+        if targetSize > limits.targetBytes { return .refuse(.targetTooLong, closing: true) }
+        if let refusal = head.refusal(maximumSize: limits.headBytes, targetSize: targetSize) {
+            return .refuse(refusal, closing: true)
+        }
         let declared = head.declaredLength ?? 0
         let isHopeless = declared / Self.patience > limits.bodyBytes
         let isTooLarge = isHopeless || declared > limits.bodyBytes && head.expectsContinue

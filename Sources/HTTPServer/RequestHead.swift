@@ -4,6 +4,12 @@
 /// in the first one's body (https://www.rfc-editor.org/rfc/rfc9112#section-11.2), so all of them are refused here.
 struct RequestHead {
     let version: String
+
+    /// The size of the target in the request line.
+    ///
+    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it; a proxy may read on behind it.
+    let targetSize: Int
+
     let headers: [ServerRequest.Field]
 
     /// The size of what libmicrohttpd has read, first line and all.
@@ -24,10 +30,13 @@ struct RequestHead {
 
     var expectsContinue: Bool { !values("Expect").isEmpty }
 
-    /// Why the request is to be refused; `nil` where it is sound.
-    func refusal(maximumSize: Int) -> RequestRefusal? {
+    /// The reason to refuse the request; `nil` if it is sound.
+    ///
+    /// `reported` is the size of the target that libmicrohttpd reported.
+    func refusal(maximumSize: Int, targetSize reported: Int) -> RequestRefusal? {
         guard size <= maximumSize else { return .headTooLarge }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else { return .unsupportedVersion }
+        guard targetSize == reported else { return .malformed("the request line is malformed") }
         guard !hasHiddenText, headers.allSatisfy({ Self.isToken($0.name) && Self.isText($0.value) }) else {
             return .malformed("a header is malformed")
         }
