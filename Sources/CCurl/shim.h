@@ -44,6 +44,10 @@ static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, l
     return curl_multi_setopt(multi, option, value);
 }
 
+static inline CURLSHcode ccurl_share_set_long(CURLSH *share, CURLSHoption option, long value) {
+    return curl_share_setopt(share, option, value);
+}
+
 // OpenSSL's own declaration (openssl/ssl.h), repeated because two Swift modules must not import the same headers.
 extern void SSL_get0_alpn_selected(const struct ssl_st *ssl, const unsigned char **name, unsigned int *length);
 

@@ -8,9 +8,13 @@ private import CCurl
 @safe
 final class MultiHandle: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
+    /// The TLS sessions of all transfers, so that a new connection resumes an earlier one's.
+    private let sessions: UnsafeMutableRawPointer
 
     init(_ configuration: HTTPClient.Configuration) throws(HTTPFailure) {
-        guard Self.globalResult == CURLE_OK, let multi = unsafe curl_multi_init() else {
+        guard Self.globalResult == CURLE_OK, let multi = unsafe curl_multi_init(),
+            let sessions = unsafe curl_share_init()
+        else {
             throw HTTPFailure(
                 kind: .other,
                 message: "libcurl cannot be started: there is no memory or no file descriptor left. Try again; if it "
@@ -18,6 +22,11 @@ final class MultiHandle: @unchecked Sendable {
             )
         }
         unsafe self.multi = unsafe multi
+        unsafe self.sessions = unsafe sessions
+        let result = unsafe ccurl_share_set_long(sessions, CURLSHOPT_SHARE, Int(CURL_LOCK_DATA_SSL_SESSION.rawValue))
+        guard result == CURLSHE_OK else {
+            throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_share_strerror(result)))
+        }
         try allow(connections: configuration.connectionsOverHTTP2)
         // Idle connections kept over all hosts: the worker calls a few, each with connections of its own.
         try set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections * 4)
@@ -27,6 +36,8 @@ final class MultiHandle: @unchecked Sendable {
     deinit {
         let result = unsafe curl_multi_cleanup(multi)
         assert(result == CURLM_OK, "a transfer was left in the multi handle")
+        let shareResult = unsafe curl_share_cleanup(sessions)
+        assert(shareResult == CURLSHE_OK, "a transfer outlived the TLS sessions")
     }
 
     func wakeUp() {
@@ -37,6 +48,14 @@ final class MultiHandle: @unchecked Sendable {
     /// Sets how many connections one host and port may have from now on.
     func allow(connections: Int) throws(HTTPFailure) {
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connections)
+    }
+
+    /// Lets a new transfer use the sessions for as long as it exists: resetting its options does not change that.
+    func shareSessions(with transfer: Transfer) throws(HTTPFailure) {
+        let result = unsafe ccurl_easy_set_pointer(transfer.easy, CURLOPT_SHARE, sessions)
+        guard result == CURLE_OK else {
+            throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_easy_strerror(result)))
+        }
     }
 
     func add(_ transfer: Transfer) throws(HTTPFailure) {

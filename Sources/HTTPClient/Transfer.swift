@@ -14,6 +14,7 @@ final class Transfer {
         case bodyTooLarge
         case headersTooLarge
         case foldedHeader
+        case usedHandle
     }
 
     let easy: UnsafeMutableRawPointer
@@ -37,6 +38,10 @@ final class Transfer {
     /// Whether the empty line has come that ends the headers.
     private var isHeadComplete = false
     private var abort: Abort?
+    /// `true` once the handle has received headers, for this request or an earlier one.
+    private var hasReceivedHeaders = false
+    /// `true` if the connection of the present or last request speaks HTTP/2.
+    private var isHTTP2 = false
 
     init(configuration: HTTPClient.Configuration, time: any TimeSource) throws(HTTPFailure) {
         guard let easy = unsafe curl_easy_init() else {
@@ -200,6 +205,8 @@ extension Transfer {
             )
         case .foldedHeader:
             return failure(.receiveFailed, "a header of the answer goes on in a second line")
+        case .usedHandle:
+            return failure(.other, "the request was kept here for a handle of its own")
         case nil:
             return HTTPFailure(
                 kind: HTTPFailure.Kind(curlCode: code, requestIssued: isIssued),
@@ -258,17 +265,32 @@ extension Transfer {
             abort = .late
             return false
         }
+        isHTTP2 = unsafe ccurl_connection_is_http2(easy) == 1
+        guard isHTTP2 || !hasReceivedHeaders else {
+            abort = .usedHandle
+            return false
+        }
         guard allowReuseOverHTTP2() else { return false }
         isIssued = true
         return true
     }
+
+    /// `true` if the handle may serve another request.
+    ///
+    /// libcurl 7.88 keeps a pointer to the last header of the answer before, which it has freed by then, and joins a first header
+    /// line that begins with a blank to it (fixed in 8.1: https://github.com/curl/curl/pull/11103). No HTTP/2 header can begin so.
+    /// Over HTTP/1.1 each answer gets a handle that has received no header.
+    var isReusable: Bool { isHTTP2 || !hasReceivedHeaders }
+
+    /// `true` if the request was kept here, because its connection speaks HTTP/1.1 and the handle has received headers before.
+    var needsNewHandle: Bool { abort == .usedHandle && !isIssued }
 
     /// Lets libcurl keep the connection if it speaks HTTP/2; every other connection carries one request.
     ///
     /// An HTTP/1.1 answer does not say which request it belongs to. What a server sends unasked, even after the next request
     /// is written, would become that request's answer: one user would get another user's token.
     private func allowReuseOverHTTP2() -> Bool {
-        guard unsafe ccurl_connection_is_http2(easy) == 1 else { return true }
+        guard isHTTP2 else { return true }
         mayKeepConnection = true
         return unsafe ccurl_easy_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK
     }
@@ -287,6 +309,7 @@ extension Transfer {
 
     /// Keeps a header line; a status line begins anew, so that only the last answer's headers stand.
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        hasReceivedHeaders = true
         guard head.count + line.count <= configuration.maximumHeaderBytes else {
             abort = .headersTooLarge
             return false

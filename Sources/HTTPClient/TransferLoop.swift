@@ -105,22 +105,41 @@ final class TransferLoop {
         guard now < ticket.deadline else {
             throw expiredInQueue(ticket)
         }
-        let transfer: Transfer
         if let last = idle.popLast() {
-            transfer = last
+            try start(ticket, on: last, at: now)
         } else {
-            transfer = try Transfer(configuration: configuration, time: time)
+            try start(ticket, on: newTransfer(), at: now)
         }
+    }
+
+    private func newTransfer() throws(HTTPFailure) -> Transfer {
+        let transfer = try Transfer(configuration: configuration, time: time)
+        try multi.shareSessions(with: transfer)
+        return transfer
+    }
+
+    private func start(_ ticket: Ticket, on transfer: Transfer, at now: BootInstant) throws(HTTPFailure) {
         do throws(HTTPFailure) {
             if ticket.request.pattern.endpoint.scheme == .http { try allowForHTTP1() }
             try transfer.prepare(for: ticket, at: now)
             try multi.add(transfer)
         } catch {
             transfer.reset()
-            idle.append(transfer)
+            if transfer.isReusable { idle.append(transfer) }
             throw error
         }
         running[ticket.id] = transfer
+    }
+
+    /// Starts a request again that was kept here, on a handle of its own.
+    private func restart(_ ticket: Ticket, insteadOf transfer: Transfer) {
+        running[ticket.id] = nil
+        multi.remove(transfer)
+        do throws(HTTPFailure) {
+            try start(ticket, on: newTransfer(), at: time.sinceBoot)
+        } catch {
+            end(ticket, .failure(error.after(time.sinceBoot - ticket.submitted)))
+        }
     }
 
     private func turnLibcurl() {
@@ -152,6 +171,10 @@ final class TransferLoop {
     private func endFinished() {
         while let (transfer, code) = multi.nextEnded() {
             guard let ticket = transfer.ticket else { continue }
+            if transfer.needsNewHandle {
+                restart(ticket, insteadOf: transfer)
+                continue
+            }
             let result = transfer.result(code: code)
             end(ticket, result)
             guard case .success(let answer) = result, answer.httpVersion == .http1 else { continue }
@@ -192,7 +215,7 @@ final class TransferLoop {
             counters.bytesReceived += cost.received
             multi.remove(transfer)
             transfer.reset()
-            idle.append(transfer)
+            if transfer.isReusable { idle.append(transfer) }
         }
         count(result)
         ended.append((ticket, result))
