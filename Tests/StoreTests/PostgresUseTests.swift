@@ -117,14 +117,18 @@ struct PostgresUseTests {
                 try await holdingTurn(of: url) {
                     for _ in 1...20 {
                         group.addTask {
-                            try await store.transact { _ = try $0.grant(id) }
-                            journal.note("request")
+                            try await store.transact { transaction in
+                                _ = try transaction.grant(id)
+                                journal.note("request")
+                            }
                         }
                     }
                     while try await sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty {}
                     group.addTask {
-                        try await store.storeResults { _ = try $0.grant(id) }
-                        journal.note("result")
+                        try await store.storeResults { transaction in
+                            _ = try transaction.grant(id)
+                            journal.note("result")
+                        }
                     }
                     while try await sessions(of: url, where: "wait_event_type = 'Lock'").count < 2 {}
                 }
