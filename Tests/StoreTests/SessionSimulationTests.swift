@@ -81,7 +81,7 @@ private struct StoreServer: SimulatedServer {
     func sweep(at clocks: ServerClocks) async throws { _ = try await store.sweep(at: clocks.wall) }
 }
 
-@Suite("Sessions under random schedules of a phone and a thief", .timeLimit(.minutes(5)))
+@Suite("Sessions under random schedules of a phone and a thief", .timeLimit(.minutes(10)))
 struct SessionSimulationTests {
     /// `MODEL_ROUNDS` sets the number of schedules of each kind; `MODEL_SEED` begins with the seed of a failure.
     private static func run(
