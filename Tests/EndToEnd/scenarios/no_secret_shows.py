@@ -14,10 +14,11 @@ def scenario(place):
     debug = ["--log-level", "debug"]
     place.bring_in(grants, *debug)
     worker = place.start(*debug, "--summary-interval", "1").wait_started()
-    for fault in ["invalid_rapt", "html502", "unauthorized_client", "reset", "garbage200", "without_access_token"]:
-        known = sandbox.call("/control/faults")
-        if fault in known:
-            sandbox.change(grants[len(secrets) % 20], answer={"preset": fault, "times": 1})
+    known = sandbox.call("/control/faults")
+    faults = ["invalid_rapt", "html502", "unauthorized_client", "reset", "garbage200", "without_access_token"]
+    for grant, fault in zip(grants[4:], faults):
+        check(fault in known, f"the fake Google knows the fault {fault}")
+        sandbox.change(grant, answer={"preset": fault, "times": 1})
     # A server that repeats the token in its error must not get it into a log.
     echo = grants[3]
     sandbox.change(echo, answer={
