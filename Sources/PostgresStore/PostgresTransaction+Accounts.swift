@@ -8,6 +8,15 @@ extension Query {
         "grants of a Google account",
         where: "g.google_user_id = $1 AND \(isOfUser)"
     )
+    fileprivate static let issuedTokens = Query(
+        "tokens issued to an account",
+        """
+        SELECT issued_tokens FROM refresh_worker.grants WHERE google_user_id = $1 AND issued_tokens IS NOT NULL
+        UNION ALL
+        SELECT issued_tokens FROM refresh_worker.grants WHERE email IS NOT NULL AND lower(email) = lower($2 COLLATE "C")
+            AND google_user_id IS NULL AND issued_tokens IS NOT NULL
+        """
+    )
     fileprivate static let grantsByPrefixMark = lockedGrants(
         "grants by prefix mark",
         where: "g.refresh_prefix_mark = $1 AND \(isOfUser)"
@@ -53,6 +62,16 @@ extension Query {
 extension PostgresTransaction {
     func grants(ofGoogleUser googleUserID: String) throws -> [Grant] {
         try find(.grantsOfAccount) { $0.bind(googleUserID) }
+    }
+
+    func issuedTokens(toAccount owner: Grant.Owner) throws -> [IssuedTokens] {
+        let answer = try ask(.issuedTokens) {
+            $0.bind(owner.googleUserID)
+            $0.bind(owner.email)
+        }
+        return try read { () throws(Failure) in
+            try answer.rows { (row: inout Row) throws(Failure) in IssuedTokens(bytes: row.optionalBlob()) }
+        }
     }
 
     func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant] {

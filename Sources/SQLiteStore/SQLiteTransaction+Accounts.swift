@@ -9,6 +9,15 @@ extension Query {
         WHERE google_user_id = ? AND reason <> '\(GrantReason.userDeleted)' ORDER BY id
         """
     )
+    static let issuedTokens = Query(
+        "tokens issued to an account",
+        """
+        SELECT issued_tokens FROM grants WHERE google_user_id = ?1 AND issued_tokens IS NOT NULL
+        UNION ALL
+        SELECT issued_tokens FROM grants WHERE email IS NOT NULL AND lower(email) = lower(?2)
+            AND google_user_id IS NULL AND issued_tokens IS NOT NULL
+        """
+    )
     static let grantsByPrefixMark = Query(
         "grants by prefix mark",
         """
@@ -53,6 +62,19 @@ extension SQLiteTransaction {
         try perform { () throws(StoreError) in
             try connection.rows(.grantsOfAccount, bind: { $0.bind(googleUserID) }, read: GrantRow.read)
                 .map(withPresentLease)
+        }
+    }
+
+    func issuedTokens(toAccount owner: Grant.Owner) throws -> [IssuedTokens] {
+        try perform { () throws(StoreError) in
+            try connection.rows(
+                .issuedTokens,
+                bind: { statement in
+                    statement.bind(owner.googleUserID)
+                    statement.bind(owner.email)
+                },
+                read: { (row: inout Row) throws(StoreError) in IssuedTokens(bytes: row.optionalBlob()) }
+            )
         }
     }
 

@@ -7,6 +7,14 @@ extension InMemoryTransaction {
             .sorted { $0.id < $1.id }
     }
 
+    func issuedTokens(toAccount owner: Grant.Owner) -> [IssuedTokens] {
+        state.grants.values.filter { grant in
+            if let account = grant.owner.googleUserID { return account == owner.googleUserID }
+            guard let email = grant.owner.email, let address = owner.email else { return false }
+            return email.loweringASCII == address.loweringASCII
+        }.map(\.issuedTokens)
+    }
+
     func grants(withRefreshTokenMark mark: TokenMark) -> [Grant] {
         state.grants.values
             .filter { $0.refreshToken?.marks?.contains(mark) ?? false && $0.reason != .userDeleted }

@@ -19,6 +19,12 @@ package protocol StoreTransaction {
     /// Grants, but those of deleted users, whose owner is known to be this account at Google.
     func grants(ofGoogleUser googleUserID: String) throws -> [Grant]
 
+    /// The tokens that refreshes brought for an account at Google: of the grants with its id, and of those without an id that
+    /// have its e-mail address.
+    ///
+    /// Nothing else of a grant is read, so that a damaged one keeps nobody from signing in.
+    func issuedTokens(toAccount owner: Grant.Owner) throws -> [IssuedTokens]
+
     /// Grants, but those of deleted users, whose stored refresh token has this mark.
     func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant]
 

@@ -56,6 +56,36 @@ struct GrantConformanceTests {
         }
     }
 
+    @Test("The tokens issued to an account are found by its id, else by its address", arguments: StoreKind.allCases)
+    func issuedTokens(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            var grants: [Grant] = []
+            let owners: [Grant.Owner] = [
+                .init(googleUserID: "g-1", email: "old@b.c"), .init(email: "A@b.c"),
+                .init(googleUserID: "g-2", email: "a@b.c"),
+                .init(), .init(googleUserID: "g-1"),
+            ]
+            for (number, owner) in owners.enumerated() {
+                var grant = try Sample.grant(Int64(number) + 1)
+                grant.owner = owner
+                let token = RefreshedTokens(
+                    accessToken: try Sample.accessToken(""),
+                    digest: IssuedTokens.digest(of: Secret("\(number)"))
+                )
+                if number < 4 { _ = grant.refreshed(token, at: start) { _ in start } }
+                grants.append(grant)
+            }
+            try await store.add(grants)
+            let found = try await store.transact { transaction in
+                try transaction.issuedTokens(toAccount: .init(googleUserID: "g-1", email: "a@B.c"))
+            }
+            let numbers = (0..<5).filter { number in
+                found.contains { $0.contains(IssuedTokens.digest(of: Secret("\(number)"))) }
+            }
+            #expect(numbers == [0, 1])
+        }
+    }
+
     @Test("A grant that nobody stored is not there", arguments: StoreKind.allCases)
     func absence(kind: StoreKind) async throws {
         try await kind.withStore { store, _ async throws in

@@ -1,4 +1,3 @@
-internal import Clocks
 internal import Secrets
 internal import Store
 
@@ -8,21 +7,11 @@ enum ProofOfIdentity {
     static func check(
         _ accessToken: Secret,
         of identity: GoogleIdentity,
-        in transaction: any StoreTransaction,
-        at now: Timestamp
+        in transaction: any StoreTransaction
     ) throws {
         let digest = IssuedTokens.digest(of: accessToken)
-        // A grant whose account is not known by its id is found by its address.
-        let (example, _) = Grant.connected(
-            id: GrantID(rawValue: 0),
-            userID: "",
-            handover: Handover(clientID: identity.clientID, owner: identity.owner),
-            dueAt: nil,
-            at: now
-        )
-        let grants =
-            try transaction.grants(ofGoogleUser: identity.googleUserID)
-            + transaction.grants(sharingAccountWith: example)
-        if grants.contains(where: { $0.issuedTokens.contains(digest) }) { throw IdentityFailure.refused }
+        if try transaction.issuedTokens(toAccount: identity.owner).contains(where: { $0.contains(digest) }) {
+            throw IdentityFailure.refused
+        }
     }
 }

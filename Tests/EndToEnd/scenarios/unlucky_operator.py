@@ -45,7 +45,7 @@ def scenario(place):
         database.execute(
             "UPDATE grants SET refresh_token = x'00', refresh_prefix_mark = NULL, refresh_digest_mark = NULL"
         )
-    accounts.start()
+    accounts.start("--session-grace", "5")
     pair = accounts.sign_in(grant)
     public.post("/api/auth/refresh", {"refresh_token": pair["refresh_token"]}).expect(200)
     check(place.rows("SELECT successor FROM sessions")[0]["successor"] is not None, "the successor is kept for the grace")
