@@ -151,7 +151,11 @@ let package = Package(
             ],
             swiftSettings: common
         ),
-        .testTarget(name: "AccountClientTests", dependencies: ["AccountClient", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "AccountClientTests",
+            dependencies: ["AccountClient", "Clocks", "TestSupport"],
+            swiftSettings: common
+        ),
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [

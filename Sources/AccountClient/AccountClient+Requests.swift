@@ -12,12 +12,12 @@ extension AccountClient {
     ///
     /// - Parameter request: A request to ``baseURL``'s server; its body as data.
     /// - Returns: The body and the answer, whatever its status.
-    /// - Throws: ``AccountError/signedOut`` when the refresh was refused with 401, and the tokens are gone; the failure of
+    /// - Throws: ``AccountError/signedOut`` when the server has ended the session, and the tokens are gone; the failure of
     ///   the refresh when it failed otherwise.
     public func perform(_ request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
         guard let url = request.url, Origin(url) == Origin(baseURL) else { throw .foreignAddress }
         guard request.httpBodyStream == nil else { throw .unusableBody }
-        guard let pair = try shelf.pair() else { throw .signedOut }
+        guard let pair = try cache.pair() else { throw .signedOut }
         let account = self.account
         var token: String
         if let accessToken = pair.accessToken {
@@ -27,7 +27,7 @@ extension AccountClient {
         }
         let first = try await send(request, bearer: token)
         guard first.1.statusCode == 401 else { return first }
-        guard let present = try shelf.pair() else { throw .signedOut }
+        guard let present = try cache.pair() else { throw .signedOut }
         guard account == self.account else { throw .sessionReplaced }
         if let newer = present.accessToken, newer != token {
             token = newer

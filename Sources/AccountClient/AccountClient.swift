@@ -7,14 +7,15 @@ public import Foundation
 /// The app's side of the backend: signs in, keeps the app's tokens fresh, and sends every call with them.
 ///
 /// Make one for the whole app: it is what lets all callers share one refresh. A failed refresh signs the user out only
-/// when the server refuses it with 401; without a network, or with a server in trouble, the user stays signed in.
+/// when the server says that the session of the stored refresh token has ended. A timeout, a lost answer, 429, 5xx and a
+/// 401 of anything between the app and the server leave the user signed in.
 public actor AccountClient {
     /// The backend's address.
     public nonisolated let baseURL: URL
 
     let transport: Transport
     let now: @Sendable () -> Date
-    var shelf: TokenShelf
+    var cache: TokenCache
     /// Grows whenever another sign-in or none takes the place of the present one; answers of an earlier one are void.
     var account = 0
     /// Counts sign-ins and log-outs as they are asked for, so that the last one asked for wins.
@@ -37,18 +38,28 @@ public actor AccountClient {
         session: URLSession = URLSession(configuration: .ephemeral),
         now: @escaping @Sendable () -> Date = { Date() }
     ) throws(AccountError) {
+        try self.init(baseURL: baseURL, tokens: tokens, transport: Transport(session: session), now: now)
+    }
+
+    /// Makes a client whose requests go through a transport of the caller's.
+    package init(
+        baseURL: URL,
+        tokens: any TokenStore,
+        transport: Transport,
+        now: @escaping @Sendable () -> Date
+    ) throws(AccountError) {
         guard Origin(baseURL)?.keepsSecrets == true else { throw .insecureBaseURL }
         self.baseURL = baseURL
-        self.transport = Transport(session: session)
+        self.transport = transport
         self.now = now
-        self.shelf = TokenShelf(tokens)
+        self.cache = TokenCache(tokens)
     }
 
     /// Whether tokens are held; the server may have ended their session all the same.
     ///
     /// - Throws: ``AccountError/tokenStore(_:domain:code:)``.
     public var isSignedIn: Bool {
-        get throws(AccountError) { try shelf.pair() != nil }
+        get throws(AccountError) { try cache.pair() != nil }
     }
 
     /// Signs in with the access token that Google's SDK gave the app, and stores the app's own tokens.
@@ -67,11 +78,13 @@ public actor AccountClient {
         )
         guard mine == intention else { throw .sessionReplaced }
         leaveAccount(with: .sessionReplaced)
-        shelf.put(tokens.pair)
-        guard let failure = shelf.unsaved else { return }
-        // The failure that is told is the one to mend; a store that also cannot remove has the same cause.
-        _ = shelf.clear()
-        throw failure
+        do {
+            try cache.signIn(tokens.pair)
+        } catch {
+            // The first failure is the one to fix; a store that also cannot remove has the same cause.
+            _ = cache.clear()
+            throw error
+        }
     }
 
     /// Forgets the tokens, whatever the server says, and tells the server to end the session.
@@ -86,13 +99,13 @@ public actor AccountClient {
         intention += 1
         let pair: TokenPair?
         do {
-            pair = try shelf.pair()
+            pair = try cache.pair()
         } catch {
             // Tokens that cannot be read cannot be told to the server, but they can be removed.
             pair = nil
         }
         leaveAccount(with: .signedOut)
-        let failure = shelf.clear()
+        let failure = cache.clear()
         var isConfirmed = false
         if let pair { isConfirmed = await Task { await self.endSession(of: pair) }.value }
         if let failure { throw failure }

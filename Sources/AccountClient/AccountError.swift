@@ -33,6 +33,16 @@ public enum AccountError: Error, Equatable, Sendable {
     /// The calling task was cancelled.
     case cancelled
 
+    /// The words with which the server refuses the refresh token of a session that has ended.
+    private static let invalidRefreshToken = "Invalid refresh token"
+
+    /// `true` for the server's own refusal of a refresh token.
+    ///
+    /// A bare 401 may come from a gateway, a captive portal or a proxy, which know nothing of the session.
+    var endsSession: Bool {
+        if case .refused(status: 401, _, message: Self.invalidRefreshToken) = self { true } else { false }
+    }
+
     /// Takes of the store's error what cannot hold a token.
     static func tokenStore(_ action: StoreAction, _ error: any Error) -> Self {
         let error = error as NSError

@@ -6,15 +6,38 @@ public enum TokenKey: String, CaseIterable, Sendable {
     case refreshToken = "ce.refresh_token"
 }
 
-/// Where the app keeps its tokens: the Keychain on iOS (docs/app.md shows one), ``InMemoryTokenStore`` elsewhere.
+/// The place where the app keeps its tokens: the Keychain on iOS (docs/app.md shows one), ``InMemoryTokenStore`` elsewhere.
+///
+/// What a store must guarantee:
+///
+/// - Each call is atomic. A process that is killed during ``save(_:for:)`` leaves the former token or the new one, never a
+///   part of one and never none.
+/// - A call that returned is durable: the next start of the app finds its result.
+/// - A call that throws may have taken effect or not; ``AccountClient`` reads the store again before it relies on either.
+///
+/// The two tokens need not be stored together. ``AccountClient`` orders its calls so that a process that is killed between
+/// any two of them restarts with a working session.
+///
+/// Processes that share a store, such as an app and its extension, need ``exclusively(_:)`` too.
 ///
 /// The calls are synchronous, so that ``AccountClient`` decides and stores in one step that nothing comes between. They
 /// are made one at a time, in the order of the client's decisions.
 public protocol TokenStore: Sendable {
-    /// The token kept under a name, or nil where there is none.
+    /// Returns the token kept under a name, or nil where there is none.
     func load(_ key: TokenKey) throws -> String?
     /// Keeps a token under a name, in the place of an earlier one.
     func save(_ token: String, for key: TokenKey) throws
-    /// Forgets the token under a name; it is no error when there is none.
+    /// Removes the token under a name; it is no error when there is none.
     func remove(_ key: TokenKey) throws
+    /// Runs the body while no other process that shares the store runs one.
+    ///
+    /// ``AccountClient`` compares the stored tokens and replaces them within one body, so that a process that was suspended
+    /// with an old answer cannot overwrite what another stored meanwhile. The body makes a few calls to the store and
+    /// never waits for the network. The default runs the body as it is, which is right for one process.
+    func exclusively<Value>(_ body: () throws -> Value) throws -> Value
+}
+
+extension TokenStore {
+    /// Runs the body: a store that only one process uses needs no lock.
+    public func exclusively<Value>(_ body: () throws -> Value) throws -> Value { try body() }
 }

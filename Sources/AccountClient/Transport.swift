@@ -1,21 +1,36 @@
-import Foundation
+package import Foundation
 
 #if canImport(FoundationNetworking)
-    import FoundationNetworking
+    package import FoundationNetworking
 #endif
 
-/// One request to one answer, with the failures in this library's words.
-struct Transport: Sendable {
-    let session: URLSession
-
+/// Sends one request and returns its answer, with failures as ``AccountError``.
+package struct Transport: Sendable {
     /// Sends a request as it is; a redirect is an answer like any other.
+    package typealias Send = @Sendable (URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse)
+
+    let send: Send
+
+    /// Makes a transport that sends through a function.
+    package init(send: @escaping Send) {
+        self.send = send
+    }
+
+    /// Makes a transport that sends through a session.
+    init(session: URLSession) {
+        send = { request throws(AccountError) in try await session.answer(to: request) }
+    }
+}
+
+extension URLSession {
+    /// Sends a request and returns the answer, also where that is a redirect.
     ///
-    /// `URLSession.data(for:delegate:)` does not do: on Linux it never asks its delegate about a redirect, and follows it
-    /// with the bearer. The delegate of the task itself is asked everywhere.
+    /// `data(for:delegate:)` does not do: on Linux it never asks its delegate about a redirect, and follows it with the
+    /// bearer. The delegate of the task itself is asked everywhere.
     /// https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/FoundationNetworking/URLSession/HTTP/HTTPURLProtocol.swift
-    func send(_ request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
+    fileprivate func answer(to request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
         let (answers, channel) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
-        let task = session.dataTask(with: request) { data, response, error in
+        let task = dataTask(with: request) { data, response, error in
             if let response = response as? HTTPURLResponse, error == nil {
                 channel.yield((data ?? Data(), response))
                 channel.finish()

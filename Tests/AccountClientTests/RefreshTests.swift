@@ -113,6 +113,30 @@ struct RefreshTests {
     }
 
     @Test(
+        "A 401 that is not the server's refusal of the refresh token signs nobody out",
+        arguments: [
+            "", "<html>", "{}", #"{"message":"Unauthorized"}"#, #"{"detail":"Not authenticated"}"#,
+            #"{"error":{"code":"INVALID_TOKEN","message":"The token is not valid"}}"#,
+        ]
+    )
+    func foreignRefusal(body: String) async throws {
+        let backend = try Backend { asked in
+            asked.line == "POST /api/auth/refresh" ? answer(body, status: "401 Unauthorized") : nil
+        }
+        try backend.signIn(into: store)
+        backend.refuseAccessToken()
+        let client = try backend.client(store)
+        await #expect {
+            try await client.status()
+        } throws: {
+            guard case .refused(status: 401, _, _) = $0 as? AccountError else { return false }
+            return true
+        }
+        #expect(store.load(.refreshToken) == "refresh-1")
+        #expect(try await client.isSignedIn)
+    }
+
+    @Test(
         "A good answer without two tokens signs nobody out",
         arguments: [
             "", "{}", #"{"access_token":"a"}"#, #"{"access_token":"","refresh_token":"r"}"#,
@@ -140,6 +164,35 @@ struct RefreshTests {
         try await backend.client(store).forceRefresh()
         #expect(backend.refreshes == 2)
         #expect(store.load(.refreshToken) == "refresh-2")
+    }
+
+    @Test(
+        "An answer that came half a minute after its request, or by a clock that was set, is asked for once more",
+        arguments: [
+            (0, "late"), (29, "late"), (-29, "late"), (30, "refresh-2"), (3600, "refresh-2"), (-30, "refresh-2"),
+        ]
+    )
+    func oldAnswer(seconds: Int, stored: String) async throws {
+        let gate = Gate()
+        let isFirst = Mutex(true)
+        let backend = try Backend { _ in
+            let wasFirst = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            guard wasFirst else { return nil }
+            gate.pass()
+            return Backend.tokens(("late", "late"))
+        }
+        try backend.signIn(into: store)
+        let client = try backend.client(store)
+        let refreshing = Task { try await client.forceRefresh() }
+        await backend.waitForRequests(1)
+        backend.advance(bySeconds: seconds)
+        gate.open()
+        try await refreshing.value
+        #expect(store.load(.refreshToken) == stored)
+        #expect(backend.refreshes == (stored == "late" ? 1 : 2))
     }
 
     @Test("Without a network nobody is signed out")

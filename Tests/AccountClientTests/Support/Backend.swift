@@ -21,8 +21,10 @@ final class Backend: Sendable {
     private struct State {
         var issued = 0
         var accessToken: String?
-        var refreshToken: String?
+        var family: SessionFamily?
         var asked: [Asked] = []
+        var seconds = 0
+        var losesAnswers = false
     }
 
     private final class Book: Sendable {
@@ -41,7 +43,11 @@ final class Backend: Sendable {
         server = try ScriptedServer { received in
             let asked = Self.asked(received)
             book.state.withLock { $0.asked.append(asked) }
-            return override(asked) ?? book.state.withLock { Self.answer(asked, &$0) }
+            if let steps = override(asked) { return steps }
+            return book.state.withLock { state in
+                let answer = Self.answer(asked, &state)
+                return state.losesAnswers ? [.close] : answer
+            }
         }
         url = try #require(URL(string: "http://127.0.0.1:\(server.port)"))
     }
@@ -68,12 +74,23 @@ final class Backend: Sendable {
     func endSession() {
         book.state.withLock {
             $0.accessToken = nil
-            $0.refreshToken = nil
+            $0.family = nil
         }
     }
 
+    /// Does what it is asked, and closes the connection in the place of an answer.
+    func loseAnswers(_ loses: Bool) { book.state.withLock { $0.losesAnswers = loses } }
+
+    /// Moves the server's clock and that of the clients.
+    func advance(bySeconds seconds: Int) { book.state.withLock { $0.seconds += seconds } }
+
     func client(_ store: any TokenStore) throws -> AccountClient {
-        try AccountClient(baseURL: url, tokens: store, now: { Self.now })
+        let book = book
+        return try AccountClient(
+            baseURL: url,
+            tokens: store,
+            now: { Self.now + TimeInterval(book.state.withLock { $0.seconds }) }
+        )
     }
 
     /// A token whose payload can be read and whose signature means nothing.
@@ -87,11 +104,25 @@ final class Backend: Sendable {
 
     private static func issue(_ state: inout State, secondsLeft: Int = 1800) -> (access: String, refresh: String) {
         state.issued += 1
-        let access = token("access-\(state.issued)", expiresIn: secondsLeft)
-        let refresh = "refresh-\(state.issued)"
+        state.family = SessionFamily(first: state.issued)
+        return pair(state.issued, &state, secondsLeft: secondsLeft)
+    }
+
+    private static func pair(_ number: Int, _ state: inout State, secondsLeft: Int = 1800) -> (
+        access: String, refresh: String
+    ) {
+        let access = token("access-\(number)", expiresIn: state.seconds + secondsLeft)
         state.accessToken = access
-        state.refreshToken = refresh
-        return (access, refresh)
+        return (access, "refresh-\(number)")
+    }
+
+    /// The tokens that the server's rules answer to a refresh token; nil for a refusal.
+    private static func refresh(_ asked: Asked, _ state: inout State) -> (access: String, refresh: String)? {
+        let number = asked.body.components(separatedBy: "refresh-").last.flatMap { Int($0.prefix { $0.isNumber }) }
+        let present = state.family?.present(number ?? 0, successor: state.issued + 1, at: state.seconds)
+        guard let present else { return nil }
+        state.issued = max(state.issued, present)
+        return pair(present, &state)
     }
 
     private static func asked(_ received: ScriptedServer.Received) -> Asked {
@@ -110,13 +141,11 @@ final class Backend: Sendable {
         case "POST /api/auth/mobile/google":
             return tokens(issue(&state))
         case "POST /api/auth/refresh":
-            guard let refreshToken = state.refreshToken, asked.body.contains(#""\#(refreshToken)""#) else {
-                return TestSupport.answer(#"{"detail":"Invalid refresh token"}"#, status: "401 Unauthorized")
-            }
-            return tokens(issue(&state))
+            guard let pair = refresh(asked, &state) else { return refusal }
+            return tokens(pair)
         case "POST /api/auth/logout":
             state.accessToken = nil
-            state.refreshToken = nil
+            state.family = nil
             return TestSupport.answer(#"{"message":"Successfully logged out"}"#)
         default:
             guard let accessToken = state.accessToken, asked.bearer == accessToken else {
@@ -125,6 +154,9 @@ final class Backend: Sendable {
             return TestSupport.answer(#"{"path":"\#(asked.line)"}"#)
         }
     }
+
+    /// The server's refusal of a refresh token whose session has ended.
+    static let refusal = TestSupport.answer(#"{"detail":"Invalid refresh token"}"#, status: "401 Unauthorized")
 
     static func tokens(_ pair: (access: String, refresh: String)) -> [ScriptedServer.Step] {
         TestSupport.answer(

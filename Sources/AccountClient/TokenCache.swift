@@ -1,0 +1,160 @@
+import Foundation
+
+/// The tokens in memory, in front of the app's store.
+///
+/// Rules that keep the session alive when the process is killed at any point, or another process shares the store:
+///
+/// - Only a refresh token that is in the store is sent. The server accepts a spent token as long as its successor was never
+///   presented, so whatever the store holds after a crash still works.
+/// - An answer replaces only the pair that was sent for it (compare-and-swap on the refresh token). If the store holds
+///   another pair, that one is newer: the answer is dropped.
+/// - On a refresh the refresh token is saved first; both halves belong to one session, so either order would do. On a
+///   sign-in the former access token is removed first, because it belongs to another user.
+struct TokenCache: CustomReflectable {
+    /// A pair that the server issued and that is not in the store yet.
+    private struct Unsaved {
+        let pair: TokenPair
+        /// The refresh token that was sent for it.
+        let sent: String
+        let failure: AccountError
+    }
+
+    private let store: any TokenStore
+    private var held: TokenPair?
+    private var isRead = false
+    private var pending: Unsaved?
+
+    /// The reason why the held pair is not in the store; nil when it is.
+    var unsaved: AccountError? { pending?.failure }
+
+    init(_ store: any TokenStore) {
+        self.store = store
+    }
+
+    /// Returns the pair to call with, read from the store the first time; nil when nobody is signed in.
+    mutating func pair() throws(AccountError) -> TokenPair? {
+        retrySaving()
+        if !isRead { try read() }
+        return held
+    }
+
+    /// Returns the pair to refresh, as the store has it now: another process of the app may have refreshed meanwhile.
+    mutating func pairForRefresh() throws(AccountError) -> TokenPair? {
+        retrySaving()
+        if let pending { throw pending.failure }
+        try read()
+        return held
+    }
+
+    /// Holds and saves the answer to a refresh, if the store still has the pair that was sent for it.
+    ///
+    /// Returns `false` if the answer was dropped: then the stored pair is held, or none after a log-out by another process.
+    /// ``unsaved`` tells whether saving failed.
+    mutating func replace(sent: TokenPair, with pair: TokenPair) -> Bool {
+        replace(sent: sent.refreshToken, with: pair)
+        return held == pair
+    }
+
+    /// Saves the pair of a sign-in in the place of whatever is stored.
+    mutating func signIn(_ pair: TokenPair) throws(AccountError) {
+        pending = nil
+        try exclusively(.save) { store in
+            try store.remove(.accessToken)
+            try store.save(pair)
+        }
+        held = pair
+        isRead = true
+    }
+
+    /// Removes a pair that the server refused, if it is still the stored one; returns `false` if another one is stored.
+    mutating func remove(refused: TokenPair) throws(AccountError) -> Bool {
+        let stored = try exclusively(.load) { try $0.load(.refreshToken) }
+        guard stored == nil || stored == refused.refreshToken else {
+            try read()
+            return false
+        }
+        // A pair that the store does not remove is refused again after the next start, and removed then.
+        _ = clear(onlyIf: refused.refreshToken)
+        return true
+    }
+
+    /// Removes the pair here and in the store; returns what kept the store from it.
+    mutating func clear() -> AccountError? { clear(onlyIf: nil) }
+
+    private mutating func clear(onlyIf refused: String?) -> AccountError? {
+        held = nil
+        isRead = true
+        pending = nil
+        do {
+            try exclusively(.remove) { store in
+                if let refused, try store.load(.refreshToken) != refused { return }
+                // Both are tried: a store that fails at one may remove the other.
+                let first = Result { try store.remove(.refreshToken) }
+                try store.remove(.accessToken)
+                try first.get()
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private mutating func read() throws(AccountError) {
+        held = try exclusively(.load) { try $0.pair() }
+        isRead = true
+    }
+
+    private mutating func retrySaving() {
+        guard let pending else { return }
+        replace(sent: pending.sent, with: pending.pair)
+    }
+
+    private mutating func replace(sent: String, with pair: TokenPair) {
+        do {
+            held = try exclusively(.save) { (store) -> TokenPair? in
+                // The successor is there already after half a save, or where another process got the same answer.
+                guard let stored = try store.load(.refreshToken), stored == sent || stored == pair.refreshToken else {
+                    return try store.pair()
+                }
+                try store.save(pair)
+                return pair
+            }
+            pending = nil
+        } catch {
+            held = pair
+            pending = Unsaved(pair: pair, sent: sent, failure: error)
+        }
+        isRead = true
+    }
+
+    /// Runs the body without another process in between; its errors become those of the action.
+    private func exclusively<Value>(
+        _ action: AccountError.StoreAction,
+        _ body: (any TokenStore) throws -> Value
+    ) throws(AccountError) -> Value {
+        do {
+            return try store.exclusively { try body(store) }
+        } catch {
+            throw .tokenStore(action, error)
+        }
+    }
+
+    var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+extension TokenStore {
+    fileprivate func pair() throws -> TokenPair? {
+        guard let refreshToken = try load(.refreshToken) else { return nil }
+        return TokenPair(accessToken: try load(.accessToken), refreshToken: refreshToken)
+    }
+
+    /// The refresh token goes first: with it alone the user stays signed in, with the access token alone they do not.
+    fileprivate func save(_ pair: TokenPair) throws {
+        try save(pair.refreshToken, for: .refreshToken)
+        if let accessToken = pair.accessToken {
+            try save(accessToken, for: .accessToken)
+        } else {
+            try remove(.accessToken)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import AccountClient
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("A token store that two processes share", .timeLimit(.minutes(1)))
+struct SharedStoreTests {
+    private let store = InMemoryTokenStore()
+
+    /// A backend that answers the refreshes of `refresh-1` only when the gate opens, and with `steps` where they are given.
+    private func backend(_ gate: Gate, _ steps: [ScriptedServer.Step]?) throws -> Backend {
+        let isFirst = Mutex(true)
+        return try Backend { asked in
+            guard asked.body.contains("refresh-1"), isFirst.withLock({ exchange(&$0, false) }) else { return nil }
+            gate.pass()
+            return steps
+        }
+    }
+
+    @Test("An answer that is older than the stored tokens is dropped")
+    func olderAnswer() async throws {
+        let gate = Gate()
+        let backend = try backend(gate, Backend.tokens(("late", "late")))
+        try backend.signIn(into: store)
+        backend.refuseAccessToken()
+        let slow = try backend.client(store)
+        let call = Task { try await slow.status() }
+        await backend.waitForRequests(2)
+        let quick = try backend.client(store)
+        try await quick.forceRefresh()
+        try await quick.forceRefresh()
+        gate.open()
+        #expect(try await call.value == 200)
+        #expect(store.load(.refreshToken) == "refresh-3")
+        #expect(store.load(.accessToken)?.hasSuffix("access-3") == true)
+    }
+
+    @Test("The refusal of a token that is no longer the stored one signs nobody out")
+    func olderRefusal() async throws {
+        let gate = Gate()
+        let backend = try backend(gate, Backend.refusal)
+        try backend.signIn(into: store)
+        backend.refuseAccessToken()
+        let slow = try backend.client(store)
+        let call = Task { try await slow.status() }
+        await backend.waitForRequests(2)
+        try await backend.client(store).forceRefresh()
+        gate.open()
+        #expect(try await call.value == 200)
+        #expect(store.load(.refreshToken) == "refresh-2")
+    }
+
+    @Test("A log-out by another process during a refresh stays one")
+    func logoutElsewhere() async throws {
+        let gate = Gate()
+        let backend = try backend(gate, Backend.tokens(("late", "late")))
+        try backend.signIn(into: store)
+        let slow = try backend.client(store)
+        let refreshing = Task { try await slow.forceRefresh() }
+        await backend.waitForRequests(1)
+        try await backend.client(store).logout()
+        gate.open()
+        await #expect(throws: AccountError.signedOut) { try await refreshing.value }
+        #expect(store.load(.refreshToken) == nil)
+        #expect(try await !slow.isSignedIn)
+    }
+
+    @Test("Tokens are compared and written without another process in between")
+    func exclusiveWrites() async throws {
+        let backend = try Backend()
+        let watched = WatchedTokenStore()
+        let client = try backend.client(watched)
+        try await client.signIn(googleAccessToken: "from-google")
+        try await client.forceRefresh()
+        try await client.logout()
+        // Two writes of the refresh, three of the sign-in, two of the log-out.
+        #expect(watched.writes == 7)
+        #expect(watched.writesOutside == 0)
+    }
+}
+
+/// Sets a value and returns the former one.
+private func exchange(_ value: inout Bool, _ new: Bool) -> Bool {
+    defer { value = new }
+    return value
+}
+
+/// A token store that counts the writes that are made outside of `exclusively`.
+private final class WatchedTokenStore: TokenStore {
+    private struct State {
+        var depth = 0
+        var writes = 0
+        var writesOutside = 0
+    }
+
+    private let kept = InMemoryTokenStore()
+    private let state = Mutex(State())
+
+    var writes: Int { state.withLock { $0.writes } }
+    var writesOutside: Int { state.withLock { $0.writesOutside } }
+
+    func load(_ key: TokenKey) -> String? { kept.load(key) }
+
+    func save(_ token: String, for key: TokenKey) {
+        note()
+        kept.save(token, for: key)
+    }
+
+    func remove(_ key: TokenKey) {
+        note()
+        kept.remove(key)
+    }
+
+    func exclusively<Value>(_ body: () throws -> Value) throws -> Value {
+        state.withLock { $0.depth += 1 }
+        defer { state.withLock { $0.depth -= 1 } }
+        return try body()
+    }
+
+    private func note() {
+        state.withLock { state in
+            state.writes += 1
+            if state.depth == 0 { state.writesOutside += 1 }
+        }
+    }
+}

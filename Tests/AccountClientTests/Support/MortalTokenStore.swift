@@ -1,0 +1,54 @@
+import AccountClient
+import Synchronization
+
+/// A process's view of a token store: after the process was killed, its calls no longer reach the store.
+final class MortalTokenStore: TokenStore {
+    struct Killed: Error {}
+
+    private struct State {
+        var isDead = false
+        var writesLeft: Int?
+    }
+
+    private let kept: any TokenStore
+    private let state = Mutex(State())
+
+    /// Makes a view of a store; with `writes`, the process dies instead of writing once more than that.
+    init(_ kept: any TokenStore, dyingAfter writes: Int? = nil) {
+        self.kept = kept
+        state.withLock { $0.writesLeft = writes }
+    }
+
+    var isDead: Bool { state.withLock { $0.isDead } }
+
+    func kill() { state.withLock { $0.isDead = true } }
+
+    func die(afterWrites writes: Int) { state.withLock { $0.writesLeft = writes } }
+
+    func load(_ key: TokenKey) throws -> String? {
+        guard !isDead else { throw Killed() }
+        return try kept.load(key)
+    }
+
+    func save(_ token: String, for key: TokenKey) throws {
+        try live()
+        try kept.save(token, for: key)
+    }
+
+    func remove(_ key: TokenKey) throws {
+        try live()
+        try kept.remove(key)
+    }
+
+    func exclusively<Value>(_ body: () throws -> Value) throws -> Value { try kept.exclusively(body) }
+
+    private func live() throws {
+        try state.withLock { state in
+            if let left = state.writesLeft {
+                if left == 0 { state.isDead = true }
+                state.writesLeft = left - 1
+            }
+            if state.isDead { throw Killed() }
+        }
+    }
+}
