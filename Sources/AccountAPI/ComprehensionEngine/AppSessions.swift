@@ -143,21 +143,26 @@ struct AppSessions: Sendable {
     }
 
     /// Ends the family that an access token or a refresh token names; a token of a backend's own names none.
+    ///
+    /// A family that has ended already is not an error: the answer to the first request may have been lost. That takes no
+    /// write, and only the bearer of a signed token that has not expired gets this far.
     func end(by token: String) async throws {
         let presented = try services.gatekeeper.claims(of: token)
         if let claims = RefreshClaims(presented, of: token) {
             if claims.mayBegin(at: services.time.now, services.sessionRules) { return try await end(former: claims) }
-            guard let session = try await services.store.session(claims.sessionID), session.userID == claims.userID
-            else {
-                throw AuthenticationRefusal.invalid
-            }
-            return try await end(claims.sessionID)
+            return try await end(claims.sessionID, ofUser: claims.userID)
         }
-        let caller = try await services.gatekeeper.caller(claiming: presented)
-        if let id = caller.claims.sessionID { try await end(id) }
+        let claims = try AccessClaims(presented)
+        guard let id = claims.sessionID else {
+            _ = try await services.gatekeeper.caller(claiming: presented)
+            return
+        }
+        try await end(id, ofUser: claims.userID)
     }
 
-    private func end(_ id: SessionID) async throws {
+    private func end(_ id: SessionID, ofUser userID: String) async throws {
+        guard let session = try await services.store.session(id) else { return }
+        guard session.userID == userID else { throw AuthenticationRefusal.invalid }
         try await services.store.transact { try $0.endSession(id) }
     }
 

@@ -226,21 +226,28 @@ struct SessionTests {
         case accessToken, refreshToken, refreshTokenInBody, accessTokenAndEmptyObject
     }
 
+    private func ask(
+        _ world: AccountWorld,
+        toLogOut tokens: (access: String, refresh: String),
+        _ way: Way
+    ) async throws -> Answer {
+        switch way {
+        case .accessToken: try await world.ask("POST", "/api/auth/logout", token: tokens.access)
+        case .refreshToken: try await world.ask("POST", "/api/auth/logout", token: tokens.refresh)
+        case .refreshTokenInBody:
+            try await world.ask("POST", "/api/auth/logout", json: #"{"refresh_token":"\#(tokens.refresh)"}"#)
+        case .accessTokenAndEmptyObject:
+            try await world.ask("POST", "/api/auth/logout", token: tokens.access, json: "{}")
+        }
+    }
+
     @Test("logging out ends the family", arguments: Way.allCases)
     func logOut(_ way: Way) async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
         let tokens = try await world.signIn()
         let other = try await world.signIn()
-        let answer =
-            switch way {
-            case .accessToken: try await world.ask("POST", "/api/auth/logout", token: tokens.access)
-            case .refreshToken: try await world.ask("POST", "/api/auth/logout", token: tokens.refresh)
-            case .refreshTokenInBody:
-                try await world.ask("POST", "/api/auth/logout", json: #"{"refresh_token":"\#(tokens.refresh)"}"#)
-            case .accessTokenAndEmptyObject:
-                try await world.ask("POST", "/api/auth/logout", token: tokens.access, json: "{}")
-            }
+        let answer = try await ask(world, toLogOut: tokens, way)
         #expect(answer.status == 200)
         #expect(answer.body?.object == ["message": .string("Successfully logged out")])
         #expect(try await world.refresh(tokens.refresh).comprehension == Self.refusal)
@@ -249,6 +256,20 @@ struct SessionTests {
         #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).payPulse == "401 INVALID_TOKEN")
         // Another device's session goes on.
         #expect(try await world.refresh(other.refresh).status == 200)
+    }
+
+    @Test("a second log-out answers like the first, with either token", arguments: Way.allCases)
+    func secondLogOut(way: Way) async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        let first = try await ask(world, toLogOut: tokens, way)
+        let second = try await ask(world, toLogOut: tokens, way)
+        #expect(first.status == 200 && second.status == 200)
+        #expect(first.body == second.body)
+        // A token that the worker did not sign is still refused, whatever session it names.
+        let forged = String(tokens.refresh.dropLast(2)) + "AA"
+        #expect(try await world.ask("POST", "/api/auth/logout", token: forged).status == 401)
     }
 
     @Test("nobody logs out with a bad token")

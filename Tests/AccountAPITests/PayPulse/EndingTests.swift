@@ -130,7 +130,7 @@ struct EndingTests {
         #expect(world.google.revoked == ["1//jane"])
         #expect(try await world.accessToken() == nil)
 
-        for route in ["GET /v1/user/me", "DELETE /v1/user/me", "DELETE /v1/auth/gmail-tokens"] {
+        for route in ["GET /v1/user/me", "DELETE /v1/auth/gmail-tokens"] {
             let parts = route.split(separator: " ").map(String.init)
             #expect(try await world.ask(parts[0], parts[1], token: token).payPulse == "404 USER_NOT_FOUND")
         }
@@ -146,6 +146,25 @@ struct EndingTests {
         _ = try await world.store.sweep(at: world.time.now)
         let back = try await world.connect("ya29.jane")
         #expect(back.data?["message"] == .string("First Gmail connection"))
+    }
+
+    @Test("deleting again with the same token answers like the first time, and writes nothing")
+    func deletionRepeated() async throws {
+        let world = try AccountWorld()
+        let token = world.sign(lifetime: .seconds(3 * 86_400)) { $0.field("user_id", "42") }
+        let first = try await world.ask("DELETE", "/v1/user/me", token: token)
+        #expect(first.status == 200)
+        let before = world.store.transactions
+        for path in ["/v1/user/me", "/v1/delete/me"] {
+            let again = try await world.ask("DELETE", path, token: token)
+            #expect(again.status == 200 && again.body == first.body)
+        }
+        #expect(world.store.transactions == before)
+        world.time.advance(by: .seconds(3 * 86_400 - 1))
+        _ = try await world.store.sweep(at: world.time.now)
+        #expect(try await world.ask("DELETE", "/v1/user/me", token: token).status == 200)
+        world.time.advance(by: .seconds(1))
+        #expect(try await world.ask("DELETE", "/v1/user/me", token: token).payPulse == "401 TOKEN_EXPIRED")
     }
 
     @Test("DELETE /v1/delete/me is another name of DELETE /v1/user/me")
