@@ -1,29 +1,45 @@
 import AccountClient
 import Foundation
 
-/// Goes the whole way of an app: signs in, calls, survives a refused token, refreshes once for many callers, logs out.
+/// Plays an app against a backend: the whole journey in one process, or one action of an app that is started again and again.
 ///
-/// `account-example BASE_URL` reads a Google access token from standard input. It prints what it does, and no token.
+/// It reads a Google access token from standard input where it signs in. It prints what it does, and no token.
 @main
 enum AccountExample {
+    private struct MissingToken: Error, CustomStringConvertible {
+        let description = "no Google access token on standard input"
+    }
+
     static func main() async {
-        guard CommandLine.arguments.count == 2, let baseURL = URL(string: CommandLine.arguments[1]) else {
-            say("usage: account-example BASE_URL < FILE_WITH_A_GOOGLE_ACCESS_TOKEN", to: .standardError)
-            exit(64)
-        }
-        guard let googleAccessToken = readLine(), !googleAccessToken.isEmpty else {
-            say("account-example: no Google access token on standard input", to: .standardError)
-            exit(65)
-        }
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard let baseURL = arguments.first.flatMap({ URL(string: $0) }) else { usage() }
         do {
-            try await Journey(baseURL: baseURL).run(googleAccessToken: googleAccessToken)
+            switch arguments.count {
+            case 1: try await Journey(baseURL: baseURL).run(googleAccessToken: try readGoogleAccessToken())
+            case 3:
+                guard let action = StoredSession.Action(rawValue: arguments[2]) else { usage() }
+                let folder = URL(fileURLWithPath: arguments[1], isDirectory: true)
+                try await StoredSession(baseURL: baseURL, folder: folder).run(action)
+            default: usage()
+            }
         } catch {
             say("account-example: \(error)", to: .standardError)
             exit(1)
         }
     }
 
+    static func readGoogleAccessToken() throws -> String {
+        guard let token = readLine(), !token.isEmpty else { throw MissingToken() }
+        return token
+    }
+
     static func say(_ line: String, to file: FileHandle = .standardOutput) {
         file.write(Data("\(line)\n".utf8))
+    }
+
+    private static func usage() -> Never {
+        let actions = StoredSession.Action.allCases.map(\.rawValue).joined(separator: " | ")
+        say("usage: account-example BASE_URL [FOLDER_FOR_TOKENS (\(actions))]", to: .standardError)
+        exit(64)
     }
 }

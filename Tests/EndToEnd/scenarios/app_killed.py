@@ -1,0 +1,178 @@
+"""The app's library against the real worker: killed during refreshes, answers lost, the worker killed and restarted in between.
+
+The app is a process of its own for each start, with its tokens in files. Nothing of that may sign its user out.
+"""
+
+import http.client
+import http.server
+import subprocess
+import threading
+
+from accounts import Accounts
+from faults import wrong_clock
+from harness import BINARIES, check
+
+HOUR = 3600
+
+
+class Network(http.server.ThreadingHTTPServer):
+    """Forwards requests to the worker, and can keep its answers back."""
+
+    daemon_threads = True
+
+    def __init__(self, port):
+        super().__init__(("127.0.0.1", 0), Forward)
+        self.worker_port = port
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.loses = None  # "request" or "answer", of refreshes
+        self.holds = False  # whether lost answers keep their connections open until `released`
+        self.answered = threading.Event()  # set when the worker has answered a refresh whose answer is lost
+        self.released = threading.Event()
+        self.failures = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        pass  # A connection whose app was killed.
+
+
+class Forward(http.server.BaseHTTPRequestHandler):
+    def forward(self):
+        network = self.server
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        loses = network.loses if self.path == "/api/auth/refresh" else None
+        if loses == "request":
+            return self.cut()
+        worker = http.client.HTTPConnection("127.0.0.1", network.worker_port, timeout=60)
+        headers = {name: self.headers[name] for name in ("Authorization", "Content-Type") if name in self.headers}
+        try:
+            worker.request(self.command, self.path, body, headers)
+            answer = worker.getresponse()
+            content = answer.read()
+        except OSError as error:
+            network.failures.append(error)
+            return self.cut()
+        finally:
+            worker.close()
+        if loses == "answer":
+            check(answer.status == 200, f"the refresh whose answer is lost was answered {answer.status}")
+            network.answered.set()
+            if network.holds:
+                network.released.wait(60)
+            return self.cut()
+        self.send_response(answer.status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = forward
+
+    def cut(self):
+        self.close_connection = True
+        self.connection.close()
+
+    def log_message(self, *arguments):
+        pass
+
+
+def scenario(place):
+    library = wrong_clock(place)
+    passed = [0]
+
+    def start_worker():
+        seconds = str(passed[0])
+        accounts.start(
+            environment={"LD_PRELOAD": library, "CLOCK_WRONG_BY": seconds, "BOOT_CLOCK_AHEAD_BY": seconds}
+        )
+
+    accounts = Accounts(place, start=False)
+    start_worker()
+    network = Network(accounts.port)
+    folder = place.folder / "app"
+    grant = place.sandbox.create(email="ada@gmail.com")[0]
+
+    def start(action):
+        return subprocess.Popen(
+            [BINARIES / "AccountExample", network.url, folder, action],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+
+    def run(action, stdin="", expect=0):
+        app = start(action)
+        out, err = app.communicate(stdin, timeout=120)
+        check(app.returncode == expect, f"{action}: exit {app.returncode}: {out}{err}")
+        return out + err
+
+    def is_alive(story):
+        """The app is started again, an hour later too: its access token is refused by then, and it refreshes."""
+        for hours in (0, 1):
+            advance(hours * HOUR)
+            check("knows user" in run("call"), f"signed out after {story}")
+        check(place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 1, f"not one session after {story}")
+
+    def advance(seconds):
+        """Lets time pass for the worker while it is stopped."""
+        if seconds:
+            accounts.worker.stop()
+            passed[0] += seconds
+            start_worker()
+
+    def restart_worker():
+        accounts.worker.kill()
+        start_worker()
+
+    def lose(what, restarts=False):
+        network.loses = what
+        check("could not be reached" in run("refresh", expect=1), f"the {what} was not lost")
+        network.loses = None
+        if restarts:
+            restart_worker()
+
+    def kill_app(restarts=False):
+        """Kills the app after the worker has rotated its token, and before it has the answer."""
+        network.answered.clear()
+        network.released.clear()
+        network.loses, network.holds = "answer", True
+        app = start("refresh")
+        check(network.answered.wait(60), "the worker did not answer the refresh")
+        app.kill()
+        app.wait()
+        app.communicate()
+        network.released.set()
+        network.loses, network.holds = None, False
+        if restarts:
+            restart_worker()
+
+    def store_half():
+        """Puts the state back in which a process dies between its two writes of a refresh."""
+        access = (folder / "ce.access_token").read_text()
+        run("refresh")
+        (folder / "ce.access_token").write_text(access)
+
+    run("sign-in", grant["access_token"] + "\n")
+    is_alive("the sign-in")
+    for delay in (0, 12, 61, HOUR):
+        for story, happen in [
+            ("a lost request", lambda: lose("request")),
+            ("a lost answer", lambda: lose("answer")),
+            ("a lost answer and a worker that was killed", lambda: lose("answer", restarts=True)),
+            ("an app that was killed", kill_app),
+            ("an app that was killed, and a worker too", lambda: kill_app(restarts=True)),
+            ("half a save", store_half),
+        ]:
+            happen()
+            advance(delay)
+            is_alive(f"{story} and {delay} s")
+    # Answers that are lost again and again: each start of the app spends the same token.
+    for _ in range(3):
+        lose("answer")
+        advance(61)
+    is_alive("three lost answers in a row")
+
+    check("logged out" in run("log-out"), "the log-out")
+    check("Nobody is signed in" in run("call", expect=1), "the log-out did not last")
+    check(place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 0, "the session did not end with the log-out")
+    check(not network.failures, f"the worker did not answer: {network.failures}")
+    network.shutdown()
+    accounts.close()
+    return "24 faults of the app, the network and the worker signed nobody out"
