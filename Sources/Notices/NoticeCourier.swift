@@ -7,7 +7,7 @@ package import Store
 /// Delivers notices to the backend: claims what is due, posts it, and stores what came of it.
 ///
 /// The outbox in the store is the queue, so that nothing is lost when the worker dies; a notice whose acceptance could not
-/// be stored is posted again, under the same id. Of one grant only the oldest open notice is ever due, which keeps them in
+/// be stored is posted again, under the same id. Of one user only the oldest pending notice is ever due, which keeps them in
 /// order. A batch is done well within the claim, which is renewed for each.
 package struct NoticeCourier: Sendable {
     /// What one request may take; the claim outlasts it.
@@ -91,14 +91,15 @@ package struct NoticeCourier: Sendable {
             try await store.noticeGivenUp(notice.sequence, at: now)
             diagnostics.error(
                 "a notice was not accepted within a day and is given up; refresh-worker notices replay posts it again",
-                ["notice": notice.id, "grant": notice.grant.description]
+                ["notice": notice.id, "type": notice.content.type, "grant": notice.content.grant?.description ?? ""]
             )
         }
         counters.recordNotice(outcome: outcome.name)
         metrics.record(
             NoticeEvent(
                 notice: notice.id,
-                grant: notice.grant.description,
+                type: notice.content.type,
+                grant: notice.content.grant?.description,
                 outcome: outcome.name,
                 attempt: notice.attempts + 1,
                 status: answer.status

@@ -5,7 +5,7 @@ private import Observability
 package import Secrets
 package import Store
 
-/// One notice as it is posted: what happened to whose grant, signed.
+/// One notice as it is posted: what happened to which user, signed.
 ///
 /// The headers and what is signed are those of Standard Webhooks
 /// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers find
@@ -16,17 +16,32 @@ package enum NoticeMessage {
     package static func body(of notice: Notice) -> [UInt8] {
         var line = JSONLine()
         line.field("id", notice.id)
-        line.field("type", notice.to.isConnected ? "grant.connected" : "grant.disconnected")
+        line.field("type", notice.content.type)
         line.field("timestamp", notice.at.iso8601)
         line.object("data") { data in
             data.field("user_id", notice.userID)
-            data.field("grant_id", notice.grant.description)
-            data.field("connected", notice.to.isConnected)
-            data.field("state", notice.to.rawValue)
-            if notice.reason == .none { data.null("reason") } else { data.field("reason", notice.reason.rawValue) }
-            data.field("former_state", notice.from.rawValue)
+            write(notice.content, to: &data)
         }
         return line.bytes
+    }
+
+    private static func write(_ content: Notice.Content, to data: inout JSONLine) {
+        if let grant = content.grant { data.field("grant_id", grant.description) }
+        switch content {
+        case .connection(_, let from, let to, let reason):
+            data.field("connected", to.isConnected)
+            data.field("state", to.rawValue)
+            if reason == .none { data.null("reason") } else { data.field("reason", reason.rawValue) }
+            data.field("former_state", from.rawValue)
+        case .lostScopes(_, let lost, let granted):
+            data.array("lost_scopes") { array in
+                for scope in lost.split(separator: " ") { array.element(String(scope)) }
+            }
+            data.array("granted_scopes") { array in
+                for scope in granted.split(separator: " ") { array.element(String(scope)) }
+            }
+        case .userDeleted: break
+        }
     }
 
     /// The request that delivers the notice at this instant.

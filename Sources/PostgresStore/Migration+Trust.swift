@@ -3,9 +3,19 @@ extension Migration {
     static let trust = Migration(
         statements: """
             \(useCheck)
-            -- A replay takes all notices of a grant at a time.
+            -- A notice is about a user; its kind says whether it is about a grant too.
+            ALTER TABLE refresh_worker.notices
+                ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT 'connection',
+                ADD COLUMN lost_scopes text COLLATE "C",
+                ADD COLUMN granted_scopes text COLLATE "C",
+                ALTER COLUMN grant_id DROP NOT NULL,
+                ALTER COLUMN from_state DROP NOT NULL,
+                ALTER COLUMN to_state DROP NOT NULL,
+                ALTER COLUMN reason DROP NOT NULL;
+            ALTER TABLE refresh_worker.notices ALTER COLUMN kind DROP DEFAULT;
+            -- The queue of a user, and a replay, which takes all notices of a user at a time.
             DROP INDEX refresh_worker.notices_pending;
-            CREATE INDEX notices_by_grant ON refresh_worker.notices (grant_id, seq);
+            CREATE INDEX notices_by_user ON refresh_worker.notices (user_id, seq);
             ALTER TABLE refresh_worker.grants
                 ADD COLUMN suspected_since bigint,
                 ADD COLUMN quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),

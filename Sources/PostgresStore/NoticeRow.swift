@@ -3,21 +3,34 @@ import Store
 
 /// How a notice lies in a row of `notices`.
 enum NoticeRow {
-    static let columns = "seq, nonce, grant_id, user_id, at, from_state, to_state, reason, pending_since, attempts"
+    static let columns = "seq, nonce, user_id, at, \(Notice.Columns.names), pending_since, attempts"
 
     static func read(_ row: inout Row) throws(Failure) -> Notice {
         let sequence = row.integer()
         let nonce = UInt32(truncatingIfNeeded: row.integer())
-        let grant = GrantID(rawValue: row.integer())
+        let userID = row.text()
+        let at = Timestamp(milliseconds: row.integer())
+        let columns = Notice.Columns(
+            kind: row.text(),
+            grant: row.optionalInteger(),
+            from: row.optionalText(),
+            to: row.optionalText(),
+            reason: row.optionalText(),
+            lost: row.optionalText(),
+            granted: row.optionalText()
+        )
+        guard let content = columns.content else {
+            throw Failure(
+                .corrupt,
+                "Notice \(sequence) is damaged in the database. Stop the workers and restore a backup."
+            )
+        }
         return Notice(
             sequence: sequence,
             nonce: nonce,
-            grant: grant,
-            userID: row.text(),
-            at: Timestamp(milliseconds: row.integer()),
-            from: try GrantRow.state(row.text(), of: grant),
-            to: try GrantRow.state(row.text(), of: grant),
-            reason: GrantReason(rawValue: row.text()),
+            userID: userID,
+            at: at,
+            content: content,
             pendingSince: Timestamp(milliseconds: row.integer()),
             attempts: Int(row.integer())
         )

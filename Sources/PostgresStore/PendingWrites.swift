@@ -1,9 +1,11 @@
 import Clocks
 import Store
 
-/// A notice that is to be made of an event.
+/// A notice that is to be added to the outbox.
 struct PendingNotice {
-    let event: GrantEvent
+    let content: Notice.Content
+    let userID: String
+    let at: Timestamp
     let nonce: UInt64
 }
 

@@ -4,18 +4,17 @@ package import Store
 extension Query {
     private static let isPending = "accepted_at IS NULL AND given_up_at IS NULL"
 
-    /// The oldest pending notice of a grant is to be tried at once; those behind it wait for it.
+    /// The oldest pending notice of a user is to be tried at once; those behind it wait for it.
     fileprivate static let insertNotice = Query(
         "insert notice",
         """
         INSERT INTO refresh_worker.notices (
-            nonce, grant_id, user_id, at, from_state, to_state, reason, pending_since, attempts, next_try_at
+            nonce, user_id, at, \(Notice.Columns.names), pending_since, attempts, next_try_at
         )
-        SELECT $1, id, user_id, $3, $4, $5, $6, $3, 0, CASE
-            WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE grant_id = $2 AND \(isPending)) THEN NULL
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $3, 0, CASE
+            WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE user_id = $2 AND \(isPending)) THEN NULL
             ELSE $3
         END
-        FROM refresh_worker.grants WHERE id = $2
         """
     )
     fileprivate static let dueNotices = Query(
@@ -29,18 +28,18 @@ extension Query {
         "next notice",
         "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
     )
-    /// Gives the oldest pending notice of the grant that the first part settled its turn.
+    /// Gives the oldest pending notice of the user whose notice the first part settled its turn.
     private static func settle(_ name: String, setting column: String) -> Query {
         Query(
             name,
             """
             WITH settled AS (
                 UPDATE refresh_worker.notices SET \(column) = $2, next_try_at = NULL
-                WHERE seq = $1 AND \(isPending) RETURNING grant_id
+                WHERE seq = $1 AND \(isPending) RETURNING user_id
             )
             UPDATE refresh_worker.notices SET next_try_at = coalesce(next_try_at, $2) WHERE seq = (
                 SELECT min(seq) FROM refresh_worker.notices
-                WHERE grant_id = (SELECT grant_id FROM settled) AND \(isPending) AND seq <> $1
+                WHERE user_id = (SELECT user_id FROM settled) AND \(isPending) AND seq <> $1
             )
             """
         )
@@ -60,7 +59,7 @@ extension Query {
     fileprivate static let settledNotices = Query(
         "settled notices",
         """
-        SELECT at, seq, grant_id FROM refresh_worker.notices
+        SELECT at, seq, user_id FROM refresh_worker.notices
         WHERE (at, seq) > ($1, $2) AND at >= $1 AND ($3::text IS NULL OR user_id = $3) AND \(isSettled)
         ORDER BY at, seq LIMIT $4
         """
@@ -69,7 +68,7 @@ extension Query {
         "replay notices",
         """
         UPDATE refresh_worker.notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = $3
-        WHERE grant_id = ANY($4) AND at >= $1 AND ($2::text IS NULL OR user_id = $2) AND \(isSettled)
+        WHERE user_id = ANY($2) AND at >= $1 AND \(isSettled)
         """
     )
     fileprivate static let giveTurns = Query(
@@ -78,12 +77,12 @@ extension Query {
         UPDATE refresh_worker.notices SET next_try_at = CASE
             WHEN EXISTS (
                 SELECT 1 FROM refresh_worker.notices AS older
-                WHERE older.grant_id = notices.grant_id AND older.seq < notices.seq
+                WHERE older.user_id = notices.user_id AND older.seq < notices.seq
                     AND older.accepted_at IS NULL AND older.given_up_at IS NULL
             ) THEN NULL
             ELSE coalesce(next_try_at, $1)
         END
-        WHERE grant_id = ANY($2) AND \(isPending)
+        WHERE user_id = ANY($2) AND \(isPending)
         """
     )
     /// "until owner", where the former has ended, is the same owner's, or ends later than any can since the clock was set
@@ -111,11 +110,16 @@ extension Batch {
     mutating func addNotice(_ notice: PendingNotice) {
         add(.insertNotice) {
             $0.bind(Int64(UInt32(truncatingIfNeeded: notice.nonce)))
-            $0.bind(notice.event.grant.rawValue)
-            $0.bind(notice.event.at)
-            $0.bind(notice.event.from?.rawValue)
-            $0.bind(notice.event.to.rawValue)
-            $0.bind(notice.event.reason.rawValue)
+            $0.bind(notice.userID)
+            $0.bind(notice.at)
+            let columns = Notice.Columns(notice.content)
+            $0.bind(columns.kind)
+            $0.bind(columns.grant)
+            $0.bind(columns.from)
+            $0.bind(columns.to)
+            $0.bind(columns.reason)
+            $0.bind(columns.lost)
+            $0.bind(columns.granted)
         }
     }
 }
@@ -164,7 +168,7 @@ extension PostgresStore {
         try await changePages(after: NoticeCursor(at: start, sequence: -1)) { cursor in
             let page = try await settledNotices(after: cursor, ofUser: userID)
             guard let last = page.last else { return ChangedPage(changed: 0, next: nil) }
-            let count = try await replay(Set(page.map(\.grant)), since: start, ofUser: userID, at: now)
+            let count = try await replay(NoticeReplay.distinct(page.map(\.user)), since: start, at: now)
             return ChangedPage(changed: count, next: page.count == NoticeReplay.batchSize ? last.cursor : nil)
         }
     }
@@ -172,7 +176,7 @@ extension PostgresStore {
     private func settledNotices(
         after cursor: NoticeCursor,
         ofUser userID: String?
-    ) async throws -> [(cursor: NoticeCursor, grant: Int64)] {
+    ) async throws -> [(cursor: NoticeCursor, user: String)] {
         try await scanner.rows(
             .settledNotices,
             bind: { parameters in
@@ -183,29 +187,23 @@ extension PostgresStore {
             },
             read: { (row: inout Row) throws(Failure) in
                 let at = Timestamp(milliseconds: row.integer())
-                return (NoticeCursor(at: at, sequence: row.integer()), row.integer())
+                return (NoticeCursor(at: at, sequence: row.integer()), row.text())
             }
         )
     }
 
-    private func replay(
-        _ grants: Set<Int64>,
-        since start: Timestamp,
-        ofUser userID: String?,
-        at now: Timestamp
-    ) async throws -> Int {
+    private func replay(_ users: [String], since start: Timestamp, at now: Timestamp) async throws -> Int {
         try await writer.run { [self] connection, deadline throws(Failure) in
             var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             let place = batch.add(.replayNotices) {
                 $0.bind(start)
-                $0.bind(userID)
+                $0.bind(texts: users, \.self)
                 $0.bind(now)
-                $0.bind(integers: grants, \.self)
             }
             batch.add(.giveTurns) {
                 $0.bind(now)
-                $0.bind(integers: grants, \.self)
+                $0.bind(texts: users, \.self)
             }
             return try commit(batch, on: connection, until: deadline)[place].changedRows
         }

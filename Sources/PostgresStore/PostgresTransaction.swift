@@ -221,13 +221,18 @@ final class PostgresTransaction: StoreTransaction {
     }
 
     func record(_ event: GrantEvent) throws {
-        guard try current(event.grant) != nil else {
+        guard let grant = try current(event.grant) else {
             throw StoreError(.conflict, "There is no grant \(event.grant) to record an event of.")
         }
         writes.events.append(event)
-        if store.keepsNotices, event.changesConnection {
-            writes.notices.append(PendingNotice(event: event, nonce: store.random.nextBits()))
-        }
+        if let content = Notice.content(for: event) { notify(content, ofUser: grant.userID, at: event.at) }
+    }
+
+    func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) {
+        guard store.keepsNotices else { return }
+        writes.notices.append(
+            PendingNotice(content: content, userID: userID, at: now, nonce: store.random.nextBits())
+        )
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {

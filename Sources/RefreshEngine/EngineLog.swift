@@ -46,6 +46,7 @@ package final class EngineLog: Sendable {
             lateness: lateness,
             rotated: isRotation,
             forced: flight.isForced,
+            lostScopes: settled.ruling.lostScopes,
             latency: report.latency,
             status: report.status,
             answer: report.text

@@ -133,12 +133,9 @@ enum ArchiveRow {
         let notice = archived.notice
         statement.bind(notice.sequence)
         statement.bind(Int64(notice.nonce))
-        statement.bind(notice.grant.rawValue)
         statement.bind(notice.userID)
         statement.bind(notice.at)
-        statement.bind(notice.from.rawValue)
-        statement.bind(notice.to.rawValue)
-        statement.bind(notice.reason.rawValue)
+        NoticeRow.bind(Notice.Columns(notice.content), to: statement)
         statement.bind(notice.pendingSince)
         statement.bind(Int64(notice.attempts))
         statement.bind(archived.nextTryAt)

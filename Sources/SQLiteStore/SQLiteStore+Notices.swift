@@ -2,20 +2,16 @@ package import Clocks
 package import Store
 
 extension Query {
-    /// The oldest pending notice of a grant is to be tried at once; those behind it wait for it.
+    /// The oldest pending notice of a user is to be tried at once; those behind it wait for it.
     static let insertNotice = Query(
         "insert notice",
         """
-        INSERT INTO notices (
-            nonce, grant_id, user_id, at, from_state, to_state, reason, pending_since, attempts, next_try_at
-        )
-        SELECT ?1, id, user_id, ?3, ?4, ?5, ?6, ?3, 0, iif(
+        INSERT INTO notices (nonce, user_id, at, \(Notice.Columns.names), pending_since, attempts, next_try_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?3, 0, iif(
             EXISTS (
-                SELECT 1 FROM notices
-                WHERE notices.grant_id = grants.id AND accepted_at IS NULL AND given_up_at IS NULL
+                SELECT 1 FROM notices WHERE user_id = ?2 AND accepted_at IS NULL AND given_up_at IS NULL
             ), NULL, ?3
-        )
-        FROM grants WHERE id = ?2
+        ))
         """
     )
     static let dueNotices = Query(
@@ -27,14 +23,14 @@ extension Query {
         "accept notice",
         """
         UPDATE notices SET accepted_at = ?2, next_try_at = NULL
-        WHERE seq = ?1 AND accepted_at IS NULL AND given_up_at IS NULL RETURNING grant_id
+        WHERE seq = ?1 AND accepted_at IS NULL AND given_up_at IS NULL RETURNING user_id
         """
     )
     static let giveUpNotice = Query(
         "give up notice",
         """
         UPDATE notices SET given_up_at = ?2, next_try_at = NULL
-        WHERE seq = ?1 AND accepted_at IS NULL AND given_up_at IS NULL RETURNING grant_id
+        WHERE seq = ?1 AND accepted_at IS NULL AND given_up_at IS NULL RETURNING user_id
         """
     )
     static let postponeNotice = Query(
@@ -45,7 +41,7 @@ extension Query {
         "follow notice",
         """
         UPDATE notices SET next_try_at = coalesce(next_try_at, ?2) WHERE seq = (
-            SELECT min(seq) FROM notices WHERE grant_id = ?1 AND accepted_at IS NULL AND given_up_at IS NULL
+            SELECT min(seq) FROM notices WHERE user_id = ?1 AND accepted_at IS NULL AND given_up_at IS NULL
         )
         """
     )
@@ -53,7 +49,7 @@ extension Query {
     static let settledNotices = Query(
         "settled notices",
         """
-        SELECT at, seq, grant_id FROM notices
+        SELECT at, seq, user_id FROM notices
         WHERE (at, seq) > (?1, ?2) AND (?3 IS NULL OR user_id = ?3) AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
         ORDER BY at, seq LIMIT ?4
         """
@@ -62,7 +58,7 @@ extension Query {
         "replay notices",
         """
         UPDATE notices SET accepted_at = NULL, given_up_at = NULL, attempts = 0, pending_since = ?3
-        WHERE grant_id = ?4 AND +at >= ?1 AND (?2 IS NULL OR user_id = ?2)
+        WHERE user_id = ?2 AND +at >= ?1
             AND (accepted_at IS NOT NULL OR given_up_at IS NOT NULL)
         """
     )
@@ -72,26 +68,24 @@ extension Query {
         UPDATE notices SET next_try_at = iif(
             EXISTS (
                 SELECT 1 FROM notices AS older
-                WHERE older.grant_id = notices.grant_id AND older.seq < notices.seq
+                WHERE older.user_id = notices.user_id AND older.seq < notices.seq
                     AND older.accepted_at IS NULL AND older.given_up_at IS NULL
             ), NULL, coalesce(next_try_at, ?1)
         )
-        WHERE grant_id = ?2 AND accepted_at IS NULL AND given_up_at IS NULL
+        WHERE user_id = ?2 AND accepted_at IS NULL AND given_up_at IS NULL
         """
     )
     static let deleteMeta = Query("delete meta", "DELETE FROM meta WHERE key = ?")
 }
 
 extension SQLiteTransaction {
-    func keepNotice(of event: GrantEvent, nonce: UInt64) throws {
+    func keepNotice(_ content: Notice.Content, ofUser userID: String, at now: Timestamp, nonce: UInt64) throws {
         try perform { () throws(StoreError) in
             try connection.run(.insertNotice) {
                 $0.bind(Int64(UInt32(truncatingIfNeeded: nonce)))
-                $0.bind(event.grant.rawValue)
-                $0.bind(event.at)
-                $0.bind(event.from?.rawValue)
-                $0.bind(event.to.rawValue)
-                $0.bind(event.reason.rawValue)
+                $0.bind(userID)
+                $0.bind(now)
+                NoticeRow.bind(Notice.Columns(content), to: $0)
             }
         }
     }
@@ -168,7 +162,7 @@ extension SQLiteStore {
         try await changePages(after: NoticeCursor(at: start, sequence: -1)) { cursor in
             let page = try await settledNotices(after: cursor, ofUser: userID)
             guard let last = page.last else { return ChangedPage(changed: 0, next: nil) }
-            let count = try await replay(Set(page.map(\.grant)), since: start, ofUser: userID, at: now)
+            let count = try await replay(NoticeReplay.distinct(page.map(\.user)), since: start, at: now)
             return ChangedPage(changed: count, next: page.count == NoticeReplay.batchSize ? last.cursor : nil)
         }
     }
@@ -176,7 +170,7 @@ extension SQLiteStore {
     private func settledNotices(
         after cursor: NoticeCursor,
         ofUser userID: String?
-    ) async throws -> [(cursor: NoticeCursor, grant: Int64)] {
+    ) async throws -> [(cursor: NoticeCursor, user: String)] {
         try await reader.run { connection throws(StoreError) in
             try connection.rows(
                 .settledNotices,
@@ -188,32 +182,26 @@ extension SQLiteStore {
                 },
                 read: { (row: inout Row) throws(StoreError) in
                     let at = Timestamp(milliseconds: row.integer())
-                    return (NoticeCursor(at: at, sequence: row.integer()), row.integer())
+                    return (NoticeCursor(at: at, sequence: row.integer()), row.text())
                 }
             )
         }
     }
 
-    private func replay(
-        _ grants: Set<Int64>,
-        since start: Timestamp,
-        ofUser userID: String?,
-        at now: Timestamp
-    ) async throws -> Int {
+    private func replay(_ users: [String], since start: Timestamp, at now: Timestamp) async throws -> Int {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
                 var count = 0
-                for grant in grants {
+                for user in users {
                     try connection.run(.replayNotices) {
                         $0.bind(start)
-                        $0.bind(userID)
+                        $0.bind(user)
                         $0.bind(now)
-                        $0.bind(grant)
                     }
                     count += connection.changedRows
                     try connection.run(.giveTurns) {
                         $0.bind(now)
-                        $0.bind(grant)
+                        $0.bind(user)
                     }
                 }
                 return count
@@ -221,7 +209,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Settles a notice and gives the next one of its grant its turn.
+    /// Settles a notice and gives the next one of its user its turn.
     private func settle(_ sequence: Int64, by query: Query, at now: Timestamp) async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
@@ -229,12 +217,10 @@ extension SQLiteStore {
                     statement.bind(sequence)
                     statement.bind(now)
                 }
-                let grant = try connection.first(query, bind: bind) { (row: inout Row) throws(StoreError) in
-                    row.integer()
-                }
-                guard let grant else { return }
+                let user = try connection.first(query, bind: bind) { (row: inout Row) throws(StoreError) in row.text() }
+                guard let user else { return }
                 try connection.run(.followNotice) {
-                    $0.bind(grant)
+                    $0.bind(user)
                     $0.bind(now)
                 }
             }

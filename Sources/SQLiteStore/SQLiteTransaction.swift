@@ -170,7 +170,15 @@ final class SQLiteTransaction: StoreTransaction {
             }
             try connection.run(Self.trimEvents) { $0.bind(event.grant.rawValue) }
         }
-        if let noticeNonces, event.changesConnection { try keepNotice(of: event, nonce: noticeNonces.nextBits()) }
+        guard noticeNonces != nil, let content = Notice.content(for: event), let grant = try stored(event.grant) else {
+            return
+        }
+        try notify(content, ofUser: grant.userID, at: event.at)
+    }
+
+    func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws {
+        guard let noticeNonces else { return }
+        try keepNotice(content, ofUser: userID, at: now, nonce: noticeNonces.nextBits())
     }
 
     func clientHealth(_ clientID: String) throws -> [UInt8]? {

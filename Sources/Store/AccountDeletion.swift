@@ -1,6 +1,6 @@
 package import Clocks
 
-/// Deletes a user: sessions and grant end, and only a tombstone stays.
+/// Deletes a user: sessions and grant end, the backend is notified, and only a tombstone stays.
 package enum AccountDeletion {
     /// What was deleted.
     package struct Outcome: Hashable, Sendable {
@@ -25,6 +25,7 @@ package enum AccountDeletion {
         }
         user.delete(until: end)
         try transaction.update(user)
+        try transaction.notify(.userDeleted, ofUser: id, at: now)
         return Outcome(endedSessions: endedSessions, grant: grant)
     }
 }

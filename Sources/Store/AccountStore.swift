@@ -15,7 +15,7 @@ package protocol AccountStore: GrantStore {
     func claimNotices(owner: String, for span: Duration) async throws -> Bool
     /// Gives that right back.
     func releaseNotices(owner: String) async throws
-    /// The notices to deliver now, the longest due first: of each grant only its oldest that is pending.
+    /// The notices to deliver now, the longest due first: of each user only the oldest that is pending.
     func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice]
     /// When the next notice is to be delivered; `nil` when none is pending.
     func nextNoticeAt() async throws -> Timestamp?
@@ -26,14 +26,20 @@ package protocol AccountStore: GrantStore {
     /// Answers how many.
     ///
     /// It works in batches, so that other writers need not wait long: when it fails, a part of them is pending again, and the
-    /// same call may be repeated. All notices of a grant become pending at the same time, so that their order is kept.
+    /// same call may be repeated. All notices of a user become pending at the same time, so that their order is kept.
     func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int
 }
 
 /// The limits of ``AccountStore/replayNotices(since:ofUser:at:)``.
 package enum NoticeReplay {
-    /// How many settled notices one transaction looks at; it replays the notices of their grants.
+    /// How many settled notices one transaction looks at; it replays the notices of their users.
     package static let batchSize = 500
+
+    /// Returns each user once; ids are compared by their bytes, as the databases do.
+    package static func distinct(_ users: [String]) -> [String] {
+        var seen: Set<[UInt8]> = []
+        return users.filter { seen.insert(Array($0.utf8)).inserted }
+    }
 }
 
 /// A place among notices in the order of their times.

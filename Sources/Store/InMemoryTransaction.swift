@@ -50,10 +50,13 @@ final class InMemoryTransaction: StoreTransaction {
         }
         state.events[event.grant, default: []].append(event)
         state.trimEvents(of: event.grant)
-        if let noticeNonces, let former = event.from, event.changesConnection {
-            let nonce = UInt32(truncatingIfNeeded: noticeNonces.nextBits())
-            state.outbox.add(event, from: former, userID: grant.userID, nonce: nonce)
-        }
+        if let content = Notice.content(for: event) { notify(content, ofUser: grant.userID, at: event.at) }
+    }
+
+    func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) {
+        guard let noticeNonces else { return }
+        let nonce = UInt32(truncatingIfNeeded: noticeNonces.nextBits())
+        state.outbox.add(content, userID: userID, at: now, nonce: nonce)
     }
 
     func clientHealth(_ clientID: String) -> [UInt8]? { state.health[clientID] }

@@ -1,18 +1,15 @@
 package import Clocks
 
-/// One message to the backend that a grant's state changed, as the outbox keeps it until it is accepted.
+/// One message to the backend about a user, as the outbox keeps it until it is accepted.
 package struct Notice: Hashable, Sendable {
     /// The order of all notices of one store.
     package let sequence: Int64
     /// Drawn when the notice is made: a store that was put back from a backup counts anew from where the backup stood.
     package let nonce: UInt32
-    package let grant: GrantID
     package let userID: String
-    /// When the state changed.
+    /// The time of what happened.
     package let at: Timestamp
-    package let from: GrantState
-    package let to: GrantState
-    package let reason: GrantReason
+    package let content: Content
     /// Since when it waits to be accepted: since the change, or since it was asked for again.
     package internal(set) var pendingSince: Timestamp
     /// Deliveries that failed.
@@ -21,23 +18,17 @@ package struct Notice: Hashable, Sendable {
     package init(
         sequence: Int64,
         nonce: UInt32,
-        grant: GrantID,
         userID: String,
         at: Timestamp,
-        from: GrantState,
-        to: GrantState,
-        reason: GrantReason,
+        content: Content,
         pendingSince: Timestamp,
         attempts: Int
     ) {
         self.sequence = sequence
         self.nonce = nonce
-        self.grant = grant
         self.userID = userID
         self.at = at
-        self.from = from
-        self.to = to
-        self.reason = reason
+        self.content = content
         self.pendingSince = pendingSince
         self.attempts = attempts
     }
@@ -46,6 +37,14 @@ package struct Notice: Hashable, Sendable {
     package var id: String {
         let digits = String(nonce, radix: 16)
         return "ntc_\(String(repeating: "0", count: 8 - digits.utf8.count))\(digits)_\(sequence)"
+    }
+}
+
+extension Notice {
+    /// The content of the notice that an event calls for; `nil` for an event that does not change what the profile shows.
+    package static func content(for event: GrantEvent) -> Content? {
+        guard event.changesConnection, let from = event.from else { return nil }
+        return .connection(of: event.grant, from: from, to: event.to, reason: event.reason)
     }
 }
 

@@ -2,11 +2,11 @@ import Clocks
 
 /// The notices of a store in memory: what is pending, what was settled, and who delivers.
 ///
-/// Of each grant only the oldest pending notice has a time to be tried at; the next one gets its time when that is settled.
+/// Of each user only the oldest pending notice has a time to be tried at; the next one gets its time when that is settled.
 struct Outbox {
     struct Entry {
         var notice: Notice
-        /// `nil` while an older notice of the same grant is pending, and once this one is settled.
+        /// `nil` while an older notice of the same user is pending, and once this one is settled.
         var nextTryAt: Timestamp?
         var acceptedAt: Timestamp?
         var givenUpAt: Timestamp?
@@ -18,22 +18,19 @@ struct Outbox {
     private var last: Int64 = 0
     private var lease: Lease?
 
-    mutating func add(_ event: GrantEvent, from former: GrantState, userID: String, nonce: UInt32) {
+    mutating func add(_ content: Notice.Content, userID: String, at now: Timestamp, nonce: UInt32) {
         last += 1
         let notice = Notice(
             sequence: last,
             nonce: nonce,
-            grant: event.grant,
             userID: userID,
-            at: event.at,
-            from: former,
-            to: event.to,
-            reason: event.reason,
-            pendingSince: event.at,
+            at: now,
+            content: content,
+            pendingSince: now,
             attempts: 0
         )
         entries[last] = Entry(notice: notice)
-        giveTurns(at: event.at)
+        giveTurns(at: now)
     }
 
     func due(at now: Timestamp, atMost count: Int) -> [Notice] {
@@ -97,12 +94,12 @@ struct Outbox {
         if lease?.owner == owner { lease = nil }
     }
 
-    /// Lets the oldest pending notice of each grant, and only that, have a time.
+    /// Lets the oldest pending notice of each user, and only that, have a time.
     private mutating func giveTurns(at now: Timestamp) {
-        var seen: Set<GrantID> = []
+        var seen: Set<[UInt8]> = []
         for sequence in entries.keys.sorted() {
             guard let entry = entries[sequence], entry.settledAt == nil else { continue }
-            let isFirst = seen.insert(entry.notice.grant).inserted
+            let isFirst = seen.insert(Array(entry.notice.userID.utf8)).inserted
             entries[sequence]?.nextTryAt = isFirst ? entry.nextTryAt ?? now : nil
         }
     }

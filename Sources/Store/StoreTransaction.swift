@@ -41,6 +41,9 @@ package protocol StoreTransaction {
     /// Of the history the last ``Retention/eventsPerGrant`` events stay, and the last connection, however old.
     func record(_ event: GrantEvent) throws
 
+    /// Adds a notice about a user to the outbox, if the store keeps notices.
+    func notify(_ content: Notice.Content, ofUser userID: String, at now: Timestamp) throws
+
     /// The health of a client: bytes that only the engine understands.
     func clientHealth(_ clientID: String) throws -> [UInt8]?
     func setClientHealth(_ health: [UInt8], of clientID: String) throws

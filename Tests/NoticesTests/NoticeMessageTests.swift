@@ -26,10 +26,37 @@ struct NoticeMessageTests {
         )
     }
 
+    @Test("names the scopes that were lost and those that are left")
+    func lostScopes() throws {
+        let body = try JSONValue.parse(
+            NoticeMessage.body(
+                of: Sample.notice(.lostScopes(of: GrantID(rawValue: 3), lost: "gmail calendar", granted: "openid"))
+            )
+        )
+        #expect(body["type"] == .string("grant.scopes_lost"))
+        let data: [String: JSONValue] = [
+            "user_id": .string("u-1"), "grant_id": .string("0000000000000003"),
+            "lost_scopes": .array([.string("gmail"), .string("calendar")]),
+            "granted_scopes": .array([.string("openid")]),
+        ]
+        #expect(body["data"]?.object == data)
+    }
+
+    @Test("is about the user alone when the user was deleted")
+    func userDeleted() throws {
+        let body = try JSONValue.parse(NoticeMessage.body(of: Sample.notice(.userDeleted)))
+        #expect(body["type"] == .string("user.deleted"))
+        #expect(body["data"]?.object == ["user_id": .string("u-1")])
+    }
+
     @Test("is a connection's, without a reason, when the account is connected again")
     func connected() throws {
         let body = try JSONValue.parse(
-            NoticeMessage.body(of: Sample.notice(from: .disconnected, to: .active, reason: .none))
+            NoticeMessage.body(
+                of: Sample.notice(
+                    .connection(of: GrantID(rawValue: 3), from: .disconnected, to: .active, reason: .none)
+                )
+            )
         )
         #expect(body["type"] == .string("grant.connected"))
         #expect(body["data"]?["connected"] == .bool(true))
@@ -94,20 +121,20 @@ enum Sample {
     static let start = Timestamp(secondsSince1970: 1_800_000_000)
 
     static func notice(
-        from: GrantState = .active,
-        to: GrantState = .disconnected,
-        reason: GrantReason = .invalidGrant,
+        _ content: Notice.Content = .connection(
+            of: GrantID(rawValue: 3),
+            from: .active,
+            to: .disconnected,
+            reason: .invalidGrant
+        ),
         at: Timestamp = start
     ) -> Notice {
         Notice(
             sequence: 7,
             nonce: 42,
-            grant: GrantID(rawValue: 3),
             userID: "u-1",
             at: at,
-            from: from,
-            to: to,
-            reason: reason,
+            content: content,
             pendingSince: at,
             attempts: 0
         )

@@ -15,6 +15,7 @@ enum MetricsSamples {
         lateness: .milliseconds(1_200),
         rotated: true,
         forced: true,
+        lostScopes: ["https://mail.google.com/", "openid"],
         latency: .milliseconds(80),
         status: 503,
         answer: "Service\nUnavailable"
@@ -73,8 +74,22 @@ enum MetricsSamples {
         StoppingEvent(reason: "SIGTERM", inFlight: 3),
         StoppedEvent(uptime: .seconds(60)),
         ClockStepEvent(step: .seconds(-3_600)),
-        NoticeEvent(notice: "ntc_00000000_1", grant: "0000000000000001", outcome: "accepted", attempt: 1, status: 204),
-        NoticeEvent(notice: "ntc_00000000_1", grant: "0000000000000001", outcome: "postponed", attempt: 1, status: nil),
+        NoticeEvent(
+            notice: "ntc_00000000_1",
+            type: "grant.disconnected",
+            grant: "0000000000000001",
+            outcome: "accepted",
+            attempt: 1,
+            status: 204
+        ),
+        NoticeEvent(
+            notice: "ntc_00000000_2",
+            type: "user.deleted",
+            grant: nil,
+            outcome: "postponed",
+            attempt: 1,
+            status: nil
+        ),
     ]
 
     static func summary(_ counts: IntervalCounts, _ grants: SummaryEvent.GrantCounts?, overdue: Int = 2) -> SummaryEvent

@@ -45,7 +45,13 @@ struct AccountDeletionTests {
             #expect(outcome?.grant == grant)
             #expect(grant.state == .disconnected && grant.reason == .userDeleted)
             #expect(grant.revocationAskedAt == start && grant.refreshToken != nil && grant.dueAt == start)
-            #expect(try await store.dueNotices(at: start, atMost: 10).map(\.reason) == [.userDeleted])
+            let notice = Notice.Content.connection(
+                of: grant.id,
+                from: .active,
+                to: .disconnected,
+                reason: .userDeleted
+            )
+            #expect(try await store.dueNotices(at: start, atMost: 10).map(\.content) == [notice])
 
             try await store.change(grant.id) { grant in
                 grant.finishRevocation()

@@ -132,6 +132,49 @@ struct MigrationTests {
         }
     }
 
+    @Test("A notice of an older version keeps its number, and no number is used twice")
+    func olderNotice() async throws {
+        try await TemporaryFolder.with { folder in
+            let path = folder.path("grants.db")
+            try DatabaseFile.create(path, unlessThere: false)
+            do {
+                let connection = try Connection(path: path, patience: .zero)
+                try Schema(migrations: Array(Migration.all.dropLast())).migrate(connection, at: now)
+                for (number, accepted) in [(7, "NULL"), (8, "NULL"), (9, "5")] {
+                    try connection.execute(
+                        Query(
+                            "notice",
+                            """
+                            INSERT INTO notices (
+                                seq, nonce, grant_id, user_id, at, from_state, to_state, reason, pending_since, attempts,
+                                next_try_at, accepted_at
+                            ) VALUES (
+                                \(number), 1, 3, 'u', 5, 'active', 'disconnected', 'invalid_grant', 5, 0,
+                                \(number == 7 ? "5" : "NULL"), \(accepted)
+                            )
+                            """
+                        )
+                    )
+                }
+                try connection.execute(Query("sweep", "DELETE FROM notices WHERE seq = 9"))
+            }
+            let time = ManualTime()
+            let store = try SQLiteStore(path: path, timeSource: time, bootID: "boot", keepsNotices: true)
+            let due = try await store.dueNotices(at: start, atMost: 9)
+            #expect(due.map(\.sequence) == [7])
+            let content = Notice.Content.connection(
+                of: GrantID(rawValue: 3),
+                from: .active,
+                to: .disconnected,
+                reason: .invalidGrant
+            )
+            #expect(due.map(\.content) == [content])
+            try await store.transact { try $0.notify(.userDeleted, ofUser: "v", at: start) }
+            #expect(try await store.dueNotices(at: start, atMost: 9).map(\.sequence) == [7, 10])
+            await store.close()
+        }
+    }
+
     @Test(
         "A version is not changed under a worker that lives",
         arguments: 1..<Migration.all.count,

@@ -26,8 +26,10 @@ struct NoticeConformanceTests {
             let notices = try await store.dueNotices(at: start, atMost: 10)
             let notice = try #require(notices.first)
             #expect(notices.count == 1)
-            #expect(notice.grant == first && notice.userID == "user 1" && notice.at == start)
-            #expect(notice.from == .active && notice.to == .disconnected && notice.reason == .invalidGrant)
+            #expect(notice.userID == "user 1" && notice.at == start)
+            #expect(
+                notice.content == .connection(of: first, from: .active, to: .disconnected, reason: .invalidGrant)
+            )
             #expect(notice.attempts == 0 && notice.pendingSince == start)
             #expect(notice.id.wholeMatch(of: /ntc_[0-9a-f]{8}_1/) != nil)
             #expect(try await store.nextNoticeAt() == start)
@@ -41,6 +43,59 @@ struct NoticeConformanceTests {
                 }
             }
             #expect(try await store.dueNotices(at: start, atMost: 10) == notices)
+        }
+    }
+
+    @Test(
+        "Each kind of notice is read as it was stored, and those of one user come in order",
+        arguments: StoreKind.allCases
+    )
+    func kinds(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            let contents: [Notice.Content] = [
+                .lostScopes(of: first, lost: "https://mail.google.com/", granted: "email openid"),
+                .connection(of: first, from: .active, to: .suspended, reason: .clientMismatch),
+                .userDeleted,
+            ]
+            try await store.transact { transaction in
+                for content in contents { try transaction.notify(content, ofUser: "user 1", at: start) }
+            }
+            for content in contents {
+                let due = try await store.dueNotices(at: start, atMost: 10)
+                #expect(due.map(\.content) == [content])
+                #expect(due.map(\.userID) == ["user 1"])
+                for notice in due { try await store.noticeAccepted(notice.sequence, at: start) }
+            }
+            #expect(try await store.nextNoticeAt() == nil)
+            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 3)
+            #expect(try await store.dueNotices(at: start, atMost: 10).map(\.content) == [contents[0]])
+        }
+    }
+
+    @Test(
+        "A user's deletion is a notice behind that of the grant, and one without a grant too",
+        arguments: StoreKind.allCases
+    )
+    func deletion(kind: StoreKind) async throws {
+        try await withStore(kind) { store, _ in
+            try await store.transact { transaction in
+                try transaction.insert(User(id: "without a grant", createdAt: start))
+                for user in ["user 1", "without a grant", "without a grant", "nobody"] {
+                    _ = try AccountDeletion.delete(user: user, in: transaction, at: start, until: start + .seconds(9))
+                }
+            }
+            var types: [String: [String]] = [:]
+            while let notice = try await store.dueNotices(at: start, atMost: 1).first {
+                types[notice.userID, default: []].append(notice.content.type)
+                try await store.noticeAccepted(notice.sequence, at: start)
+            }
+            #expect(types == ["user 1": ["grant.disconnected", "user.deleted"], "without a grant": ["user.deleted"]])
+        }
+        try await withStore(kind, keepsNotices: false) { store, _ in
+            try await store.transact { transaction in
+                _ = try AccountDeletion.delete(user: "user 1", in: transaction, at: start, until: start + .seconds(9))
+            }
+            #expect(try await store.nextNoticeAt() == nil)
         }
     }
 
@@ -58,7 +113,7 @@ struct NoticeConformanceTests {
     }
 
     @Test(
-        "Of one grant the next notice waits for the one before it; other grants do not",
+        "Of one user the next notice waits for the one before it; other users' do not",
         arguments: StoreKind.allCases
     )
     func order(kind: StoreKind) async throws {
@@ -115,7 +170,7 @@ struct NoticeConformanceTests {
     }
 
     @Test(
-        "A replay of more than one batch counts all, and gives each grant its oldest first",
+        "A replay of more than one batch counts all, and gives each user the oldest first",
         arguments: StoreKind.allCases
     )
     func largeReplay(kind: StoreKind) async throws {

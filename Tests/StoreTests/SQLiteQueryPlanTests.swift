@@ -77,14 +77,14 @@ extension SQLiteQueryPlanTests {
                 SQLiteTransaction.trimEvents,
                 ["grant_events_by_grant (grant_id=? AND seq<?)", "grant_events_by_grant (grant_id=?)"]
             ),
-            (Query.insertNotice, ["grants USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_grant (grant_id=?)"]),
+            (Query.insertNotice, ["notices_by_user (user_id=?)"]),
             (Query.endSessionsOfUser, ["INDEX sessions_by_user (user_id=?)"]),
             (Query.removeGrant, ["grants USING INDEX sqlite_autoindex_grants_1 (user_id=?)"]),
             (Query.removeUser, ["users USING PRIMARY KEY (user_id=?)"]),
-            (Query.followNotice, ["notices USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_grant (grant_id=?)"]),
+            (Query.followNotice, ["notices USING INTEGER PRIMARY KEY (rowid=?)", "notices_by_user (user_id=?)"]),
             (Query.settledNotices, ["notices_by_time (at>?)"]),
-            (Query.replayNotices, ["notices_by_grant (grant_id=?)"]),
-            (Query.giveTurns, ["notices_by_grant (grant_id=?)", "notices_by_grant (grant_id=? AND seq<?)"]),
+            (Query.replayNotices, ["notices_by_user (user_id=?)"]),
+            (Query.giveTurns, ["notices_by_user (user_id=?)", "notices_by_user (user_id=? AND seq<?)"]),
         ]
     )
     func steps(query: Query, indexes: [String]) async throws {

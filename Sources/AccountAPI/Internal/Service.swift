@@ -1,3 +1,5 @@
+import Store
+
 /// One of the user's own services that may have access tokens.
 package struct Service: Hashable, Sendable {
     /// What a service may have of a kind.

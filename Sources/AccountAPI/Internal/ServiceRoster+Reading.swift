@@ -1,5 +1,6 @@
 import JSON
 private import Secrets
+private import Store
 
 /// What is wrong in a services file, and where.
 package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -3,6 +3,7 @@ import HTTPServer
 import JSON
 import Observability
 import Secrets
+import Store
 
 /// What a service asks for in a request for a token.
 struct TokenWish: Sendable {

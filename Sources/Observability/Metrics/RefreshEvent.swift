@@ -38,6 +38,11 @@ package struct RefreshEvent: MetricsEvent {
         .always("rotated", .boolean, "whether the answer brought another refresh token"),
         .always("forced", .boolean, "whether a caller asked for this refresh before it was due"),
         .sometimes(
+            "lost_scopes",
+            .string,
+            "the scopes, separated by spaces, that the grant had before and the answer no longer grants; only if there are any"
+        ),
+        .sometimes(
             "latency_ms",
             .integer,
             "milliseconds from the request to the end of its answer; only if one was sent"
@@ -61,6 +66,8 @@ package struct RefreshEvent: MetricsEvent {
     package var rotated: Bool
     /// Whether a caller asked for this refresh.
     package var forced: Bool
+    /// The scopes that the grant had before and the answer no longer grants.
+    package var lostScopes: [String]
     /// From sending the request to the end of its answer, if one was sent.
     package var latency: Duration?
     /// The HTTP status, if there was an answer.
@@ -79,6 +86,7 @@ package struct RefreshEvent: MetricsEvent {
         lateness: Duration,
         rotated: Bool = false,
         forced: Bool = false,
+        lostScopes: [String] = [],
         latency: Duration? = nil,
         status: Int? = nil,
         answer: String? = nil
@@ -91,6 +99,7 @@ package struct RefreshEvent: MetricsEvent {
         self.lateness = lateness
         self.rotated = rotated
         self.forced = forced
+        self.lostScopes = lostScopes
         self.latency = latency
         self.status = status
         self.answer = answer
@@ -105,6 +114,9 @@ package struct RefreshEvent: MetricsEvent {
         line.milliseconds("lateness_ms", max(.zero, lateness))
         line.field("rotated", rotated)
         line.field("forced", forced)
+        if !lostScopes.isEmpty {
+            line.text("lost_scopes", lostScopes.joined(separator: " "), limit: VendEvent.longestScopes)
+        }
         if let latency { line.milliseconds("latency_ms", latency) }
         if let status { line.field("status", status) }
         if let answer { line.text("answer", answer, limit: TextLimit.answer) }

@@ -128,6 +128,19 @@ package struct Ruling: Sendable {
     package var endsOutage = false
     /// The grants to call back that this client's wave disconnected before it showed.
     package var recalls: [GrantID] = []
+    /// The scopes that the grant had before this answer and does not have any more.
+    package var lostScopes: [String] = []
+}
+
+extension StoreTransaction {
+    /// Stores a grant as a ruling left it, with its history and the notices that are due.
+    func store(_ grant: Grant, after ruling: Ruling, at now: Timestamp) throws {
+        try update(grant)
+        for event in ruling.events { try record(event) }
+        guard !ruling.lostScopes.isEmpty else { return }
+        let lost = ruling.lostScopes.joined(separator: " ")
+        try notify(.lostScopes(of: grant.id, lost: lost, granted: grant.scope), ofUser: grant.userID, at: now)
+    }
 }
 
 /// Something that a person must look at.

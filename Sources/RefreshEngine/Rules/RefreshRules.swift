@@ -42,6 +42,18 @@ package struct RefreshRules: Sendable {
         health: inout ClientHealth,
         at moment: Moment
     ) -> Ruling {
+        let former = grant.scope
+        var ruling = rule(on: finding, grant: &grant, health: &health, at: moment)
+        ruling.lostScopes = ScopeName.lost(from: former, to: grant.scope)
+        return ruling
+    }
+
+    private func rule(
+        on finding: Finding,
+        grant: inout Grant,
+        health: inout ClientHealth,
+        at moment: Moment
+    ) -> Ruling {
         var ruling = Ruling(outcome: .unchanged)
         // A commit whose answer was lost is tried again, though it may have been done.
         if let outcome = outcomeIfStored(finding, grant) {

@@ -385,8 +385,7 @@ actor Settler {
             return Settled(finding: finding, ruling: Ruling(outcome: .void), grant: nil, health: health)
         }
         let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
-        try transaction.update(grant)
-        for event in ruling.events { try transaction.record(event) }
+        try transaction.store(grant, after: ruling, at: moment.now)
         var settled = Settled(finding: finding, ruling: ruling, grant: grant, health: health)
         settled.recalled = try recall(ruling.recalls, except: grant.id, at: moment, in: transaction)
         book.set(health, of: client)

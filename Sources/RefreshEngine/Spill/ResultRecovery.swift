@@ -65,8 +65,7 @@ package struct ResultRecovery: Sendable {
                 var health = ClientHealth(epoch: transaction.leaseTime.epoch)
                 let moment = Moment(now: now, instant: transaction.leaseTime.instant, unit: unit)
                 let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
-                try transaction.update(grant)
-                for event in ruling.events { try transaction.record(event) }
+                try transaction.store(grant, after: ruling, at: now)
                 switch ruling.outcome {
                 case .void: summary.outdated += 1
                 default: summary.stored += 1

@@ -64,7 +64,7 @@ package enum ArchiveRecord: Hashable, Sendable {
 /// A notice, and what became of it so far.
 package struct ArchivedNotice: Hashable, Sendable {
     package var notice: Notice
-    /// When it is to be delivered; `nil` for one that waits for another of its grant, or is settled.
+    /// When it is to be delivered; `nil` for one that waits for another of its user, or is settled.
     package var nextTryAt: Timestamp?
     package var acceptedAt: Timestamp?
     package var givenUpAt: Timestamp?

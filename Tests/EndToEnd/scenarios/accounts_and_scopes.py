@@ -2,7 +2,7 @@
 
 import urllib.parse
 
-from accounts import WHOLE_SCOPE, Accounts, user_token
+from accounts import SERVICE_KEY, WHOLE_SCOPE, Accounts, user_token
 from harness import check, wait_for
 
 
@@ -64,5 +64,26 @@ def scenario(place):
     check(gone["error"]["code"] == "USER_NOT_FOUND", f"{gone}")
     accounts.vend("u-2").expect(404)
     accounts.connect(after, other).expect(404)
+    # The answer to the deletion may be lost: asked again, it is the same.
+    public.call("DELETE", "/v1/user/me", bearer=other).expect(200)
+
+    # Google takes a scope away: the next refresh finds out, and the backend is notified.
+    third = user_token("u-3")
+    partial = sandbox.create(email="third@gmail.com", scope=narrow)[0]
+    accounts.connect(partial, third).expect(201)
+    place.write("UPDATE grants SET scope = ? WHERE user_id = ?", narrow + " https://mail.google.com/", "u-3")
+    accounts.internal.post(
+        "/v1/grants/u-3/token/refresh", {"access_token": partial["access_token"]}, bearer=SERVICE_KEY
+    ).expect(200)
+    lost = accounts.backend.wait_for("u-3", 1)[0]
+    check(lost["type"] == "grant.scopes_lost", f"{lost}")
+    check(lost["data"]["lost_scopes"] == ["https://mail.google.com/"], f"{lost}")
+    check(set(lost["data"]["granted_scopes"]) == set(narrow.split()), f"{lost}")
+
+    # A user without a grant is deleted: the backend is notified all the same. So it was of u-2, after the grant's notice.
+    public.call("DELETE", "/v1/user/me", bearer=user_token("u-4")).expect(200)
+    check([notice["type"] for notice in accounts.backend.wait_for("u-4", 1)] == ["user.deleted"], "u-4's notice")
+    types = [notice["type"] for notice in accounts.backend.wait_for("u-2", 2)]
+    check(types == ["grant.disconnected", "user.deleted"], f"{types}")
     accounts.close()
     return ""

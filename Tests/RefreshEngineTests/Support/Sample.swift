@@ -67,13 +67,15 @@ enum Sample {
     /// A good answer, as the rules see it.
     static func granted(
         at now: Timestamp = start,
+        scope: String? = nil,
         rotated: Grant.RefreshToken? = nil,
         lifetime: Duration = .seconds(3600)
     ) throws -> Finding.Answer {
         .granted(
             RefreshedTokens(
                 accessToken: try accessToken("new access", obtainedAt: now, lifetime: lifetime),
-                rotated: rotated
+                rotated: rotated,
+                scope: scope
             )
         )
     }

@@ -1,5 +1,5 @@
 /// The name of one scope (https://www.rfc-editor.org/rfc/rfc6749#section-3.3).
-struct ScopeName: Hashable, Sendable {
+package struct ScopeName: Hashable, Sendable {
     /// Two scopes that may be asked for by a short name, which Google answers with the long one
     /// (https://developers.google.com/identity/protocols/oauth2/scopes#google-sign-in).
     private static let longNames = [
@@ -8,21 +8,27 @@ struct ScopeName: Hashable, Sendable {
     ]
 
     /// The name as it was given.
-    let text: String
+    package let text: String
 
     /// The one of its names by which scopes are compared.
-    var canonical: String { Self.longNames[text] ?? text }
+    package var canonical: String { Self.longNames[text] ?? text }
 
-    init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) {
         let isScope = text.utf8.allSatisfy { (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c }
         guard isScope, !text.isEmpty else { return nil }
         self.text = String(text)
     }
 
     /// The asked ones that are not among those granted, which are separated by spaces.
-    static func missing(_ asked: [ScopeName], in granted: String) -> [String] {
+    package static func missing(_ asked: [ScopeName], in granted: String) -> [String] {
         guard !asked.isEmpty else { return [] }
         let names = Set(granted.split(separator: " ").map { longNames[String($0)] ?? String($0) })
         return asked.filter { !names.contains($0.canonical) }.map(\.text)
+    }
+
+    /// Returns the scopes of `former` that are not among those granted now; both lists are separated by spaces.
+    package static func lost(from former: String, to granted: String) -> [String] {
+        guard former != granted else { return [] }
+        return missing(former.split(separator: " ").compactMap { ScopeName($0) }, in: granted)
     }
 }
