@@ -64,7 +64,8 @@ enum Answers {
         )
     }
 
-    /// Reads a date with or without a fraction; without a zone it is UTC, as the backends of this API write it.
+    /// Reads a time with or without a fraction, or a date alone; without a zone it is UTC, as the backends of this API
+    /// write it.
     static func date(_ text: String) -> Date? {
         var text = text
         if let dot = text.firstIndex(of: ".") {
@@ -73,5 +74,6 @@ enum Answers {
         }
         let formatter = ISO8601DateFormatter()
         return formatter.date(from: text) ?? formatter.date(from: text + "Z")
+            ?? formatter.date(from: text + "T00:00:00Z")
     }
 }

@@ -7,7 +7,7 @@ extension AccountClient {
         public let name: String
         /// The user's address.
         public let email: String
-        /// When the user first came.
+        /// The day on which the user was created, as its first instant in UTC.
         public let createdOn: Date
         /// Whether the backend holds a grant of the user's that works.
         public let isGmailConnected: Bool

@@ -19,6 +19,9 @@ extension Timestamp {
         String(decoding: withinFourDigitYears.secondsText + [UInt8(ascii: "Z")], as: UTF8.self)
     }
 
+    /// The date in UTC, as in `2026-11-21`.
+    package var iso8601Date: String { String(iso8601Seconds.prefix(10)) }
+
     private var withinFourDigitYears: Timestamp {
         Timestamp(milliseconds: milliseconds.clamped(to: -62_167_219_200_000...253_402_300_799_999))
     }

@@ -19,7 +19,7 @@ struct GmailTests {
         }
         return """
             {"message":"User profile retrieved successfully","code":200,"data":{"name":"","email":"a@example.com",
-            "created_on":"2024-11-01T10:00:00Z","gmail_account_connected":\(isConnected),
+            "created_on":"2024-11-01","gmail_account_connected":\(isConnected),
             "gmail_connection":\(connection ?? "null")}}
             """
     }
@@ -74,7 +74,7 @@ struct GmailTests {
         let (client, backend) = try client(profile: Self.profile(isConnected: false, scopes: [Self.read]))
         let profile = try await client.profile()
         #expect(profile.email == "a@example.com")
-        #expect(profile.createdOn == Date(timeIntervalSince1970: 1_730_455_200))
+        #expect(profile.createdOn == Date(timeIntervalSince1970: 1_730_419_200))
         #expect(!profile.isGmailConnected)
         #expect(profile.gmailConnection?.state == "disconnected")
         #expect(profile.gmailConnection?.reason == "invalid_grant")

@@ -31,8 +31,8 @@ enum PayPulseAnswer {
         success("User profile retrieved successfully") { data in
             data.field("name", user.name ?? "")
             data.field("email", user.email ?? "")
-            // Without a fraction, which the date decoder of the app's language does not read.
-            data.field("created_on", user.createdAt.iso8601Seconds)
+            // PayPulse's own function answers the date of its table, and the app shows it as it comes.
+            data.field("created_on", user.createdAt.iso8601Date)
             data.field("gmail_account_connected", grant?.state.isConnected ?? false)
             guard let grant else { return data.null("gmail_connection") }
             data.object("gmail_connection") { $0.connection(grant) }

@@ -19,7 +19,7 @@ struct EndingTests {
         #expect(before["message"] == .string("User profile retrieved successfully"))
         #expect(before["code"] == .number("200"))
         let fresh: [String: JSONValue] = [
-            "name": .string(""), "email": .string("jane@example.com"), "created_on": .string("2027-01-15T08:00:00Z"),
+            "name": .string(""), "email": .string("jane@example.com"), "created_on": .string("2027-01-15"),
             "gmail_account_connected": .bool(false), "gmail_connection": .null,
         ]
         #expect(before.data?.object == fresh)
