@@ -3,6 +3,7 @@ import Clocks
 import GoogleOAuth
 import HTTPClient
 import HTTPServer
+import JSON
 import PostgresStore
 import Store
 
@@ -39,13 +40,39 @@ extension FuzzTarget {
         for record in records {
             do throws(ImportProblem) {
                 let grant = try reader.grant(from: record, at: now)
-                require((1...GrantFields.textLimit).contains(grant.userID.utf8.count), "a user id is bounded")
+                require((1...RecordFields.textLimit).contains(grant.userID.utf8.count), "a user id is bounded")
                 if let token = grant.accessToken { require(!token.secret.isEmpty, "a stored token is not empty") }
                 if let token = grant.refreshToken { require(!token.isEmpty, "a stored token is not empty") }
             } catch {
                 require(!error.message.isEmpty, "a refusal has a text")
             }
-            do throws(ImportProblem) { _ = try ImportedUser(from: record, at: now) } catch {}
+            for map in [UserFieldMap.unmapped, .payPulse, .comprehensionEngine] { readUser(record, by: map) }
+        }
+    }
+
+    private static func readUser(_ record: RecordSplitter.Record, by map: UserFieldMap) {
+        do throws(ImportProblem) {
+            let members = try record.members()
+            let user = try ImportedUser(members: members, by: map, at: now)
+            require((1...RecordFields.textLimit).contains(user.id.utf8.count), "a user id is bounded")
+            require(user.createdAt.map { $0 <= now } ?? true, "a user is not created in the future")
+            let typed = members.mapValues(typed)
+            let again = try ImportedUser(members: DynamoDBItem.plain(["Item": .object(typed)]), by: map, at: now)
+            require(user == again, "a row of DynamoDB means what the row means without types")
+        } catch {
+            require(!error.message.isEmpty, "a refusal has a text")
+        }
+    }
+
+    /// A value as DynamoDB exports it.
+    private static func typed(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .null: .object(["NULL": .bool(true)])
+        case .bool: .object(["BOOL": value])
+        case .number(let digits): .object(["N": .string(digits)])
+        case .string: .object(["S": value])
+        case .array(let values): .object(["L": .array(values.map(typed))])
+        case .object(let members): .object(["M": .object(members.mapValues(typed))])
         }
     }
 

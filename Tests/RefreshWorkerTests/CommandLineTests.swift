@@ -20,10 +20,16 @@ struct CommandLineTests {
                 ["--client-id", "c", "grants", "add", "alice", "--token-file=t"],
                 .addGrant(user: "alice", tokenFile: "t", clientID: "c")
             ),
-            (["users", "import", "-"], .importUsers(file: "-", replacesExisting: false)),
-            (["users", "import", "f", "--replace"], .importUsers(file: "f", replacesExisting: true)),
-            (["grants", "import", "-"], .importGrants(file: "-", replacesExisting: false)),
-            (["grants", "import", "f", "--replace"], .importGrants(file: "f", replacesExisting: true)),
+            (["users", "import", "-"], .importUsers(UserImportOrder(file: "-"))),
+            (
+                ["users", "import", "f", "--replace", "--dry-run", "--map=paypulse"],
+                .importUsers(UserImportOrder(file: "f", map: .payPulse, replacesExisting: true, isDryRun: true))
+            ),
+            (["grants", "import", "-"], .importGrants(file: "-", replacesExisting: false, isDryRun: false)),
+            (
+                ["grants", "import", "f", "--replace", "--dry-run"],
+                .importGrants(file: "f", replacesExisting: true, isDryRun: true)
+            ),
             (
                 ["grants", "import", "--from", "aws-secrets-manager", "--region", "eu-west-1"],
                 .importSecrets(SecretsManagerOrder(prefix: "gmail/user/", region: "eu-west-1"))
@@ -57,7 +63,6 @@ struct CommandLineTests {
             (["status"], .showStatus(isJSON: false)),
             (["status", "--json"], .showStatus(isJSON: true)),
             (["doctor"], .examine),
-            (["users", "import", "f", "--replace"], .importUsers(file: "f", replacesExisting: true)),
             (["services", "credential", "mailer"], .makeCredential(service: "mailer")),
             (["notices", "replay"], .replayNotices(user: nil, within: .seconds(86_400))),
             (["notices", "replay", "--within", "60", "--user", "u"], .replayNotices(user: "u", within: .seconds(60))),
@@ -121,7 +126,14 @@ struct CommandLineTests {
             (["token", "a", "--min-ttl", "1h"], "whole number of seconds", "refresh-worker token"),
             (["grants", "add", "a", "--refresh-token", "x"], "never arguments", "refresh-worker grants add"),
             (["grants", "import"], "FILE or --from", "refresh-worker grants import"),
-            (["grants", "import", "f", "--dry-run"], "only with --from", "refresh-worker grants import"),
+            (["grants", "import", "f", "--prefix", "p"], "only with --from", "refresh-worker grants import"),
+            (["users", "import", "f", "--map", "x"], "'x' is not a known map", "refresh-worker users import"),
+            (
+                ["users", "import", "f", "--map", "emial=Mail"], "did you mean email?; the fields are user_id",
+                "refresh-worker users import"
+            ),
+            (["users", "import", "f", "--map", "email=A,email=B"], "given twice", "refresh-worker users import"),
+            (["users", "import", "f", "--map", "name="], "'name=' is not FIELD=NAME", "refresh-worker users import"),
             (["grants", "import", "--from", "vault"], "none of aws-secrets-manager", "refresh-worker grants import"),
             (
                 ["grants", "import", "--from", "aws-secrets-manager"], "needs --region",

@@ -27,7 +27,7 @@ struct MovedDatabaseTests {
             let commands: [Command] = [
                 .work, .vendToken(user: "user 1", minimumLifetime: .zero), .disconnectGrant(user: "user 1"),
                 .rotateKeys, .retireKey(id: "\(key)", isLost: false),
-                .importUsers(file: bench.path("users"), replacesExisting: false),
+                .importUsers(UserImportOrder(file: bench.path("users"))),
                 .replayNotices(user: nil, within: .seconds(9)),
             ]
             for command in commands {

@@ -7,10 +7,9 @@ enum Command: Equatable, Sendable {
     /// Without a token file the token is read from standard input.
     case addGrant(user: String, tokenFile: String?, clientID: String?)
     /// `-` is standard input.
-    case importGrants(file: String, replacesExisting: Bool)
+    case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool)
     case importSecrets(SecretsManagerOrder)
-    /// `-` is standard input.
-    case importUsers(file: String, replacesExisting: Bool)
+    case importUsers(UserImportOrder)
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String)
     case vendToken(user: String, minimumLifetime: Duration)

@@ -1,7 +1,7 @@
 extension CommandSpecification {
     private static let secretsManager = "aws-secrets-manager"
     /// What has a meaning only with `--from`.
-    private static let secretsOptions = ["prefix", "region", "aws-endpoint", "aws-credentials-file", "dry-run"]
+    private static let secretsOptions = ["prefix", "region", "aws-endpoint", "aws-credentials-file"]
 
     /// `grants import`, from a file or from AWS Secrets Manager.
     static let importing = CommandSpecification(
@@ -12,13 +12,15 @@ extension CommandSpecification {
             Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
             expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
             google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. \
-            Objects that are spread over several lines are read too, so is one array around them all, and so is \
-            what aws secretsmanager get-secret-value prints of a secret gmail/user/USER.
+            Objects that are spread over several lines are read too, so is one array around them all, so are rows of a \
+            DynamoDB export with these fields, and so is what aws secretsmanager get-secret-value prints of a secret \
+            gmail/user/USER.
             """,
             """
             Bad lines are reported with their number and skipped; the good ones are stored. An existing grant is \
             kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
-            only by a line with a new refresh token. An import that was interrupted can be started again.
+            only by a line with a new refresh token. An import that was interrupted can be started again. The name in \
+            google_name becomes the user's name if the user has none.
             """,
             """
             With --from aws-secrets-manager each secret whose name begins with the prefix is a grant, and the rest of \
@@ -64,7 +66,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "dry-run",
                 kind: .toggle,
-                summary: "store nothing and say what would be done; with --log-level info for each user"
+                summary: "store nothing and say what would be done; with --from and --log-level info for each user"
             ),
         ],
         settings: [.config, .database, .keyFile, .clientID, .caFile, .logLevel],
@@ -109,7 +111,11 @@ extension CommandSpecification {
     @Sendable
     private static func makeImport(_ arguments: CommandArguments) -> Command {
         guard arguments.has("from") else {
-            return .importGrants(file: arguments.operand, replacesExisting: arguments.has("replace"))
+            return .importGrants(
+                file: arguments.operand,
+                replacesExisting: arguments.has("replace"),
+                isDryRun: arguments.has("dry-run")
+            )
         }
         return .importSecrets(
             SecretsManagerOrder(

@@ -58,9 +58,10 @@ struct Workshop: Sendable {
         case .backUp(let file): try await backUp(to: file)
         case .copyStore(let source, let target): try await copyStore(from: source, to: target)
         case .recoverResults(let file): try await recoverResults(from: file)
-        case .importGrants(let file, let replaces): try await importGrants(from: file, replacesExisting: replaces)
+        case .importGrants(let file, let replaces, let isDryRun):
+            try await importGrants(from: file, replacesExisting: replaces, isDryRun: isDryRun)
         case .importSecrets(let order): try await importSecrets(order)
-        case .importUsers(let file, let replaces): try await importUsers(from: file, replacesExisting: replaces)
+        case .importUsers(let order): try await importUsers(order)
         case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
         case .listGrants(let state, let isJSON): try await listGrants(inState: state, isJSON: isJSON)
         case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)

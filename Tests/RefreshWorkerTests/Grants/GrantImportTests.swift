@@ -48,7 +48,7 @@ struct GrantImportTests {
         try await bench.bring(try line(hostile))
         let text = try line("a", ["refresh_token": "1//second"]) + "\n" + line(hostile) + "\n" + line("b")
         let tally = try await bench.bring(text)
-        #expect(tally == GrantImport.Tally(stored: 1, replaced: 0, kept: 2, bad: 0))
+        #expect(tally == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
         #expect(try await bench.grant("a") == before)
         #expect(bench.reports.first == "line 1: user 'a' is stored already: kept")
         #expect(bench.reports.last?.contains("'a\\u{202e}nnn") == true)
@@ -58,11 +58,11 @@ struct GrantImportTests {
     @Test("stores the first of two lines of one user, and lets --replace take the last")
     func duplicates() async throws {
         let lines = try (1...3).map { try line("a", ["refresh_token": "1//r\($0)"]) }.joined(separator: "\n")
-        #expect(try await bench.bring(lines) == GrantImport.Tally(stored: 1, replaced: 0, kept: 2, bad: 0))
+        #expect(try await bench.bring(lines) == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
         #expect(try await bench.refreshToken("a") == "1//r1")
         let other = lines.replacingOccurrences(of: "\"a\"", with: "\"b\"")
         #expect(
-            try await bench.bring(other, replace: true) == GrantImport.Tally(stored: 1, replaced: 2, kept: 0, bad: 0)
+            try await bench.bring(other, replace: true) == ImportTally(stored: 1, replaced: 2, kept: 0, bad: 0)
         )
         #expect(try await bench.refreshToken("b") == "1//r3")
         #expect(try await bench.grant("b").generation == 3)
@@ -91,6 +91,31 @@ struct GrantImportTests {
             #expect(try await bench.refreshToken(user) == "1//\(user)")
         }
         #expect(try await bench.refreshToken("three") == "1//refresh-three")
+    }
+
+    @Test("names a user who has no name after the owner of the grant, and only then")
+    func names() async throws {
+        let now = bench.time.now
+        try await bench.store.transact { transaction in
+            try transaction.insert(User(id: "named", createdAt: now, name: "Own"))
+            try transaction.insert(User(id: "nameless", createdAt: now, email: "n@example.com", name: ""))
+        }
+        let text = try ["new", "named", "nameless"].map { try line($0, ["google_name": "Google"]) }
+            .joined(separator: "\n")
+        #expect(try await bench.bring(text).stored == 3)
+        #expect(try await bench.store.user("new") == User(id: "new", createdAt: now, name: "Google"))
+        #expect(try await bench.store.user("named")?.name == "Own")
+        #expect(try await bench.store.user("nameless")?.name == "Google")
+        // The user's own row still counts as the first word about the user.
+        var users = UserImport(store: bench.store, replacesExisting: false, time: bench.time) { _ in }
+        try await users.feed(Array(#"{"user_id":"new","name":"Ann","created_on":"2025-06-01"}"#.utf8))
+        try await users.finish()
+        #expect(users.tally == ImportTally(stored: 1))
+        #expect(try await bench.store.user("new")?.name == "Ann")
+        // A grant that is replaced names its user, too.
+        #expect(try await bench.bring(try line("late", ["google_name": nil])).stored == 1)
+        #expect(try await bench.bring(try line("late", ["google_name": "Later"]), replace: true).replaced == 1)
+        #expect(try await bench.store.user("late")?.name == "Later")
     }
 
     @Test("stores more than a batch, all due within their tokens' lives and apart from each other")

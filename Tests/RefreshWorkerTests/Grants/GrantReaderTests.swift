@@ -147,25 +147,40 @@ struct GrantReaderTests {
     static let brokenLines: [(String, String)] = [
         ("{}", "user_id is missing"),
         (#"{"user_id":"","refresh_token":"SECRET"}"#, "user_id is missing"),
-        (#"{"user_id":1.5,"refresh_token":"SECRET"}"#, "user_id is neither a text nor a whole number"),
-        (#"{"user_id":["SECRET"]}"#, "user_id is not a text"),
+        (#"{"user_id":1.5,"refresh_token":"SECRET"}"#, "user_id is a number with a sign or a fraction"),
+        (#"{"user_id":["SECRET"]}"#, "user_id is an array; it must be a string or a whole number"),
         (#"{"user_id":"a\u0000b","refresh_token":"SECRET"}"#, "user_id contains control characters"),
         (#"{"user_id":"1//SECRET","refresh_token":"a"}"#, "user_id looks like a token or a secret (not shown)"),
         (#"{"user_id":"u"}"#, "refresh_token and access_token are both missing"),
         (#"{"user_id":"u","refresh_token":"","access_token":null}"#, "both missing"),
-        (#"{"user_id":"u","refresh_token":"SEC RET"}"#, "refresh_token is not a token"),
-        (#"{"user_id":"u","access_token":12}"#, "access_token is not a token"),
-        (#"{"user_id":"u","access_token":"SECRET\n"}"#, "access_token is not a token"),
-        (#"{"user_id":"u","access_token":"a","expires_at":"SECRET"}"#, "expires_at is not a time"),
-        (#"{"user_id":"u","access_token":"a","expires_at":1800000000000}"#, "expires_at is out of range"),
-        (#"{"user_id":"u","access_token":"a","expires_at":true}"#, "expires_at is neither"),
+        (
+            #"{"user_id":"u","refresh_token":"SEC RET"}"#,
+            "refresh_token is a string in another form; it must be a token"
+        ),
+        (#"{"user_id":"u","access_token":12}"#, "access_token is a number; it must be a token"),
+        (#"{"user_id":"u","access_token":"SECRET\n"}"#, "access_token is a string in another form"),
+        (
+            #"{"user_id":"u","access_token":"a","expires_at":"SECRET"}"#,
+            "expires_at is a string in another form; it must be a time"
+        ),
+        (
+            #"{"user_id":"u","access_token":"a","expires_at":1800000000000}"#,
+            "expires_at is a number that is out of range"
+        ),
+        (#"{"user_id":"u","access_token":"a","expires_at":true}"#, "expires_at is true or false; it must be a time"),
         (#"{"user_id":"u","access_token":"a","expires_in":-1}"#, "expires_in is out of range"),
-        (#"{"user_id":"u","access_token":"a","expires_in":1e400}"#, "expires_in is not a number"),
-        (#"{"user_id":"u","access_token":"a","scope":"é"}"#, "scope is not a list of scopes"),
-        (#"{"user_id":"u","access_token":"a","scope":[1]}"#, "scope holds something that is not a text"),
+        (
+            #"{"user_id":"u","access_token":"a","expires_in":1e400}"#,
+            "expires_in is a number; it must be a number of seconds"
+        ),
+        (
+            #"{"user_id":"u","access_token":"a","scope":"é"}"#,
+            "scope is a string in another form; it must be a list of scopes"
+        ),
+        (#"{"user_id":"u","access_token":"a","scope":[1]}"#, "scope is an array; it must be an array of strings only"),
         (
             #"{"user_id":"u","access_token":"a","google_verified_email":"SECRET"}"#,
-            "google_verified_email is neither"
+            "google_verified_email is a string in another form; it must be true or false"
         ),
         (#"{"user_id":"u","access_token":"a","client_id":"GOCSPX-SECRET"}"#, "client_id: looks like a token"),
         (#"{"user_id":"u","access_token":"a","state":"SECRET"}"#, "state is none of active, retrying"),
@@ -184,6 +199,21 @@ struct GrantReaderTests {
         let message = try #require(problem(json))
         #expect(message.contains(expected))
         #expect(!message.contains("SECRET"))
+    }
+
+    @Test("reads a row of DynamoDB, with and without Item")
+    func dynamoDB() throws {
+        let row = """
+            {"user_id":{"S":"u"},"access_token":{"S":"a"},"expires_in":{"N":"60"},"scope":{"SS":["x","y"]},\
+            "google_verified_email":{"BOOL":true},"google_email":{"NULL":true}}
+            """
+        for text in [row, "{\"Item\":\(row)}"] {
+            let grant = try read(text)
+            #expect(grant.userID == "u")
+            #expect(grant.accessToken?.expiresAt == now + .seconds(60))
+            #expect(grant.scope == "x y")
+            #expect(grant.owner == Grant.Owner(emailIsVerified: true))
+        }
     }
 
     @Test("needs a client id from somewhere")
@@ -215,7 +245,7 @@ struct GrantReaderTests {
             let record = RecordSplitter.Record(line: 1, content: .text(changed))
             do throws(ImportProblem) {
                 let grant = try GrantReader(clientIDs: ["c"]).grant(from: record, at: now)
-                #expect((1...GrantFields.textLimit).contains(grant.userID.utf8.count), "seed \(seed)")
+                #expect((1...RecordFields.textLimit).contains(grant.userID.utf8.count), "seed \(seed)")
                 good += 1
             } catch {
                 #expect(!error.message.isEmpty, "seed \(seed)")

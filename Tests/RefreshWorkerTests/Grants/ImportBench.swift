@@ -44,7 +44,7 @@ final class ImportBench {
 
     /// Imports a text, in pieces of so many bytes.
     @discardableResult
-    func bring(_ text: String, replace: Bool = false, pieces: Int = 4096) async throws -> GrantImport.Tally {
+    func bring(_ text: String, replace: Bool = false, pieces: Int = 4096) async throws -> ImportTally {
         reports = []
         var grants = GrantImport(
             reader: GrantReader(clientIDs: clientIDs),

@@ -1,4 +1,5 @@
 import Clocks
+import Foundation
 import Store
 import Testing
 
@@ -8,21 +9,36 @@ import Testing
 struct UserImportTests {
     /// What came of one import.
     private struct Result {
-        var tally = GrantImport.Tally()
+        var tally = ImportTally()
         var reports: [String] = []
+        var ignored: Set<String> = []
     }
 
     private let time = ManualTime()
 
-    private func run(_ text: String, into store: InMemoryStore, replacing: Bool = false) async throws -> Result {
+    private func run(
+        _ text: String,
+        into store: InMemoryStore,
+        map: UserFieldMap = .unmapped,
+        replacing: Bool = false,
+        isDryRun: Bool = false
+    ) async throws -> Result {
         final class Reports {
             var lines: [String] = []
         }
         let reports = Reports()
-        var users = UserImport(store: store, replacesExisting: replacing, time: time) { reports.lines.append($0) }
+        var users = UserImport(
+            store: store,
+            map: map,
+            replacesExisting: replacing,
+            isDryRun: isDryRun,
+            time: time
+        ) {
+            reports.lines.append($0)
+        }
         try await users.feed(Array(text.utf8))
         try await users.finish()
-        return Result(tally: users.tally, reports: reports.lines)
+        return Result(tally: users.tally, reports: reports.lines, ignored: users.ignored)
     }
 
     @Test("Every field is stored, from lines and from an array")
@@ -66,9 +82,8 @@ struct UserImportTests {
             """
         let result = try await run(text, into: store)
         #expect(result.tally.stored == 2 && result.tally.bad == 6)
-        // A line of the batch is judged when the batch is stored, after the others.
         #expect(
-            Set(result.reports.compactMap { $0.split(separator: ":").first }) == [
+            result.reports.compactMap { $0.split(separator: ":").first } == [
                 "line 2", "line 3", "line 4", "line 5", "line 6", "line 7",
             ]
         )
@@ -83,12 +98,50 @@ struct UserImportTests {
         _ = try await run(#"{"user_id": "a", "email": "a@b.c", "name": "A"}"#, into: store)
         let text = #"{"user_id": "a", "email": "new@b.c"}"#
         let kept = try await run(text, into: store)
-        #expect(kept.tally.kept == 1 && kept.reports == ["line 1: user 'a' is stored already: kept"])
+        #expect(kept.tally.kept == 1 && kept.reports == ["line 1: user 'a' is stored with other content: kept"])
         #expect(try await store.user("a")?.email == "a@b.c")
         let replaced = try await run(text, into: store, replacing: true)
         #expect(replaced.tally.replaced == 1 && replaced.reports.isEmpty)
         #expect(try await store.user("a")?.email == "new@b.c")
         #expect(try await store.user("a")?.name == "A")
+    }
+
+    @Test("A user whom only a token has named is completed, and keeps what is known")
+    func completed() async throws {
+        let store = InMemoryStore(timeSource: time)
+        let now = time.now
+        try await store.transact { transaction in
+            try transaction.insert(User(id: "a", createdAt: now, email: "a@b.c", emailIsVerified: true))
+            try transaction.insert(User(id: "b", createdAt: Timestamp(secondsSince1970: 1), name: "B", picture: "p"))
+        }
+        let text = """
+            {"user_id":"a","email":"old@b.c","name":"A","created_on":86400,"google_user_id":"1","email_verified":false}
+            {"user_id":"b","name":"Other","picture":"p","created_on":86400,"is_active":false}
+            """
+        let dry = try await run(text, into: store, isDryRun: true)
+        #expect(dry.tally == ImportTally(completed: 2))
+        #expect(try await run(text, into: store).tally == ImportTally(completed: 2))
+        #expect(
+            try await store.user("a")
+                == User(
+                    id: "a",
+                    createdAt: Timestamp(secondsSince1970: 86_400),
+                    email: "a@b.c",
+                    emailIsVerified: true,
+                    name: "A",
+                    googleUserID: "1"
+                )
+        )
+        let former = User(id: "b", createdAt: Timestamp(secondsSince1970: 1), name: "B", picture: "p", isActive: false)
+        #expect(try await store.user("b") == former)
+        #expect(try await run(text, into: store).tally == ImportTally(kept: 2))
+        // A date says no more about its day than an instant of that day does.
+        let date = #"{"user_id":"a","created_on":"1970-01-02"}"#
+        try await store.transact { transaction in
+            try transaction.insert(User(id: "c", createdAt: Timestamp(secondsSince1970: 90_000), name: "C"))
+        }
+        #expect(try await run(date.replacing("\"a\"", with: "\"c\""), into: store).tally == ImportTally(kept: 1))
+        #expect(try await store.user("c")?.createdAt == Timestamp(secondsSince1970: 90_000))
     }
 
     @Test("A user whom only a grant made known is filled in")
@@ -113,5 +166,164 @@ struct UserImportTests {
         let result = try await run(#"{"user_id": "a", "email": "a@b.c"}"#, into: store, replacing: replacing)
         #expect(result.tally.bad == 1 && result.reports.first?.hasPrefix("line 1: user 'a' was deleted") == true)
         #expect(try await store.user("a")?.email == nil)
+    }
+
+    // MARK: The former stores' rows
+
+    private static let payPulseRow = """
+        {"UserID":{"S":"user_1"},"Email":{"S":"a@example.com"},"Name":{"S":"Ann"},"Password":{"S":"$2b$12$SECRET"},\
+        "CreatedOn":{"S":"2025-06-01"},"CreatedAt":{"S":"12:34:56.123456"}}
+        """
+    private static let payPulseUser = User(
+        id: "user_1",
+        createdAt: Timestamp(milliseconds: 1_748_781_296_123),
+        email: "a@example.com",
+        name: "Ann"
+    )
+
+    @Test(
+        "PayPulse's rows are read as DynamoDB exports, scans and plain JSON hold them",
+        arguments: [
+            "{\"Item\":\(payPulseRow)}", payPulseRow, "[\(payPulseRow)]", "{\"Item\":\(payPulseRow)}\r\n",
+            """
+            {"UserID":"user_1","Email":"a@example.com","Name":"Ann","CreatedOn":"2025-06-01",
+             "CreatedAt":"12:34:56.123456","Password":"$2b$12$SECRET"}
+            """,
+        ]
+    )
+    func payPulse(text: String) async throws {
+        let store = InMemoryStore(timeSource: time)
+        let result = try await run(text, into: store, map: .payPulse)
+        #expect(result.tally == ImportTally(stored: 1) && result.reports.isEmpty)
+        #expect(try await store.user("user_1") == Self.payPulseUser)
+        #expect(result.ignored == ["Password"])
+    }
+
+    @Test("ComprehensionEngine's rows are read as PostgreSQL writes them")
+    func comprehensionEngine() async throws {
+        let store = InMemoryStore(timeSource: time)
+        let text = """
+            {"id":"6f9619ff-8b86-4d01-b42d-00cf4fc964ff","email":"j@gmail.com","name":"J","google_id":"1001",\
+            "avatar_url":"https://x/y","created_at":"2025-08-25T12:00:00.123456+02:00",\
+            "last_login":"2025-09-01T10:00:00+00:00","is_active":false}
+            """
+        let result = try await run(text, into: store, map: .comprehensionEngine)
+        #expect(result.tally == ImportTally(stored: 1) && result.reports.isEmpty && result.ignored.isEmpty)
+        #expect(
+            try await store.user("6f9619ff-8b86-4d01-b42d-00cf4fc964ff")
+                == User(
+                    id: "6f9619ff-8b86-4d01-b42d-00cf4fc964ff",
+                    createdAt: Timestamp(milliseconds: 1_756_116_000_123),
+                    email: "j@gmail.com",
+                    name: "J",
+                    picture: "https://x/y",
+                    googleUserID: "1001",
+                    lastLoginAt: Timestamp(secondsSince1970: 1_756_720_800),
+                    isActive: false
+                )
+        )
+    }
+
+    @Test("A map of one's own renames only the fields that it names")
+    func ownMap() async throws {
+        let store = InMemoryStore(timeSource: time)
+        let map = try UserFieldMap(reading: "user_id=uid,created_on=since")
+        let result = try await run(#"{"uid":"a","since":"2025-06-01","name":"A","x":1}"#, into: store, map: map)
+        #expect(result.ignored == ["x"])
+        let expected = User(id: "a", createdAt: Timestamp(secondsSince1970: 1_748_736_000), name: "A")
+        #expect(try await store.user("a") == expected)
+    }
+
+    @Test(
+        "A problem names the field, the type of its value and what to do",
+        arguments: [
+            ("{\"Item\":\(payPulseRow)}", UserFieldMap.unmapped, "user_id is missing; the row fits --map paypulse"),
+            (
+                #"{"id":"a","google_id":"1"}"#, .unmapped,
+                "user_id is missing; the row fits --map comprehension-engine"
+            ),
+            (
+                #"{"id":"a","google_id":"1"}"#, .payPulse,
+                "UserID (user_id) is missing; the row fits --map comprehension-engine"
+            ),
+            (#"{"user_id":"a"}"#, .payPulse, "UserID (user_id) is missing; the row needs no --map"),
+            (
+                #"{"uid":"a"}"#, .unmapped,
+                "user_id is missing; name the field that holds the user's id: --map user_id=NAME"
+            ),
+            (
+                #"{"user_id":"a","created_on":"31.1.2026 SECRET"}"#, .unmapped,
+                """
+                created_on is a string in another form; it must be a date such as 2026-01-31, a time such as \
+                2026-01-31T12:00:00Z, or a number of seconds since 1970
+                """
+            ),
+            (
+                #"{"UserID":"a","CreatedOn":["SECRET"]}"#, .payPulse,
+                """
+                CreatedOn (created_on) is an array; it must be a date such as 2026-01-31, a time such as \
+                2026-01-31T12:00:00Z, or a number of seconds since 1970
+                """
+            ),
+            (
+                #"{"UserID":"a","CreatedAt":"12:00:00"}"#, .payPulse,
+                "CreatedAt (created_at) is a time of day without a date; CreatedOn (created_on) must hold the date"
+            ),
+            (#"{"user_id":"a","email":{"B":"SECRET"}}"#, .unmapped, "email is an object; it must be a string"),
+            (
+                "{\"Items\":[\(payPulseRow)]}", .payPulse,
+                "Items holds many rows in one object; each row must be an object: aws dynamodb scan --query 'Items[]'"
+            ),
+        ]
+    )
+    func problems(text: String, map: UserFieldMap, problem: String) async throws {
+        let result = try await run("\n" + text, into: InMemoryStore(timeSource: time), map: map)
+        #expect(result.reports == ["line 2: \(problem)"])
+        #expect(result.tally.reasonLines == ["bad, 1 of 1: \(problem)"])
+    }
+
+    @Test("What is stored as the file says is unchanged, so a second run checks the first")
+    func unchanged() async throws {
+        let store = InMemoryStore(timeSource: time)
+        let text = #"{"user_id":"a","email":"a@b.c","created_on":"2025-06-01"}"# + "\n" + #"{"user_id":"b"}"#
+        let dry = try await run(text, into: store, isDryRun: true)
+        #expect(dry.tally == ImportTally(stored: 2))
+        #expect(try await store.user("a") == nil)
+        #expect(try await run(text, into: store).tally == ImportTally(stored: 2))
+        time.advance(by: .seconds(60))
+        for replacing in [false, true] {
+            for isDryRun in [false, true] {
+                let again = try await run(text, into: store, replacing: replacing, isDryRun: isDryRun)
+                #expect(again.tally == ImportTally(unchanged: 2) && again.reports.isEmpty)
+            }
+        }
+        let changed = text.replacingOccurrences(of: "a@b.c", with: "new@b.c")
+        let dryReplacing = try await run(changed, into: store, replacing: true, isDryRun: true)
+        #expect(dryReplacing.tally == ImportTally(replaced: 1, unchanged: 1))
+        #expect(try await store.user("a")?.email == "a@b.c")
+    }
+
+    @Test("A sign-in here is later than the last one in the file")
+    func lastLogin() async throws {
+        let store = InMemoryStore(timeSource: time)
+        let login = time.now
+        try await store.transact { try $0.insert(User(id: "a", createdAt: login, lastLoginAt: login)) }
+        let text = #"{"user_id":"a","last_login":"2020-01-01","email":"a@b.c","email_verified":true}"#
+        #expect(try await run(text, into: store, replacing: true).tally.replaced == 1)
+        let user = try await store.user("a")
+        #expect(user?.lastLoginAt == login && user?.emailIsVerified == true)
+    }
+
+    @Test("Reasons are counted, and a file with many different ones does not fill the memory")
+    func reasons() {
+        var tally = ImportTally(stored: 1)
+        for number in 0..<1000 {
+            tally.countBad("the same")
+            tally.countBad("reason \(number)")
+        }
+        #expect(tally.bad == 2000 && tally.read == 2001)
+        #expect(tally.reasonLines.count == 21)
+        #expect(tally.reasonLines.first == "bad, 1000 of 2001: the same")
+        #expect(tally.reasonLines.last == "bad, 981 of 2001: for other reasons, see above")
     }
 }

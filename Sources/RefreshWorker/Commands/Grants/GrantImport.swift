@@ -3,21 +3,6 @@ import Store
 
 /// Brings grants in from a stream of bytes, in batches, whatever is wrong with some of them.
 struct GrantImport: RecordImport {
-    /// What has become of the input so far.
-    struct Tally: Equatable, Sendable {
-        var stored = 0
-        var replaced = 0
-        var kept = 0
-        var bad = 0
-
-        var read: Int { stored + replaced + kept + bad }
-
-        /// One line for people.
-        var sentence: String {
-            "\(read) read: \(stored) stored, \(replaced) replaced, \(kept) kept, \(bad) bad"
-        }
-    }
-
     /// The rest of a sentence about a user whose grant stays ended.
     static let endedGrant = "ended the stored grant: kept, for there is no new refresh token"
     /// Lines whose grants share a transaction: enough to share its costs, and few enough that no other writer waits long.
@@ -29,7 +14,7 @@ struct GrantImport: RecordImport {
     /// Where bad lines and kept grants are reported, a line each.
     let report: (String) -> Void
 
-    private(set) var tally = Tally()
+    private(set) var tally = ImportTally()
     private var splitter = RecordSplitter()
     private var batch: [(line: Int, reading: Result<ImportedGrant, ImportProblem>)] = []
 
@@ -78,7 +63,7 @@ struct GrantImport: RecordImport {
                 guard let outcome = outcomes.popFirst() else { break }
                 count(outcome, of: grant, line: item.line)
             case .failure(let problem):
-                tally.bad += 1
+                tally.countBad(problem.message)
                 report("line \(item.line): \(problem.message)")
             }
         }
@@ -96,7 +81,7 @@ struct GrantImport: RecordImport {
             tally.kept += 1
             report("line \(line): user \(DisplayedText(grant.userID)) \(Self.endedGrant)")
         case .refused:
-            tally.bad += 1
+            tally.countBad("the user was deleted")
             report("line \(line): user \(DisplayedText(grant.userID)) was deleted: not stored while tokens may live")
         }
     }

@@ -101,13 +101,15 @@ struct GrantIntake: Sendable {
         let writes = !isRehearsal
         return try await store.transact { transaction in
             try prepared.map { item in
-                if try transaction.user(item.userID)?.isDeleted == true { return .done(.refused) }
+                let user = try transaction.user(item.userID)
+                if user?.isDeleted == true { return .done(.refused) }
                 let stored = try transaction.grant(ofUser: item.userID)
                 switch (item.content, stored) {
                 case (.nothing(let outcome), _):
                     return .done(outcome)
                 case (.new(let grant, let events), nil):
                     if writes {
+                        try name(user, asOwnerOf: grant, in: transaction)
                         try transaction.insert(grant)
                         for event in events { try transaction.record(event) }
                     }
@@ -117,6 +119,7 @@ struct GrantIntake: Sendable {
                 case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
                     let events = replacement.apply(to: &grant, at: now)
                     if writes {
+                        try name(user, asOwnerOf: grant, in: transaction)
                         try transaction.update(grant)
                         for event in events { try transaction.record(event) }
                     }
@@ -126,6 +129,16 @@ struct GrantIntake: Sendable {
                 }
             }
         }
+    }
+
+    /// Gives a user who has no name that of the account at Google, as a connection by the app does.
+    private func name(_ user: User?, asOwnerOf grant: Grant, in transaction: any StoreTransaction) throws {
+        guard let name = grant.owner.name, user?.name?.isEmpty ?? true else { return }
+        guard var user else {
+            return try transaction.insert(User(id: grant.userID, createdAt: grant.createdAt, name: name))
+        }
+        user.name = name
+        try transaction.update(user)
     }
 
     private func prepare(_ arrival: Arrival, at now: Timestamp) async throws -> Preparation {

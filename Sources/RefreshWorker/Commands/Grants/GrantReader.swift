@@ -18,7 +18,7 @@ struct GrantReader: Sendable {
     }
 
     private func grant(from members: [String: JSONValue], at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
-        let outer = GrantFields(members)
+        let outer = RecordFields(members)
         let named = try outer.identifier("user_id")
         // What `aws secretsmanager get-secret-value` prints.
         guard let nested = members["SecretString"]?.string else {
@@ -27,7 +27,7 @@ struct GrantReader: Sendable {
         guard let content = JSONValue.object(in: nested.utf8)?.object else {
             throw ImportProblem("SecretString is not the text of a JSON object")
         }
-        let inner = GrantFields(content)
+        let inner = RecordFields(content)
         let innerUser = try inner.identifier("user_id")
         let nameUser = Self.userID(ofSecret: try outer.text("Name"))
         return try grant(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, at: now)
@@ -39,7 +39,7 @@ struct GrantReader: Sendable {
     }
 
     private func grant(
-        from fields: GrantFields,
+        from fields: RecordFields,
         userID: String?,
         at now: Timestamp
     ) throws(ImportProblem) -> ImportedGrant {
@@ -83,9 +83,9 @@ struct GrantReader: Sendable {
     /// By the rules of a user named on the command line, so that every stored user can be named there.
     static func checked(userID: String?) throws(ImportProblem) -> String {
         guard let userID, !userID.isEmpty else { throw ImportProblem("user_id is missing") }
-        guard userID.utf8.count <= GrantFields.textLimit else {
+        guard userID.utf8.count <= RecordFields.textLimit else {
             throw ImportProblem(
-                "user_id has \(userID.utf8.count) bytes; at most \(GrantFields.textLimit) are allowed"
+                "user_id has \(userID.utf8.count) bytes; at most \(RecordFields.textLimit) are allowed"
             )
         }
         guard !userID.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
@@ -97,7 +97,7 @@ struct GrantReader: Sendable {
         return userID
     }
 
-    private func clientID(in fields: GrantFields) throws(ImportProblem) -> String {
+    private func clientID(in fields: RecordFields) throws(ImportProblem) -> String {
         guard let text = try fields.text("client_id") else {
             switch clientIDs.count {
             case 0: throw ImportProblem("client_id is missing, and none is configured")
@@ -113,7 +113,7 @@ struct GrantReader: Sendable {
         }
     }
 
-    private static func standing(in fields: GrantFields) throws(ImportProblem) -> ImportedGrant.Standing? {
+    private static func standing(in fields: RecordFields) throws(ImportProblem) -> ImportedGrant.Standing? {
         let since = try fields.instant("since")
         let code = try fields.text("reason")
         guard let name = try fields.text("state") else { return nil }
@@ -135,7 +135,7 @@ struct GrantReader: Sendable {
     }
 
     private static func accessToken(
-        in fields: GrantFields,
+        in fields: RecordFields,
         createdAt: Timestamp?,
         isRefreshable: Bool,
         at now: Timestamp

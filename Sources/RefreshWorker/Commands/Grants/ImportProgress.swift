@@ -25,7 +25,7 @@ final class ImportProgress {
         output.line(line)
     }
 
-    func show(_ tally: GrantImport.Tally) {
+    func show(_ tally: ImportTally) {
         let now = time.sinceBoot
         guard output.isTerminal, drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
         drawnAt = now
@@ -39,7 +39,7 @@ final class ImportProgress {
         output.write(Self.clearLine)
     }
 
-    static func text(_ tally: GrantImport.Tally, of noun: String, elapsed: Duration) -> String {
+    static func text(_ tally: ImportTally, of noun: String, elapsed: Duration) -> String {
         let rate = elapsed > .zero ? Int(Double(tally.read) / elapsed.inSeconds) : 0
         return "\(tally.read) \(noun) read, \(tally.bad) bad, \(rate)/s"
     }

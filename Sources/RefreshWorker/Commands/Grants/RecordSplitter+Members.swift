@@ -1,10 +1,17 @@
 import JSON
 
 extension RecordSplitter.Record {
-    /// The members of the object that the record should be.
+    /// The members of the object that the record should be; those of a DynamoDB row without its types.
     func members() throws(ImportProblem) -> [String: JSONValue] {
         switch content {
-        case .text(let text): return try Self.object(in: text, from: line)
+        case .text(let text):
+            let members = DynamoDBItem.plain(try Self.object(in: text, from: line))
+            guard members["Items"]?.array == nil else {
+                throw ImportProblem(
+                    "Items holds many rows in one object; each row must be an object: aws dynamodb scan --query 'Items[]'"
+                )
+            }
+            return members
         case .tooLong: throw ImportProblem("longer than \(RecordSplitter.longestRecord) bytes; skipped")
         case .tooDeep: throw ImportProblem("nested too deeply")
         case .stray: throw ImportProblem("not a JSON object")

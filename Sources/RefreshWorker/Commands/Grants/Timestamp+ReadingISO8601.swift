@@ -6,27 +6,24 @@ extension Timestamp {
     /// A fraction of any length is cut to milliseconds. Seconds may be missing, and 60 in a leap second.
     init?(iso8601 text: String) {
         var scanner = DateScanner(text)
-        guard
-            let year = scanner.digits(4), scanner.take("-"),
-            let month = scanner.digits(2), scanner.take("-"),
-            let day = scanner.digits(2), scanner.take("T", "t", " "),
-            let hour = scanner.digits(2), scanner.take(":"),
-            let minute = scanner.digits(2),
-            hour < 24, minute < 60, let days = Self.days(toYear: year, month: month, day: day)
+        guard let days = scanner.date(), scanner.take("T", "t", " "), let time = scanner.timeOfDay(),
+            let offset = scanner.zoneOffset(), scanner.isAtEnd
         else { return nil }
-        var seconds: Int64 = 0
-        var milliseconds: Int64 = 0
-        if scanner.take(":") {
-            guard let read = scanner.digits(2), read <= 60 else { return nil }
-            seconds = read
-            if scanner.take(".", ",") {
-                guard let fraction = scanner.milliseconds() else { return nil }
-                milliseconds = fraction
-            }
-        }
-        guard let offset = scanner.zoneOffset(), scanner.isAtEnd else { return nil }
-        let total = ((days * 24 + hour) * 60 + minute - offset) * 60 + seconds
-        self.init(milliseconds: total * 1000 + milliseconds)
+        self.init(milliseconds: (days * 1440 - offset) * 60_000 + time)
+    }
+
+    /// Reads a date without a time (`2026-01-31`), as its first instant in UTC.
+    init?(iso8601Date text: String) {
+        var scanner = DateScanner(text)
+        guard let days = scanner.date(), scanner.isAtEnd else { return nil }
+        self.init(milliseconds: days * 86_400_000)
+    }
+
+    /// Reads a time without a date (`12:34:56.789`), as Python's `str` writes it, to the time since midnight.
+    static func timeOfDay(_ text: String) -> Duration? {
+        var scanner = DateScanner(text)
+        guard let time = scanner.timeOfDay(), scanner.isAtEnd else { return nil }
+        return .milliseconds(time)
     }
 }
 
@@ -55,7 +52,23 @@ private struct DateScanner {
         return number
     }
 
-    mutating func milliseconds() -> Int64? {
+    /// A date, in days since 1970.
+    mutating func date() -> Int64? {
+        guard let year = digits(4), take("-"), let month = digits(2), take("-"), let day = digits(2) else { return nil }
+        return Timestamp.days(toYear: year, month: month, day: day)
+    }
+
+    /// A time of day in milliseconds.
+    mutating func timeOfDay() -> Int64? {
+        guard let hour = digits(2), take(":"), let minute = digits(2), hour < 24, minute < 60 else { return nil }
+        let whole = (hour * 60 + minute) * 60_000
+        guard take(":") else { return whole }
+        guard let seconds = digits(2), seconds <= 60 else { return nil }
+        guard take(".", ",") else { return whole + seconds * 1000 }
+        return milliseconds().map { whole + seconds * 1000 + $0 }
+    }
+
+    private mutating func milliseconds() -> Int64? {
         guard var number = digit() else { return nil }
         var places = 1
         while let next = digit() {

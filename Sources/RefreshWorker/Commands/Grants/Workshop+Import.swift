@@ -3,10 +3,10 @@ import Store
 
 /// `grants import FILE`: brings in grants that were kept elsewhere.
 extension Workshop {
-    func importGrants(from path: String, replacesExisting: Bool) async throws -> ExitCode {
+    func importGrants(from path: String, replacesExisting: Bool, isDryRun: Bool) async throws -> ExitCode {
         let vault = try openVault()
         let file = try InputFile(path: path)
-        let store = try await openStore()
+        let store = try await openStore(forDryRun: isDryRun)
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
         let reporting = Task { await presence.run {} }
@@ -18,7 +18,8 @@ extension Workshop {
                 vault: vault,
                 time: time,
                 random: random,
-                existing: replacesExisting ? .replace : .keep
+                existing: replacesExisting ? .replace : .keep,
+                isRehearsal: isDryRun
             ),
             time: time,
             report: { progress.tell("refresh-worker: \($0)") }
@@ -33,12 +34,13 @@ extension Workshop {
         await reporting.value
         await presence.leave()
         await store.close()
-        progress.tell("refresh-worker: \(grants.tally.sentence)")
+        for line in grants.tally.reasonLines { progress.tell("refresh-worker: \(line)") }
+        progress.tell("refresh-worker: \(grants.tally.sentence(isDryRun: isDryRun))")
         return try Self.exitCode(after: grants.tally, failure)
     }
 
     /// How an import ends, whatever it imported: a failure tells that what came before it is stored.
-    static func exitCode(after tally: GrantImport.Tally, _ failure: CommandFailure?) throws -> ExitCode {
+    static func exitCode(after tally: ImportTally, _ failure: CommandFailure?) throws -> ExitCode {
         if let failure {
             guard tally.read > 0 else { throw failure }
             throw CommandFailure(

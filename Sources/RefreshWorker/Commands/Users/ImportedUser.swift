@@ -2,44 +2,91 @@ import Clocks
 import JSON
 import Store
 
-/// A user as an import reads it: what the record does not tell is `nil`.
+/// A user as an import reads it; `nil` where the record says nothing.
 struct ImportedUser: Equatable, Sendable {
     let id: String
     let createdAt: Timestamp?
     let email: String?
+    let emailIsVerified: Bool?
     let name: String?
     let picture: String?
     let googleUserID: String?
+    let lastLoginAt: Timestamp?
     let isActive: Bool?
 
-    init(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) {
-        let fields = GrantFields(try record.members())
-        id = try GrantReader.checked(userID: try fields.identifier("user_id"))
-        let createdOn = try fields.instant("created_on")
-        let createdAt = try fields.instant("created_at")
-        self.createdAt = (createdOn ?? createdAt).map { min($0, now) }
+    init(from record: RecordSplitter.Record, by map: UserFieldMap, at now: Timestamp) throws(ImportProblem) {
+        try self.init(members: try record.members(), by: map, at: now)
+    }
+
+    init(members: [String: JSONValue], by map: UserFieldMap, at now: Timestamp) throws(ImportProblem) {
+        let fields = RecordFields(members, names: map.names)
+        guard let id = try fields.identifier("user_id") else {
+            throw ImportProblem("\(fields.label("user_id")) is missing; \(map.advice(for: members))")
+        }
+        self.id = try GrantReader.checked(userID: id)
+        createdAt = try Self.creation(in: fields).map { min($0, now) }
         email = try fields.text("email")
+        emailIsVerified = try fields.boolean("email_verified")
         name = try fields.text("name")
         picture = try fields.text("picture")
         googleUserID = try fields.identifier("google_user_id")
+        lastLoginAt = try fields.day("last_login").map { min($0, now) }
         isActive = try fields.boolean("is_active")
     }
 
-    /// The user with what the record tells, over what was stored.
+    /// The instant of creation, which PayPulse splits into a date in `created_on` and a time of day in `created_at`.
+    private static func creation(in fields: RecordFields) throws(ImportProblem) -> Timestamp? {
+        let createdOn = try fields.day("created_on")
+        guard let time = fields.timeOfDay("created_at") else {
+            let createdAt = try fields.day("created_at")
+            return createdOn ?? createdAt
+        }
+        guard let createdOn else {
+            let names = (time: fields.label("created_at"), date: fields.label("created_on"))
+            throw ImportProblem("\(names.time) is a time of day without a date; \(names.date) must hold the date")
+        }
+        return fields.isDate("created_on") ? createdOn + time : createdOn
+    }
+
+    /// The user with what the record says, over what is stored.
     func user(over stored: User?, at now: Timestamp) -> User {
-        // When a placeholder was made says nothing about the user.
-        let known = stored.flatMap { $0.isPlaceholder ? nil : $0.createdAt }
         let isSameAddress = email == nil || email == stored?.email
         return User(
             id: id,
-            createdAt: createdAt ?? known ?? stored?.createdAt ?? now,
+            createdAt: createdAt ?? stored?.createdAt ?? now,
             email: email ?? stored?.email,
-            emailIsVerified: isSameAddress ? stored?.emailIsVerified : nil,
+            emailIsVerified: emailIsVerified ?? (isSameAddress ? stored?.emailIsVerified : nil),
             name: name ?? stored?.name,
             picture: picture ?? stored?.picture,
             googleUserID: googleUserID ?? stored?.googleUserID,
-            lastLoginAt: stored?.lastLoginAt,
+            // Whoever has signed in here since was here later than any record says.
+            lastLoginAt: [lastLoginAt, stored?.lastLoginAt].compactMap(\.self).max(),
             isActive: isActive ?? stored?.isActive ?? true
         )
+    }
+
+    /// The stored user with what was not known, such as of a user whom only a token has named so far.
+    ///
+    /// The earlier creation is the true one, and a user who was deactivated elsewhere is not active here.
+    func completing(_ stored: User) -> User {
+        let isSameAddress = stored.email == nil || stored.email == email
+        return User(
+            id: id,
+            createdAt: earlierCreation(than: stored.createdAt) ?? stored.createdAt,
+            email: stored.email ?? email,
+            emailIsVerified: stored.emailIsVerified ?? (isSameAddress ? emailIsVerified : nil),
+            name: stored.name.flatMap { $0.isEmpty ? nil : $0 } ?? name ?? stored.name,
+            picture: stored.picture ?? picture,
+            googleUserID: stored.googleUserID ?? googleUserID,
+            lastLoginAt: [lastLoginAt, stored.lastLoginAt].compactMap(\.self).max(),
+            isActive: stored.isActive && isActive != false
+        )
+    }
+
+    /// The creation that the record holds, if it is earlier; a date alone says nothing about its own day.
+    private func earlierCreation(than instant: Timestamp) -> Timestamp? {
+        guard let createdAt, createdAt < instant else { return nil }
+        let isDate = createdAt.milliseconds.isMultiple(of: 86_400_000)
+        return isDate && instant < createdAt + .seconds(86_400) ? nil : createdAt
     }
 }

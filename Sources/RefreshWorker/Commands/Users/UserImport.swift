@@ -1,36 +1,38 @@
 import Clocks
 import Store
 
-/// Brings users in from a stream of bytes, in batches, whatever is wrong with some of them.
+/// Imports users from a stream of bytes, in batches; bad records do not stop it.
 struct UserImport: RecordImport {
-    /// What became of one user.
-    private enum Outcome: Sendable {
-        case stored
-        case replaced
-        case kept
-        case deleted
-        /// Another user has the same account at Google.
-        case conflict
-    }
+    /// Names of fields without a meaning that are remembered, at most.
+    private static let ignoredLimit = 20
 
     let store: any AccountStore
+    let map: UserFieldMap
     let replacesExisting: Bool
+    /// `true` if everything is decided and nothing is stored.
+    let isDryRun: Bool
     let time: any TimeSource
-    /// Where bad lines and kept users are reported, a line each.
+    /// Takes a line for each bad record and each user that is kept.
     let report: (String) -> Void
 
-    private(set) var tally = GrantImport.Tally()
+    private(set) var tally = ImportTally()
+    /// Names of fields that were in a good record and have no meaning.
+    private(set) var ignored: Set<String> = []
     private var splitter = RecordSplitter()
-    private var batch: [(line: Int, user: ImportedUser)] = []
+    private var batch: [(line: Int, reading: Result<ImportedUser, ImportProblem>)] = []
 
     init(
         store: any AccountStore,
+        map: UserFieldMap = .unmapped,
         replacesExisting: Bool,
+        isDryRun: Bool = false,
         time: any TimeSource,
         report: @escaping (String) -> Void
     ) {
         self.store = store
+        self.map = map
         self.replacesExisting = replacesExisting
+        self.isDryRun = isDryRun
         self.time = time
         self.report = report
     }
@@ -46,62 +48,69 @@ struct UserImport: RecordImport {
 
     private mutating func take(_ records: [RecordSplitter.Record]) async throws {
         for record in records {
-            do throws(ImportProblem) {
-                batch.append((record.line, try ImportedUser(from: record, at: time.now)))
-            } catch {
-                reject("line \(record.line): \(error.message)")
-            }
+            batch.append((record.line, read(record)))
             if batch.count == GrantImport.batchSize { try await storeBatch() }
         }
     }
 
-    private mutating func storeBatch() async throws {
-        let users = batch.map(\.user)
-        guard !users.isEmpty else { return }
-        let now = time.now
-        let replaces = replacesExisting
-        let outcomes = try await store.transact { transaction in
-            try users.map { try Self.store($0, in: transaction, replaces: replaces, at: now) }
+    private mutating func read(_ record: RecordSplitter.Record) -> Result<ImportedUser, ImportProblem> {
+        do throws(ImportProblem) {
+            let members = try record.members()
+            let user = try ImportedUser(members: members, by: map, at: time.now)
+            if ignored.count < Self.ignoredLimit {
+                ignored.formUnion(map.ignored(in: members).prefix(Self.ignoredLimit - ignored.count))
+            }
+            return .success(user)
+        } catch {
+            return .failure(error)
         }
-        for (item, outcome) in zip(batch, outcomes) {
-            let user = DisplayedText(item.user.id)
-            switch outcome {
-            case .stored: tally.stored += 1
-            case .replaced: tally.replaced += 1
-            case .kept:
-                tally.kept += 1
-                report("line \(item.line): user \(user) is stored already: kept")
-            case .deleted: reject("line \(item.line): user \(user) was deleted: not stored while tokens may live")
-            case .conflict: reject("line \(item.line): another user has the same google_user_id as \(user)")
+    }
+
+    private mutating func storeBatch() async throws {
+        let users = batch.compactMap { item in
+            if case .success(let user) = item.reading { user } else { nil }
+        }
+        var outcomes = try await store(users, at: time.now)[...]
+        for item in batch {
+            switch item.reading {
+            case .success(let user):
+                guard let outcome = outcomes.popFirst() else { break }
+                count(outcome, of: user, line: item.line)
+            case .failure(let problem):
+                tally.countBad(problem.message)
+                report("line \(item.line): \(problem.message)")
             }
         }
         batch = []
     }
 
-    private static func store(
-        _ imported: ImportedUser,
-        in transaction: any StoreTransaction,
-        replaces: Bool,
-        at now: Timestamp
-    ) throws -> Outcome {
-        let stored = try transaction.user(imported.id)
-        let user = imported.user(over: stored, at: now)
-        do {
-            guard let stored else {
-                try transaction.insert(user)
-                return .stored
+    private func store(_ users: [ImportedUser], at now: Timestamp) async throws -> [UserIntake.Outcome] {
+        guard !users.isEmpty else { return [] }
+        let (replaces, writes) = (replacesExisting, !isDryRun)
+        return try await store.transact { transaction in
+            try users.map { user in
+                try UserIntake(imported: user, replaces: replaces, now: now).store(in: transaction, writes: writes)
             }
-            guard !stored.isDeleted else { return .deleted }
-            guard replaces || stored.isPlaceholder else { return .kept }
-            try transaction.update(user)
-            return stored.isPlaceholder ? .stored : .replaced
-        } catch let error as StoreError where error.code == .conflict {
-            return .conflict
         }
     }
 
-    private mutating func reject(_ problem: String) {
-        tally.bad += 1
-        report(problem)
+    private mutating func count(_ outcome: UserIntake.Outcome, of user: ImportedUser, line: Int) {
+        let name = "user \(DisplayedText(user.id))"
+        switch outcome {
+        case .stored: tally.stored += 1
+        case .completed: tally.completed += 1
+        case .replaced: tally.replaced += 1
+        case .unchanged: tally.unchanged += 1
+        case .kept:
+            tally.kept += 1
+            report("line \(line): \(name) is stored with other content: kept")
+        case .deleted:
+            tally.countBad("the user was deleted")
+            report("line \(line): \(name) was deleted: not stored while tokens may live")
+        case .conflict(let other):
+            let label = RecordFields([:], names: map.names).label("google_user_id")
+            tally.countBad("another user has the same \(label)")
+            report("line \(line): \(name) has the same \(label) as user \(DisplayedText(other)): not stored")
+        }
     }
 }

@@ -1,16 +1,19 @@
 import Store
 
-/// `users import FILE`: brings in users that were kept elsewhere.
+/// `users import FILE`: imports users that another system has kept.
 extension Workshop {
-    func importUsers(from path: String, replacesExisting: Bool) async throws -> ExitCode {
-        let file = try InputFile(path: path)
-        let store = try await openStore()
+    func importUsers(_ order: UserImportOrder) async throws -> ExitCode {
+        let file = try InputFile(path: order.file)
+        let store = try await openStore(forDryRun: order.isDryRun)
         let progress = ImportProgress(of: "users", output: .error, time: time)
+        let report = { (line: String) in progress.tell("refresh-worker: \(line)") }
         var users = UserImport(
             store: store,
-            replacesExisting: replacesExisting,
+            map: order.map,
+            replacesExisting: order.replacesExisting,
+            isDryRun: order.isDryRun,
             time: time,
-            report: { progress.tell("refresh-worker: \($0)") }
+            report: report
         )
         var failure: CommandFailure?
         do {
@@ -19,7 +22,18 @@ extension Workshop {
             failure = CommandFailure(error)
         }
         await store.close()
-        progress.tell("refresh-worker: \(users.tally.sentence)")
+        users.tally.reasonLines.forEach(report)
+        if !users.ignored.isEmpty {
+            let names = users.ignored.sorted().map { "\(DisplayedText($0))" }.joined(separator: ", ")
+            report("fields that were not imported: \(names)")
+        }
+        report(users.tally.userSentence(isDryRun: order.isDryRun))
         return try Self.exitCode(after: users.tally, failure)
+    }
+
+    /// Opens the database; a dry run makes none, and where there is none it sees an empty one.
+    func openStore(forDryRun isDryRun: Bool) async throws -> any AccountStore {
+        guard isDryRun else { return try await openStore() }
+        return try await openStoreIfThere(for: .reading) ?? InMemoryStore(timeSource: time, random: random)
     }
 }

@@ -29,7 +29,7 @@ struct SecretsManagerImportTests {
     func pages() async throws {
         for number in 0..<250 { try put("u\(number)") }
         let tally = try await bench.bring()
-        #expect(tally.grants == GrantImport.Tally(stored: 250, replaced: 0, kept: 0, bad: 0))
+        #expect(tally.grants == ImportTally(stored: 250, replaced: 0, kept: 0, bad: 0))
         #expect(reads == 250)
         let lists = bench.service.calls.filter { $0.operation == "ListSecrets" }.map(\.body)
         #expect(lists.map { $0["NextToken"]?.string } == [nil, "100", "200"])
@@ -64,7 +64,7 @@ struct SecretsManagerImportTests {
         service.interfere { _, _, _ in nil }
         service.forgetCalls()
         let tally = try await bench.bring()
-        #expect(tally.grants == GrantImport.Tally(stored: 20, replaced: 0, kept: 100, bad: 0))
+        #expect(tally.grants == ImportTally(stored: 20, replaced: 0, kept: 100, bad: 0))
         #expect(reads == 20)
         #expect(bench.reports.isEmpty)
         #expect(bench.details.count { $0.hasSuffix("is stored already: kept") } == 100)
@@ -91,7 +91,7 @@ struct SecretsManagerImportTests {
         }
         let tally = try await bench.bring()
         #expect(tally.deleted == 2)
-        #expect(tally.grants == GrantImport.Tally(stored: 1, replaced: 0, kept: 0, bad: 4))
+        #expect(tally.grants == ImportTally(stored: 1, replaced: 0, kept: 0, bad: 4))
         let words = [
             "secret 'gmail/user/binary': holds bytes and no text", "secret 'gmail/user/broken': not JSON",
             "secret 'gmail/user/denied': may not be read (AccessDeniedException)",
@@ -122,7 +122,7 @@ struct SecretsManagerImportTests {
         try put("replaced", changes, storedAt: 1_900_000_000)
         let before = try await bench.bench.store.grants(after: nil, in: nil, atMost: 10)
         let tally = try await bench.bring(.replaceOlder, isRehearsal: true)
-        #expect(tally.grants == GrantImport.Tally(stored: 1, replaced: 1, kept: 1, bad: 0))
+        #expect(tally.grants == ImportTally(stored: 1, replaced: 1, kept: 1, bad: 0))
         #expect(
             tally.sentence(isRehearsal: true)
                 == "dry run, nothing was stored; 3 secrets: 1 to store, 1 to replace, 1 to keep, 0 bad, 0 deleted"

@@ -8,7 +8,7 @@ import Store
 struct SecretsManagerImport {
     /// What has become of the secrets so far.
     struct Tally: Equatable, Sendable {
-        var grants = GrantImport.Tally()
+        var grants = ImportTally()
         /// Secrets that are marked for deletion, or went while the import ran.
         var deleted = 0
 

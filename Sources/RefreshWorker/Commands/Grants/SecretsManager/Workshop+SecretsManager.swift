@@ -33,7 +33,7 @@ extension Workshop {
             throw fault.failure(for: order)
         }
         let reader = SecretsManagerReader(client: client, prefix: order.prefix, clientIDs: [clientID], time: time)
-        let store = try await openStore(for: order)
+        let store = try await openStore(forDryRun: order.isRehearsal)
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
         let reporting = Task { await presence.run {} }
@@ -86,12 +86,6 @@ extension Workshop {
             the import stopped there; the same import started again goes on: it reads no secret of a user who is stored
             """
         return .failure(CommandFailure(failure.exitCode, "\(failure.message)\n\(outlook)"))
-    }
-
-    /// A rehearsal makes no database: where there is none, nobody is stored.
-    private func openStore(for order: SecretsManagerOrder) async throws -> any GrantStore {
-        guard order.isRehearsal else { return try await openStore() }
-        return try await openStoreIfThere(for: .reading) ?? InMemoryStore(timeSource: time, random: random)
     }
 
     private func openSecretsHTTP() throws(HTTPFailure) -> HTTPClient {

@@ -1,0 +1,74 @@
+/// The results of an import so far.
+struct ImportTally: Equatable, Sendable {
+    /// Reasons that are counted apart; all others are counted together, so that no input fills the memory.
+    private static let reasonLimit = 20
+
+    var stored = 0
+    /// Users who were known in part, and of whom the missing part was stored.
+    var completed = 0
+    var replaced = 0
+    /// Those that are stored with other content, which stayed.
+    var kept = 0
+    /// Those that are stored exactly as the input says, which only an import of users compares.
+    var unchanged = 0
+    var bad = 0
+    private var reasons: [String: Int] = [:]
+    private var otherReasons = 0
+
+    init(
+        stored: Int = 0,
+        completed: Int = 0,
+        replaced: Int = 0,
+        kept: Int = 0,
+        unchanged: Int = 0,
+        bad: Int = 0
+    ) {
+        self.stored = stored
+        self.completed = completed
+        self.replaced = replaced
+        self.kept = kept
+        self.unchanged = unchanged
+        self.bad = bad
+    }
+
+    var read: Int { stored + completed + replaced + kept + unchanged + bad }
+
+    mutating func countBad(_ reason: String) {
+        bad += 1
+        if reasons[reason] != nil || reasons.count < Self.reasonLimit {
+            reasons[reason, default: 0] += 1
+        } else {
+            otherReasons += 1
+        }
+    }
+
+    /// One line for people about grants.
+    func sentence(isDryRun: Bool) -> String {
+        isDryRun
+            ? """
+            dry run, nothing was stored; \(read) read: \(stored) to store, \(replaced) to replace, \(kept) to keep, \
+            \(bad) bad
+            """
+            : "\(read) read: \(stored) stored, \(replaced) replaced, \(kept) kept, \(bad) bad"
+    }
+
+    /// One line for people about users.
+    func userSentence(isDryRun: Bool) -> String {
+        isDryRun
+            ? """
+            dry run, nothing was stored; \(read) read: \(stored) to store, \(completed) to complete, \(replaced) to \
+            replace, \(kept) to keep, \(unchanged) unchanged, \(bad) bad
+            """
+            : """
+            \(read) read: \(stored) stored, \(completed) completed, \(replaced) replaced, \(kept) kept, \
+            \(unchanged) unchanged, \(bad) bad
+            """
+    }
+
+    /// A line for each reason of bad records, the most frequent first.
+    var reasonLines: [String] {
+        let known = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+            .map { "bad, \($0.value) of \(read): \($0.key)" }
+        return otherReasons == 0 ? known : known + ["bad, \(otherReasons) of \(read): for other reasons, see above"]
+    }
+}

@@ -1,0 +1,60 @@
+import Clocks
+import Store
+
+/// Stores one imported user, or decides that what is stored stays.
+struct UserIntake: Sendable {
+    enum Outcome: Equatable, Sendable {
+        case stored
+        /// The user was known in part, and the missing part was stored.
+        case completed
+        case replaced
+        /// The user is stored exactly as the record says.
+        case unchanged
+        /// The user is stored with other content, which stays.
+        case kept
+        /// The user was deleted, and the tombstone still stands.
+        case deleted
+        /// Another user, with this id, has the same account at Google.
+        case conflict(String)
+    }
+
+    let imported: ImportedUser
+    /// `true` if the record wins over what is stored.
+    let replaces: Bool
+    let now: Timestamp
+
+    func store(in transaction: any StoreTransaction, writes: Bool) throws -> Outcome {
+        let stored = try transaction.user(imported.id)
+        if stored?.isDeleted == true { return .deleted }
+        let (user, outcome) = try decide(over: stored, in: transaction)
+        guard let user else { return outcome }
+        if let account = user.googleUserID, account != stored?.googleUserID,
+            let holder = try transaction.user(withGoogleUserID: account), holder.id != user.id
+        {
+            return .conflict(holder.id)
+        }
+        guard writes else { return outcome }
+        if stored == nil { try transaction.insert(user) } else { try transaction.update(user) }
+        return outcome
+    }
+
+    /// The user to store, if any, and what that makes of the record.
+    private func decide(over stored: User?, in transaction: any StoreTransaction) throws -> (User?, Outcome) {
+        let user = imported.user(over: stored, at: now)
+        guard let stored else { return (user, .stored) }
+        guard user != stored else { return (nil, .unchanged) }
+        if try isPlaceholder(stored, in: transaction) { return (user, .stored) }
+        if replaces { return (user, .replaced) }
+        let completed = imported.completing(stored)
+        return completed == stored ? (nil, .kept) : (completed, .completed)
+    }
+
+    /// `true` if nothing is known of the user but the id, and the name that came with an imported grant.
+    private func isPlaceholder(_ user: User, in transaction: any StoreTransaction) throws -> Bool {
+        if user.isPlaceholder { return true }
+        var unnamed = user
+        unnamed.name = nil
+        guard unnamed.isPlaceholder else { return false }
+        return try transaction.grant(ofUser: user.id)?.owner.name == user.name
+    }
+}
