@@ -1,0 +1,172 @@
+"""Phones that call a backend all the time, as the apps of PayPulse and of ComprehensionEngine do, and remember every refusal."""
+
+import collections
+import http.client
+import json
+import random
+import threading
+
+from accounts import Answer
+from harness import check, wait_for
+
+
+class Phone:
+    """One installation of an app, with an address of its own."""
+
+    def __init__(self, number, port):
+        self.address = f"127.{1 + number // 62_500}.{number // 250 % 250}.{1 + number % 250}"
+        self.port = port
+        self.random = random.Random(number)
+        self.rounds = 0
+        # False until what the worker knows of the user must be complete.
+        self.is_copied = True
+
+    def call(self, method, path, bearer=None, body=None):
+        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+        if body is not None:
+            body = json.dumps(body)
+            headers["Content-Type"] = "application/json"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60, source_address=(self.address, 0))
+        try:
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, dict((k.lower(), v) for k, v in answer.getheaders()), answer.read())
+        finally:
+            connection.close()
+
+    def expect(self, answer, what, expected=None):
+        if answer.status != 200:
+            raise Refused(f"{what}: {answer.status} {answer.body[:200]!r}")
+        if expected is not None and self.is_copied:
+            found = {name: answer.json.get("data", answer.json).get(name) for name in expected}
+            if found != expected:
+                raise Refused(f"{what}: {found}, not {expected}")
+
+
+class Refused(Exception):
+    """A phone was told something else than before."""
+
+
+class SignedOut(Exception):
+    """A phone lost its session."""
+
+
+class PayPulsePhone(Phone):
+    """Logs in for a day, and shows the profile."""
+
+    def __init__(self, number, port, token, profile):
+        super().__init__(number, port)
+        self.token = token
+        self.profile = profile
+
+    def step(self):
+        self.expect(self.call("GET", "/v1/user/me", self.token), "PayPulse's profile", self.profile)
+        self.expect(self.call("GET", "/v1/invoices", self.token), "PayPulse's invoices")
+
+
+class EnginePhone(Phone):
+    """Keeps a pair of tokens, which each of its calls renews by itself when it meets a 401."""
+
+    def __init__(self, number, port, pair, user):
+        super().__init__(number, port)
+        self.pair = pair
+        self.user = user
+        self.refreshes = 0
+        self.may_restart = True
+
+    def step(self):
+        kind = self.random.choice(["call", "call", "start", "burst"])
+        if kind == "start" and self.may_restart:
+            self.refresh()
+        if kind == "burst":
+            return self.burst()
+        self.fetch("/api/auth/me")
+        self.fetch("/api/conversations")
+
+    def burst(self):
+        """Calls on connections of their own, which overtake each other."""
+        problems = []
+
+        def fetch(path):
+            try:
+                self.fetch(path)
+            except Exception as problem:
+                problems.append(problem)
+
+        threads = [threading.Thread(target=fetch, args=(path,)) for path in ["/api/auth/me", "/api/conversations"] * 2]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if problems:
+            raise problems[0]
+
+    def fetch(self, path):
+        answer = self.call("GET", path, self.pair["access_token"])
+        if answer.status == 401:
+            self.refresh()
+            answer = self.call("GET", path, self.pair["access_token"])
+        self.expect(answer, path, self.user if path == "/api/auth/me" else None)
+
+    def refresh(self):
+        answer = self.call("POST", "/api/auth/refresh", body={"refresh_token": self.pair["refresh_token"]})
+        if answer.status == 401:
+            raise SignedOut(f"refresh: {answer.body[:200]!r}")
+        self.expect(answer, "refresh")
+        # Whichever answer comes last stays.
+        self.pair = answer.json
+        self.refreshes += 1
+
+
+class Crowd:
+    """Phones that take their steps one after another, as fast as some threads can drive them."""
+
+    def __init__(self, threads=16):
+        self.phones = []
+        self.queue = collections.deque()
+        self.problems = []
+        self.ended = threading.Event()
+        self.threads = [threading.Thread(target=self.drive, daemon=True) for _ in range(threads)]
+
+    def add(self, phone):
+        self.phones.append(phone)
+        self.queue.append(phone)
+
+    def start(self):
+        for thread in self.threads:
+            thread.start()
+
+    def drive(self):
+        while not self.ended.is_set():
+            try:
+                phone = self.queue.popleft()
+            except IndexError:
+                self.ended.wait(0.05)
+                continue
+            try:
+                phone.step()
+            except Exception as problem:
+                self.problems.append(f"{type(problem).__name__}: {type(phone).__name__} {phone.address}: {problem}")
+            phone.rounds += 1
+            self.queue.append(phone)
+
+    def wait(self, message, condition=None, rounds=1):
+        """Waits until each phone has taken so many whole steps from here, and the condition holds for it."""
+        goals = [(phone, phone.rounds + rounds + 1) for phone in list(self.phones)]
+        wait_for(
+            lambda: self.problems or all(
+                phone.rounds >= goal and (condition is None or condition(phone)) for phone, goal in goals
+            ),
+            300, f"every phone: {message}",
+        )
+        self.check(message)
+
+    def check(self, message):
+        shown = "\n    ".join(self.problems[:5])
+        check(not self.problems, f"{message}: {len(self.problems)} problems of phones:\n    {shown}")
+
+    def stop(self):
+        self.ended.set()
+        for thread in self.threads:
+            if thread.ident:
+                thread.join()

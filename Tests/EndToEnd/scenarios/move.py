@@ -1,0 +1,293 @@
+"""A thousand signed-in users of two former backends move to the worker, by the commands of docs/moving.md, and back.
+
+Their phones call all the time. No phone is signed out, none is refused, and no grant is refreshed late.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import time
+
+from accounts import Accounts, free_port
+from former import ENGINE_SECRET, PAYPULSE_SECRET, Engine, Former, PayPulse, claims_of
+from harness import CLIENT, ROOT, WORKER, Observer, Server, Skipped, check, wait_for
+from phones import Crowd, EnginePhone, PayPulsePhone
+
+EACH = 500
+LATE = 10
+
+PAYPULSE_PATHS = ["= /v1/auth/gmail-tokens", "= /v1/auth/gmail/store-tokens", "= /v1/user/me"]
+ENGINE_PATHS = [f"= /api/auth/{name}" for name in ["mobile/google", "refresh", "me", "logout", "status"]]
+
+PRELUDE = """
+set -euo pipefail
+rw() {
+    case " $* " in *" aws-secrets-manager "*) set -- "$@" --aws-endpoint "$FORMER" ;; esac
+    "$WORKER" "$@" "${SETTINGS[@]}"
+}
+systemctl() {
+    case "$*" in
+    'enable --now refresh-worker') touch worker-was-started ;;
+    'reload nginx') nginx -s reload ;;
+    *) echo "no systemctl $*" >&2; return 1 ;;
+    esac
+}
+nginx() { "$NGINX" -p "$FOLDER" -c "$FOLDER/nginx.conf" -e "$FOLDER/nginx.log" "$@"; }
+aws() {
+    case "$1 $2" in
+    'dynamodb scan')
+        curl -sS --fail "$FORMER/scan?name=UserID&name=Email&name=Name&name=CreatedOn&name=CreatedAt" ;;
+    'secretsmanager put-secret-value')
+        jq -n --arg id "$4" --rawfile text "${6#file://}" '{SecretId: $id, SecretString: $text}' |
+            curl -sS --fail -H 'X-Amz-Target: secretsmanager.PutSecretValue' --data-binary @- "$FORMER/" ;;
+    *) echo "no aws $*" >&2; return 1 ;;
+    esac
+}
+"""
+
+
+class Shell:
+    """A shell that an operator types the commands of one backend into."""
+
+    def __init__(self, name, place, environment, settings):
+        self.name = name
+        folder = place.folder / f"operator-{name}"
+        folder.mkdir(mode=0o700)
+        self.output = folder / "output"
+        self.folder = folder
+        self.process = subprocess.Popen(
+            ["bash"], cwd=folder, stdin=subprocess.PIPE, stdout=open(self.output, "wb"), stderr=subprocess.STDOUT,
+            text=True, env={**os.environ, **environment},
+        )
+        self.count = 0
+        self.type(PRELUDE + f"SETTINGS=({shlex.join(settings)})\n")
+
+    def type(self, text):
+        """Runs commands to their end, and answers what they printed."""
+        self.count += 1
+        marker = f"== done {self.count} =="
+        start = self.output.stat().st_size
+        self.process.stdin.write(f"{text}\necho '{marker}'\n")
+        self.process.stdin.flush()
+        wait_for(lambda: marker in self.read(start) or self.process.poll() is not None, 300, f"{text[-200:]} has ended")
+        check(self.process.poll() is None, f"the shell ended with {self.process.poll()}: {self.read(start)[-2000:]}")
+        return self.read(start).replace(f"{marker}\n", "")
+
+    def read(self, start):
+        return self.output.read_bytes()[start:].decode()
+
+    def follow(self, section):
+        """Runs a block of commands of the document."""
+        text = (ROOT / "docs" / "moving.md").read_text()
+        blocks = re.findall(rf"^```sh {self.name} {section}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+        check(len(blocks) == 1, f"docs/moving.md has {len(blocks)} blocks '{self.name} {section}'")
+        return self.type(blocks[0])
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
+
+class Proxy:
+    """nginx in front of the former backends and of the worker."""
+
+    def __init__(self, place, former, worker):
+        self.program = shutil.which("nginx") or "/usr/sbin/nginx"
+        if not os.path.exists(self.program):
+            raise Skipped("nginx is not installed: scripts/ensure-packages check installs it")
+        self.folder = place.folder
+        self.port = free_port()
+        self.former, self.worker = former, worker
+        self.write([])
+        arguments = [self.program, "-p", str(self.folder), "-c", str(self.folder / "nginx.conf"), "-e", str(self.folder / "nginx.log")]
+        self.process = subprocess.Popen([*arguments, "-g", "daemon off;"])
+
+    def write(self, moved):
+        """Sends these locations to the worker; nginx reads that when it is reloaded."""
+        passing = """
+            proxy_http_version 1.1;
+            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+        """
+        locations = "".join(
+            f"location {place} {{ proxy_pass http://127.0.0.1:{port}; {passing} }}\n"
+            for place, port in [("/", self.former), *((place, self.worker) for place in moved)]
+        )
+        owner = "user root;" if os.geteuid() == 0 else ""
+        folders = "".join(
+            f"{name}_temp_path {self.folder}/nginx-{name};\n"
+            for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        )
+        (self.folder / "nginx.conf").write_text(f"""
+            {owner}
+            pid {self.folder}/nginx.pid;
+            worker_processes 2;
+            events {{ worker_connections 4096; }}
+            http {{
+                access_log off;
+                {folders}
+                server {{ listen 127.0.0.1:{self.port} backlog=4096; {locations} }}
+            }}
+        """)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+
+def scenario(place):
+    place.folder.chmod(0o755)
+    (place.folder / "former").mkdir()
+    database = Server(place.folder / "former")
+    crowd = Crowd()
+    closing = [crowd.stop]
+    try:
+        return move(place, database, crowd, closing)
+    finally:
+        for close in closing:
+            close()
+        database.stop()
+
+
+def move(place, database, crowd, closing):
+    paypulse, engine = PayPulse(CLIENT), Engine(database)
+    former = Former(paypulse, engine)
+    accounts = Accounts(
+        place, "--trusted-proxy", "127.0.0.1",
+        "--accept-former-refresh-tokens-until", time.strftime("%Y-%m-%d", time.gmtime(time.time() + 8 * 86_400)),
+        start=False,
+    )
+    accounts.write("jwt", f"{ENGINE_SECRET}\n{PAYPULSE_SECRET}")
+    proxy = Proxy(place, former.port, accounts.port)
+    closing.append(proxy.stop)
+
+    # The former backends, and everyone who is signed in there.
+    grants = []
+    for lifetime, count in [(-600, EACH // 3), (240, EACH // 3), (3000, EACH + LATE - 2 * (EACH // 3))]:
+        place.sandbox.settings(lifetime=lifetime)
+        grants += place.sandbox.call("/control/grants", {"count": count, "prefix": f"life{lifetime}"})
+    place.sandbox.settings(lifetime=3599)
+    payers = [paypulse.sign_up(number) for number in range(EACH)]
+    for user, grant in zip(payers, grants):
+        paypulse.connect(user, grant)
+    readers = engine.sign_up(*range(EACH))
+    for number, user in enumerate(payers):
+        crowd.add(payer(number, proxy.port, paypulse, user))
+    for number, user in enumerate(readers):
+        crowd.add(reader(EACH + number, proxy.port, engine, user))
+    # They have no phone any more, and delete their accounts later.
+    leaving = [paypulse.sign_up(10_000 + number) for number in range(3)]
+    crowd.start()
+    crowd.wait("the former backends serve it")
+
+    environment = {
+        "WORKER": str(WORKER), "NGINX": proxy.program, "FOLDER": str(place.folder), "FORMER": former.url,
+        "FORMER_DATABASE_URL": database.url, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "y",
+    }
+    settings = [*place.arguments()[1:], *map(str, accounts.extra)]
+    shells = {name: Shell(name, place, environment, settings) for name in ["paypulse", "comprehension-engine"]}
+    closing.extend(shell.close for shell in shells.values())
+    amazon, server = shells.values()
+
+    # Users and grants are copied while the phones go on.
+    amazon.follow("prepare")
+    check((amazon.folder / "worker-was-started").exists(), "the document starts the worker")
+    worker = accounts.start()
+    told = amazon.follow("users")
+    check(f"{EACH + 3} read: {EACH + 3} stored, 0 completed, 0 replaced, 0 kept, 0 unchanged, 0 bad" in told, told)
+    imported_at = time.time()
+    told = amazon.follow("grants")
+    check(f"{EACH} secrets: {EACH} stored, 0 replaced, 0 kept, 0 bad" in told, told)
+    lasting = {user for user, grant in zip(payers, grants) if grant["expires_at"] > imported_at + 60}
+    check(len(lasting) >= EACH // 3, f"{len(lasting)} grants have a valid token")
+    observer = Observer(place, lambda user: user in lasting)
+    observer.start()
+    told = server.follow("users")
+    check(f"{EACH} read: {EACH} stored" in told, told)
+    now = lambda: int(time.time() * 1000)
+    wait_for(
+        lambda: all(row["access_expires_at"] > now() for row in place.rows("SELECT access_expires_at FROM grants")),
+        120, "each grant has a valid access token",
+    )
+    lasting.update(payers)
+    crowd.check("while users and grants were copied")
+
+    # Life goes on at the former backends.
+    late_payers = [paypulse.sign_up(EACH + number) for number in range(LATE)]
+    for user, grant in zip(late_payers, grants[EACH:]):
+        paypulse.connect(user, grant)
+    late_readers = engine.sign_up(*range(EACH, EACH + LATE))
+    for user in leaving:
+        paypulse.delete(user)
+    late = []
+    for number, user in enumerate(late_payers):
+        late.append(payer(2 * EACH + number, proxy.port, paypulse, user))
+    for number, user in enumerate(late_readers):
+        late.append(reader(2 * EACH + LATE + number, proxy.port, engine, user))
+        # A new user's access token lives for half an hour, and nobody restarts the app in the seconds of the switch.
+        late[-1].pair = engine.pair(user, 1800)
+        late[-1].may_restart = False
+    for phone in late:
+        phone.is_copied = False
+        crowd.add(phone)
+    crowd.wait("the former backends serve it, late users too")
+
+    # The switch.
+    proxy.write([*PAYPULSE_PATHS, *ENGINE_PATHS])
+    server.follow("switch")
+    told = server.follow("again")
+    check(f"{EACH + LATE} read: " in told and ", 0 bad" in told, told)
+    told = amazon.follow("again")
+    check(f"{EACH + LATE} read: " in told and ", 0 bad" in told, told)
+    check(f"{EACH + LATE} secrets: {LATE} stored" in told, told)
+    for phone in late:
+        phone.is_copied = phone.may_restart = True
+    amazon.follow("deleted")
+    check((amazon.folder / "ids-after").read_text().split() == sorted([*payers, *late_payers]), "the later scan's ids")
+    crowd.wait("the worker serves it", rounds=2, condition=has_session_of_worker)
+    counts = dict(former.counts)
+    crowd.wait("the worker serves it alone")
+    for path in ["/v1/user/me", "/api/auth/me", "/api/auth/refresh"]:
+        check(former.counts[path] == counts[path], f"the former backend is still asked for {path}")
+
+    # The counts.
+    told = amazon.follow("check")
+    check(f"{EACH + LATE} read: 0 to store, 0 to complete, 0 to replace, 0 to keep, {EACH + LATE} unchanged" in told, told)
+    check(f"{EACH + LATE} secrets: 0 to store, 0 to replace, {EACH + LATE} to keep, 0 bad" in told, told)
+    told = server.follow("check")
+    check(f"{EACH + LATE} read: 0 to store, 0 to complete, " in told and ", 0 bad" in told, told)
+    check(place.states() == {"active": EACH + LATE}, f"the states are {place.states()}")
+    late_by = observer.stop()
+    check(not late_by, f"{len(late_by)} looks at grants whose token had expired: {late_by[:3]}")
+
+    # And back.
+    amazon.follow("back")
+    check(len(paypulse.secrets) == EACH + LATE + 1, f"{len(paypulse.secrets)} secrets")
+    proxy.write([])
+    server.follow("switch")
+    crowd.wait("the former backends serve it again", rounds=2)
+    check(former.counts["/api/auth/me"] > counts["/api/auth/me"], "the former backend is asked again")
+    crowd.stop()
+    crowd.check("in the end")
+    worker.stop()
+    calls = sum(phone.rounds for phone in crowd.phones)
+    return f"{len(crowd.phones)} phones took {calls} rounds of calls; {len(grants)} grants, none late"
+
+
+def payer(number, port, paypulse, user):
+    row = paypulse.rows[user]
+    profile = {
+        "name": row["Name"], "email": row["Email"], "created_on": row["CreatedOn"], "gmail_account_connected": True,
+    }
+    return PayPulsePhone(number, port, paypulse.login(user), profile)
+
+
+def reader(number, port, engine, user):
+    row = engine.rows[user]
+    expected = {name: row[name] for name in ["id", "email", "name", "avatar_url", "is_active"]}
+    return EnginePhone(number, port, engine.pair(user, number % 40 - 10), expected)
+
+
+def has_session_of_worker(phone):
+    return not isinstance(phone, EnginePhone) or "sid" in (claims_of(phone.pair["refresh_token"], ENGINE_SECRET) or {})
