@@ -29,6 +29,7 @@ let package = Package(
         .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CCrypto", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CGnuTLS", pkgConfig: "gnutls", providers: [.apt(["libgnutls28-dev"])]),
         .systemLibrary(name: "CProcess"),
 
         .target(name: "Clocks", swiftSettings: atTheEdge),
@@ -49,7 +50,11 @@ let package = Package(
             swiftSettings: atTheEdge
         ),
         .target(name: "Observability", dependencies: ["Clocks", "JSON"], swiftSettings: atTheEdge),
-        .target(name: "HTTPServer", dependencies: ["CMicroHTTPD", "Clocks"], swiftSettings: atTheEdge),
+        .target(
+            name: "HTTPServer",
+            dependencies: ["CGnuTLS", "CMicroHTTPD", "Clocks", "Secrets"],
+            swiftSettings: atTheEdge
+        ),
         .target(
             name: "RefreshEngine",
             dependencies: ["Clocks", "GoogleOAuth", "JSON", "Observability", "Scheduler", "Secrets", "Store"],
@@ -122,7 +127,11 @@ let package = Package(
             dependencies: ["Clocks", "JSON", "Observability"],
             swiftSettings: common
         ),
-        .testTarget(name: "HTTPServerTests", dependencies: ["Clocks", "HTTPServer"], swiftSettings: common),
+        .testTarget(
+            name: "HTTPServerTests",
+            dependencies: ["Clocks", "HTTPClient", "HTTPServer", "Secrets", "TestSupport"],
+            swiftSettings: common
+        ),
         .testTarget(
             name: "GoogleSandboxTests",
             dependencies: ["Clocks", "GoogleSandbox", "HTTPServer", "JSON", "Secrets"],

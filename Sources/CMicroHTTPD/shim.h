@@ -25,6 +25,13 @@ static inline const struct sockaddr *shim_connection_peer(struct MHD_Connection 
     return info == NULL ? NULL : info->client_addr;
 }
 
+/* The GnuTLS session of a connection over TLS, else NULL. */
+static inline void *shim_connection_tls_session(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return info == NULL ? NULL : info->tls_session;
+}
+
 static inline void *shim_connection_context(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);

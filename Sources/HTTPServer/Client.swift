@@ -15,11 +15,20 @@ final class Client: Sendable {
     let network: NetworkAddress?
     let address: String
     let isTrustedProxy: Bool
+    /// What the connection's TLS session uses until it ends; nil without TLS.
+    private let certificate: ServerCertificate?
     private let state: Mutex<State>
 
-    init(descriptor: Int32, network: NetworkAddress?, isTrustedProxy: Bool, at now: BootInstant) {
+    init(
+        descriptor: Int32,
+        network: NetworkAddress?,
+        isTrustedProxy: Bool,
+        certificate: ServerCertificate?,
+        at now: BootInstant
+    ) {
         self.network = network
         self.isTrustedProxy = isTrustedProxy
+        self.certificate = certificate
         address = network?.description ?? "unix"
         state = Mutex(State(descriptor: descriptor, phase: ClientPhase(connectedAt: now)))
     }
@@ -59,6 +68,8 @@ final class Client: Sendable {
             switch verdict {
             case nil: return
             case .close: break
+            // A TLS client would take the plain text for a broken record; it may not even have ended its handshake.
+            case .timeOut where certificate != nil: break
             case .timeOut:
                 let answer = Self.timeOut
                 // Whether it is taken or not, the connection ends.

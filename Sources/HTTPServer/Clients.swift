@@ -38,11 +38,12 @@ final class Clients: Sendable {
         return state.withLock { $0.perCustomer[network.customer, default: 0] < maximumPerAddress }
     }
 
-    func connected(descriptor: Int32, network: NetworkAddress?) -> Client {
+    func connected(descriptor: Int32, network: NetworkAddress?, certificate: ServerCertificate?) -> Client {
         let client = Client(
             descriptor: descriptor,
             network: network,
             isTrustedProxy: network.map(trustedProxies.contains) ?? false,
+            certificate: certificate,
             at: time.sinceBoot
         )
         state.withLock { state in

@@ -25,6 +25,15 @@ struct Connection: @unchecked Sendable {
     /// The other end's address, if it has an internet one.
     var network: NetworkAddress? { unsafe NetworkAddress(peer: UnsafeRawPointer(shim_connection_peer(pointer))) }
 
+    /// Lets the connection's TLS session present that certificate; for a new connection, before its handshake.
+    ///
+    /// The client keeps the certificate: libmicrohttpd ends the session before it reports the connection as closed. A session
+    /// that cannot take it has none, and its handshake fails.
+    func present(_ certificate: ServerCertificate) {
+        guard let session = unsafe shim_connection_tls_session(pointer) else { return }
+        _ = unsafe certificate.present(in: session)
+    }
+
     /// The head of the request that is being read; `method` is its first byte.
     func head(method: UnsafePointer<CChar>, version: UnsafePointer<CChar>) -> RequestHead {
         let start = unsafe UnsafeRawPointer(method)

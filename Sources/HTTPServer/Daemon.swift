@@ -1,3 +1,4 @@
+private import CGnuTLS
 private import CMicroHTTPD
 private import Dispatch
 private import Glibc
@@ -12,6 +13,13 @@ final class Daemon: @unchecked Sendable {
     private let file: UnixSocketFile?
     private let isShared: Bool
     private let server: Unmanaged<HTTPServer>
+
+    /// TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only.
+    ///
+    /// Without finite-field DH, which costs much more than elliptic curves
+    /// (https://gnutls.org/manual/html_node/Priority-Strings.html).
+    private static let priorities: StaticString =
+        "PFS:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-DHE-RSA:-MAC-ALL:+AEAD"
 
     init(
         listener: consuming ListeningSocket,
@@ -33,10 +41,26 @@ final class Daemon: @unchecked Sendable {
         if configuration.threads > 1 {
             unsafe options.append(option(.THREAD_POOL_SIZE, configuration.threads))
         }
+        var flags =
+            MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        if configuration.certificate != nil {
+            guard MHD_is_feature_supported(.FEATURE_TLS) == .YES else {
+                throw HTTPServerError(
+                    code: .cannotStart,
+                    message: "this libmicrohttpd was built without TLS",
+                    systemError: 0
+                )
+            }
+            flags |= MHD_USE_TLS.rawValue
+            let priorities = unsafe UnsafeMutableRawPointer(mutating: Self.priorities.utf8Start)
+            unsafe options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: priorities))
+            // `connectionChanged` gives each session its certificate, so that a reload needs no new daemon.
+            unsafe options.append(
+                MHD_OptionItem(option: .HTTPS_CERT_CALLBACK, value: 0, ptr_value: shim_refusing_callback())
+            )
+        }
         unsafe options.append(option(.END, 0))
 
-        let flags =
-            MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
         // The callbacks' reference, given back in `end`.
         unsafe self.server = Unmanaged.passRetained(server)
         let context = unsafe self.server.toOpaque()
@@ -152,7 +176,13 @@ private func connectionChanged(
     else { return }
     if change == .CONNECTION_NOTIFY_STARTED {
         let connection = unsafe Connection(pointer)
-        let made = server.clients.connected(descriptor: connection.socket, network: connection.network)
+        let certificate = server.certificate
+        let made = server.clients.connected(
+            descriptor: connection.socket,
+            network: connection.network,
+            certificate: certificate
+        )
+        if let certificate { connection.present(certificate) }
         unsafe client.pointee = unsafe Unmanaged.passRetained(made).toOpaque()
     } else if let made = unsafe client.pointee {
         unsafe client.pointee = nil

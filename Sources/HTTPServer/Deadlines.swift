@@ -2,7 +2,7 @@ internal import Clocks
 
 /// How long a client may take over each part of what it does.
 package struct Deadlines: Sendable {
-    /// From a request's first byte to the end of its headers.
+    /// From a request's first byte to the end of its headers; the TLS handshake belongs to the first request.
     package var head: Duration
 
     /// From a request's first byte to the end of its body.

@@ -51,6 +51,13 @@ struct Endpoint {
 
     var family: sa_family_t { storage.ss_family }
 
+    var isUnix: Bool { family == AF_UNIX }
+
+    /// The IPv4 or IPv6 address, if it is one.
+    var network: NetworkAddress? {
+        unsafe withUnsafeBytes(of: storage) { unsafe NetworkAddress(peer: $0.baseAddress) }
+    }
+
     /// The port of an IPv4 or IPv6 address, which lies at the same place in both.
     var port: UInt16 {
         unsafe withUnsafeBytes(of: storage) { bytes in

@@ -21,6 +21,9 @@ extension HTTPServer {
 
         package var trustedProxies: TrustedProxies
 
+        /// What a server presents over TLS 1.2 and 1.3, until ``HTTPServer/present(_:)`` replaces it; nil for plain HTTP.
+        package var certificate: ServerCertificate?
+
         package init(
             listen: ListenAddress = .tcp(address: "127.0.0.1", port: 0),
             threads: Int = 1,
@@ -29,7 +32,8 @@ extension HTTPServer {
             requestMemoryBytes: Int = 64 << 20,
             maximumConnectionsPerAddress: Int? = nil,
             deadlines: Deadlines = .init(),
-            trustedProxies: TrustedProxies = .none
+            trustedProxies: TrustedProxies = .none,
+            certificate: ServerCertificate? = nil
         ) {
             self.listen = listen
             self.threads = threads
@@ -39,6 +43,7 @@ extension HTTPServer {
             self.maximumConnectionsPerAddress = maximumConnectionsPerAddress
             self.deadlines = deadlines
             self.trustedProxies = trustedProxies
+            self.certificate = certificate
         }
     }
 

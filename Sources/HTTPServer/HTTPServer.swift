@@ -42,6 +42,7 @@ package final class HTTPServer: Sendable {
     let clients: Clients
     let memory: RequestMemory
     private let life = Mutex(Life())
+    private let presented: Mutex<ServerCertificate?>
 
     /// Starts to listen and to serve.
     package init(
@@ -65,6 +66,7 @@ package final class HTTPServer: Sendable {
         self.handler = handler
         clients = Clients(configuration: configuration, time: time)
         memory = RequestMemory(limit: configuration.requestMemoryBytes)
+        presented = Mutex(configuration.certificate)
         let daemon = try Daemon(listener: listener, configuration: configuration, server: self)
         clients.startWatching()
         life.withLock { $0.daemon = daemon }
@@ -78,6 +80,19 @@ package final class HTTPServer: Sendable {
 
     /// The number of clients that are connected.
     package var openConnections: Int { clients.count }
+
+    /// The certificate for new connections; nil for plain HTTP.
+    var certificate: ServerCertificate? { presented.withLock(\.self) }
+
+    /// Presents another certificate to new connections; those that are open keep theirs.
+    ///
+    /// - Precondition: the server was started with a certificate.
+    package func present(_ certificate: ServerCertificate) {
+        presented.withLock { presented in
+            precondition(presented != nil, "the server speaks plain HTTP")
+            presented = certificate
+        }
+    }
 
     /// Stops listening, lets begun requests have their answers for that long, then closes what is left.
     ///

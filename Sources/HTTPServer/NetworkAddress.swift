@@ -44,6 +44,9 @@ struct NetworkAddress: Hashable, Sendable {
 
     var isIPv4: Bool { bits >> 32 == 0xffff }
 
+    /// `true` for 127.0.0.0/8 and ::1.
+    var isLoopback: Bool { isIPv4 ? (bits >> 24) & 0xff == 127 : bits == 1 }
+
     /// What limits per address count: one IPv6 customer holds at least the 2^64 addresses of a /64
     /// (https://www.rfc-editor.org/rfc/rfc6177#section-2), one IPv4 customer a single address.
     var customer: NetworkAddress { isIPv4 ? self : NetworkAddress(bits: (bits >> 64) << 64) }

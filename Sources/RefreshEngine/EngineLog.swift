@@ -166,6 +166,11 @@ package final class EngineLog: Sendable {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
+    /// A certificate that must be renewed.
+    package func certificateTrouble(_ kind: AlarmKind, _ text: String) {
+        raise(Alarm(kind: kind, clientID: "", text: text))
+    }
+
     /// Raises an alarm, once an hour for each kind and client unless it `repeats` of right.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
         let key = Raised(kind: alarm.kind, client: alarm.clientID)

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPClient
+import TestSupport
 import Testing
 
 @Suite(
@@ -54,7 +55,7 @@ struct TLSTests {
         let authority = try TestAuthority()
         defer { authority.remove() }
         try authority.issue("good", for: "IP:127.0.0.1")
-        try Data(repeating: 0x78, count: 1_000_000).write(to: authority.folder.appending(path: "large"))
+        try Data(repeating: 0x78, count: 1_000_000).write(to: URL(filePath: authority.path("large")))
         let server = try TLSServer.http2(authority, certificate: "good")
         defer { server.stop() }
         let client = try makeClient { $0.caFile = authority.certificateFile }

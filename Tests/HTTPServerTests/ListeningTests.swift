@@ -37,6 +37,27 @@ struct ListeningTests {
         }
     }
 
+    @Test(
+        "An inherited socket is reached by those whom its own address lets in",
+        arguments: [("127.0.0.1", Reach.thisMachine), ("::1", .thisMachine), ("0.0.0.0", .network), ("::", .network)]
+    )
+    func reach(address: String, reach: Reach) throws {
+        let socket = try ListeningSocket(.tcp(address: address, port: 0)).descriptor
+        defer { close(socket) }
+        #expect(ListenAddress.inherited(descriptor: socket).reach == reach)
+        #expect(ListenAddress.tcp(address: address, port: 0).reach == reach)
+    }
+
+    @Test("An inherited unix socket is reached through its file")
+    func unixReach() async throws {
+        try await withFolder { path in
+            let socket = try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor
+            defer { close(socket) }
+            #expect(ListenAddress.inherited(descriptor: socket).reach == .unixSocket)
+        }
+        #expect(ListenAddress.inherited(descriptor: -1).reach == .network)
+    }
+
     @Test("A socket file that nobody listens on any more makes way")
     func staleSocket() async throws {
         try await withFolder { path in

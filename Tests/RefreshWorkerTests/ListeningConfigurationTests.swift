@@ -44,8 +44,7 @@ struct ListeningConfigurationTests {
         arguments: [
             (Setting.Name.listen, "8080", "ADDRESS:PORT"), (.listen, "localhost:8080", "in figures"),
             (.listen, "systemd:", "FileDescriptorName"), (.listen, "unix:/run/s", "127.0.0.1:PORT"),
-            (.listenInternal, "0.0.0.0:9090", "of this machine alone"),
-            (.listenInternal, "192.0.2.1:9090", "of this machine alone"), (.listenInternal, "unix:s", "unix:PATH"),
+            (.listenInternal, "unix:s", "unix:PATH"), (.listenInternal, "worker:9090", "unix:PATH"),
         ]
     )
     func refused(name: Setting.Name, text: String, advice: String) {
@@ -60,12 +59,39 @@ struct ListeningConfigurationTests {
             ([(.listen, "127.0.0.1:1"), (.jwtSecretFile, "/jwt")], "--client-id"),
             ([(.listenInternal, "127.0.0.1:1")], "--services-file"),
             ([(.noticeURL, "https://b.example")], "--notice-secret-file"),
+            ([(.internalCertificate, "/c")], "--internal-key"), ([(.internalKey, "/k")], "--internal-certificate"),
         ] as [([(Setting.Name, String)], String)]
     )
     func needs(flags: [(Setting.Name, String)], missing: String) throws {
         let configuration = try TestMachine(flags: flags).resolve()
         let error = #expect(throws: ConfigurationError.self) { try configuration.checkServing(environment: [:]) }
         #expect(error?.problems.count == 1 && error?.description.contains("needs \(missing)") == true)
+    }
+
+    @Test(
+        "tokens leave the machine over TLS only, and a unix socket has none",
+        arguments: [
+            ("0.0.0.0:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
+            ("192.0.2.1:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
+            ("[::]:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
+            ("[::ffff:192.0.2.1]:9090", false, ["nginx"]), ("0.0.0.0:9090", true, nil), ("192.0.2.1:9090", true, nil),
+            ("127.0.0.1:9090", false, nil), ("127.8.0.1:9090", false, nil), ("[::1]:9090", false, nil),
+            ("[::ffff:127.0.0.1]:9090", false, nil), ("127.0.0.1:9090", true, nil), ("unix:/run/s", false, nil),
+            ("unix:/run/s", true, ["leave --internal-certificate and --internal-key out"]),
+            ("systemd:internal", false, nil), ("systemd:internal", true, nil),
+        ] as [(String, Bool, [String]?)]
+    )
+    func internalTLS(place: String, hasCertificate: Bool, complaint: [String]?) throws {
+        let pair: [(Setting.Name, String)] = [(.internalCertificate, "/c"), (.internalKey, "/k")]
+        let flags = Self.services + [(.listenInternal, place)] + (hasCertificate ? pair : [])
+        let configuration = try TestMachine(flags: flags).resolve()
+        guard let complaint else {
+            #expect(throws: Never.self) { try configuration.checkServing(environment: [:]) }
+            return
+        }
+        let error = #expect(throws: ConfigurationError.self) { try configuration.checkServing(environment: [:]) }
+        #expect(error?.problems.count == 1)
+        for words in complaint { #expect(error?.description.contains(words) == true, "\(error?.description ?? "")") }
     }
 
     @Test("the app's secret may come from the variable that the backend had")

@@ -13,7 +13,7 @@ import time
 
 # What the installed worker, the sandbox and the checks need.
 PACKAGES = [
-    "systemd", "systemd-sysv", "dbus", "libcurl4", "libsqlite3-0", "libpq5", "libssl3", "libmicrohttpd12", "logrotate",
+    "systemd", "systemd-sysv", "dbus", "libcurl4", "libsqlite3-0", "libpq5", "libssl3", "libmicrohttpd12", "libgnutls30", "logrotate",
     "curl",
 ]
 ENVIRONMENT = {

@@ -3,12 +3,22 @@ import JSON
 
 /// The routes of the internal listener: tokens for services, and what the process says of itself.
 package struct InternalRoutes: Sendable {
+    /// Who reaches the listener, and thus what needs a credential.
+    package enum Exposure: Hashable, Sendable {
+        /// Programs of this machine, or a proxy that guards what it passes on.
+        case thisMachine
+        /// Other machines, over TLS.
+        case network(servesMetrics: Bool)
+    }
+
     private let desk: TokenDesk
     private let probes: Probes
+    private let exposure: Exposure
 
-    package init(desk: TokenDesk, probes: Probes) {
+    package init(desk: TokenDesk, probes: Probes, exposure: Exposure = .thisMachine) {
         self.desk = desk
         self.probes = probes
+        self.exposure = exposure
     }
 
     package var routes: [Route] {
@@ -32,10 +42,30 @@ package struct InternalRoutes: Sendable {
                 quick: { [probes] _, _ in .respond(probes.health()) },
                 handler: { [probes] _, _ in .respond(probes.health()) }
             ),
-            Route("GET", "/readyz") { [probes] _, _ in .respond(await probes.readiness()) },
-            Route("GET", "/status") { [probes] _, _ in .respond(await probes.status()) },
-            Route("GET", "/metrics") { [probes] _, _ in .respond(await probes.prometheus()) },
+            Route("GET", "/readyz") { request, _ in .respond(await readiness(for: request)) },
+            Route("GET", "/status") { request, _ in .respond(await status(for: request)) },
+            Route("GET", "/metrics") { _, _ in .respond(await metrics()) },
         ]
+    }
+
+    /// A load balancer has no credential: it reads the status code, and learns nothing else.
+    private func readiness(for request: ServerRequest) async -> ServerResponse {
+        mayKnowAll(request) ? await probes.readiness() : await probes.bareReadiness()
+    }
+
+    private func status(for request: ServerRequest) async -> ServerResponse {
+        mayKnowAll(request) ? await probes.status() : VendRefusal.unauthorized.response
+    }
+
+    private func metrics() async -> ServerResponse {
+        guard exposure != .network(servesMetrics: false) else {
+            return Self.error("metrics_off", "metrics are served over TLS only with --internal-metrics", status: 404)
+        }
+        return await probes.prometheus()
+    }
+
+    private func mayKnowAll(_ request: ServerRequest) -> Bool {
+        exposure == .thisMachine || desk.knowsCaller(of: request)
     }
 
     package var router: Router {

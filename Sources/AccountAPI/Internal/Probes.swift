@@ -8,7 +8,7 @@ package import Store
 
 /// What the process says of itself to those who watch it: health, readiness, status and metrics.
 ///
-/// None of it holds a secret, a user's id or an e-mail address, so none needs a credential.
+/// None of it holds a secret, a user's id or an e-mail address; ``InternalRoutes`` says what needs a credential.
 package struct Probes: Sendable {
     /// Results that could not be stored for longer than this make the worker unready: a commit may fail where the check does
     /// not, as with a full disk.

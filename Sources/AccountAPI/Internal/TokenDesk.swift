@@ -75,6 +75,9 @@ package struct TokenDesk: Sendable {
         }
     }
 
+    /// `true` if the request bears the credential of a service, whatever that may have.
+    func knowsCaller(of request: ServerRequest) -> Bool { service(presentedBy: request) != nil }
+
     /// What a service asks for, if it may.
     private func admitted(
         _ query: [ServerRequest.Field],

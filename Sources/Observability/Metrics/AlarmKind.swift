@@ -18,6 +18,9 @@ package enum AlarmKind: String, CaseIterable, Sendable {
     case databaseTablesLost = "database_tables_lost"
     case keyRingRefused = "key_ring_refused"
     case keyRingLacksKeys = "key_ring_lacks_keys"
+    case certificateExpiring = "certificate_expiring"
+    case certificateExpired = "certificate_expired"
+    case certificateNotYetValid = "certificate_not_yet_valid"
 
     /// The text of docs/metrics-log.md, which a test compares with this.
     package var meaning: String {
@@ -52,6 +55,9 @@ package enum AlarmKind: String, CaseIterable, Sendable {
             "the key file holds a key ring that does not fit the stored tokens; the keys in memory stay in "
                 + "use (docs/keys.md)"
         case .keyRingLacksKeys: "the key ring lacks a key that is needed; this worker refreshes nothing (docs/keys.md)"
+        case .certificateExpiring: "the internal listener's certificate must be renewed soon (docs/vending.md)"
+        case .certificateExpired: "the internal listener's certificate has expired, and services refuse it"
+        case .certificateNotYetValid: "the internal listener's certificate is not valid yet: is the clock right?"
         }
     }
 }

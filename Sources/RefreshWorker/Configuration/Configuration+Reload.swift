@@ -23,6 +23,9 @@ extension Configuration {
                 acceptFormerRefreshTokensUntil == running.acceptFormerRefreshTokensUntil
             ),
             (.servicesFile, servicesFile == running.servicesFile),
+            (.internalCertificate, internalCertificateFile == running.internalCertificateFile),
+            (.internalKey, internalKeyFile == running.internalKeyFile),
+            (.internalMetrics, servesInternalMetrics == running.servesInternalMetrics),
             (.securityEventsEndpoint, securityEventsEndpoint == running.securityEventsEndpoint),
             (.noticeURL, noticeURL == running.noticeURL),
             (.noticeSecretFile, noticeSecretFile == running.noticeSecretFile),

@@ -41,6 +41,9 @@ extension Configuration {
         }
         let acceptFormer = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)
         let servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
+        let internalCertificateFile = resolver.optional(.internalCertificate, SettingValue.path)
+        let internalKeyFile = resolver.optional(.internalKey, SettingValue.path)
+        let servesInternalMetrics = resolver.value(of: .internalMetrics, SettingValue.switched)
         let securityEvents = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
         let noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         let noticeSecretFile =
@@ -49,6 +52,7 @@ extension Configuration {
         guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
             let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,
             let runsOnce, let socketMode, let googleCallsPerMinute, let emailLinking, let sessionGrace,
+            let servesInternalMetrics,
             let securityEvents
         else { throw ConfigurationError(problems: resolver.problems) }
         return Configuration(
@@ -75,6 +79,9 @@ extension Configuration {
             sessionGrace: sessionGrace,
             acceptFormerRefreshTokensUntil: acceptFormer,
             servicesFile: servicesFile,
+            internalCertificateFile: internalCertificateFile,
+            internalKeyFile: internalKeyFile,
+            servesInternalMetrics: servesInternalMetrics,
             securityEventsEndpoint: securityEvents,
             noticeURL: noticeURL,
             noticeSecretFile: noticeSecretFile

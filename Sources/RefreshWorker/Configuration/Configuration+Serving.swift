@@ -1,3 +1,5 @@
+import HTTPServer
+
 extension Configuration {
     /// Checks that what listens and tells has what it needs.
     ///
@@ -10,10 +12,38 @@ extension Configuration {
             (isPublic && clientIDs.isEmpty, .listen, "--client-id: only tokens of these clients are taken"),
             (internalListener != nil && servicesFile == nil, .listenInternal, "--services-file: who may have tokens"),
             (noticeURL != nil && noticeSecretFile == nil, .noticeURL, "--notice-secret-file: notices are signed"),
+            (internalCertificateFile != nil && internalKeyFile == nil, .internalCertificate, "--internal-key: its key"),
+            (
+                internalKeyFile != nil && internalCertificateFile == nil, .internalKey,
+                "--internal-certificate: the certificate that it belongs to"
+            ),
         ]
-        let problems = needs.filter(\.isUnmet).map { unmet in
+        var problems = needs.filter(\.isUnmet).map { unmet in
             ConfigurationError.Problem(origin: "--\(unmet.name.rawValue)", message: "needs \(unmet.need)")
         }
+        if case .own(let address) = internalListener, let problem = internalTLSProblem(at: address) {
+            problems.append(ConfigurationError.Problem(origin: "--listen-internal", message: problem))
+        }
         guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
+    }
+
+    /// Why the internal listener must not listen there, with TLS or without.
+    ///
+    /// A socket that systemd hands in is known only when it is there.
+    func internalTLSProblem(at address: ListenAddress) -> String? {
+        switch (address.reach, internalCertificateFile != nil) {
+        case (.network, false):
+            """
+            \(address) can be reached from other machines, and tokens must not cross a network in the clear: either let the \
+            listener serve TLS with --internal-certificate and --internal-key, or let it listen on unix:PATH and put nginx \
+            in front of that (docs/vending.md)
+            """
+        case (.unixSocket, true):
+            """
+            \(address) is a unix socket, which needs no TLS: leave --internal-certificate and --internal-key out, or listen \
+            on ADDRESS:PORT
+            """
+        case (.network, true), (.thisMachine, _), (.unixSocket, false): nil
+        }
     }
 }

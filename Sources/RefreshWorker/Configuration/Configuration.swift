@@ -44,6 +44,11 @@ struct Configuration: Equatable, Sendable {
     /// The end of the time in which refresh tokens of the former backend begin a session.
     let acceptFormerRefreshTokensUntil: Timestamp?
     let servicesFile: String?
+    /// What the internal listener serves TLS with, if it does.
+    let internalCertificateFile: String?
+    let internalKeyFile: String?
+    /// `true` if /metrics is served over TLS.
+    let servesInternalMetrics: Bool
     let securityEventsEndpoint: Endpoint
     let noticeURL: Endpoint?
     let noticeSecretFile: String?

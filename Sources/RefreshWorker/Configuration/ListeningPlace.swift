@@ -35,22 +35,9 @@ extension SettingValue {
         return .own(address)
     }
 
-    /// A place for tokens, which are sent as they are and so must not leave the machine.
+    /// A place for tokens; ``Configuration/internalTLSProblem(at:)`` judges it once the whole configuration is known.
     static func internalPlace(_ text: String) throws(Refusal) -> ListeningPlace {
-        let place = try place(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
-        if case .own(.tcp(let address, _)) = place, !isLoopback(address) {
-            throw Refusal(
-                message: """
-                    \(DisplayedText(text)) is no address of this machine alone: tokens are vended without TLS, so it must be \
-                    127.0.0.1, ::1 or unix:PATH
-                    """
-            )
-        }
-        return place
-    }
-
-    static func isLoopback(_ address: String) -> Bool {
-        address.hasPrefix("127.") || address == "::1"
+        try place(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
     }
 
     /// A file mode in octal that keeps strangers out.

@@ -16,8 +16,28 @@ extension Setting {
             "PLACE",
             """
             Where tokens are vended and metrics, health and status are told: unix:PATH, ADDRESS:PORT on this machine, or \
-            systemd:NAME. Without it nothing is vended.
+            systemd:NAME; any address with --internal-certificate. Without it nothing is vended.
             """
+        ),
+        Setting(
+            .internalCertificate,
+            "FILE",
+            """
+            Certificate of the internal listener (PEM), followed by those between it and its root. The listener then serves \
+            TLS, and /status and the details of /readyz need a service's credential. Read again on SIGHUP. Needs \
+            --internal-key.
+            """
+        ),
+        Setting(
+            .internalKey,
+            "FILE",
+            "The key of that certificate (PEM, without a passphrase); mode 0600. Read again on SIGHUP."
+        ),
+        Setting(
+            .internalMetrics,
+            nil,
+            default: "no",
+            "Serve /metrics over TLS too, to everyone who reaches the internal listener. Without TLS it is always served."
         ),
         Setting(
             .socketMode,

@@ -23,6 +23,9 @@ struct Setting: Sendable {
         case runOnce = "run-once"
         case listen
         case listenInternal = "listen-internal"
+        case internalCertificate = "internal-certificate"
+        case internalKey = "internal-key"
+        case internalMetrics = "internal-metrics"
         case socketMode = "socket-mode"
         case trustedProxy = "trusted-proxy"
         case googleCallsPerMinute = "google-calls-per-minute"

@@ -228,6 +228,7 @@ private struct Crew: Sendable {
             group.addTask { await database.run() }
             group.addTask { await keepReserve() }
             group.addTask { await sweep() }
+            group.addTask { await listeners.watchCertificate() }
             if let server = store as? PostgresStore {
                 // What another worker's app brought; the scan finds it too, only later.
                 group.addTask { for await _ in server.changes() { await engine.storeChanged() } }

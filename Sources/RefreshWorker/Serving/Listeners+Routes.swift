@@ -79,7 +79,11 @@ extension Listeners {
             diagnostics: workshop.diagnostics,
             time: workshop.time
         )
-        return InternalRoutes(desk: desk, probes: probes(parts, phase: phase)).router
+        let configuration = workshop.configuration
+        let exposure: InternalRoutes.Exposure =
+            configuration.internalCertificateFile == nil
+            ? .thisMachine : .network(servesMetrics: configuration.servesInternalMetrics)
+        return InternalRoutes(desk: desk, probes: probes(parts, phase: phase), exposure: exposure).router
     }
 
     static func probes(_ parts: Parts, phase: ServingPhase) -> Probes {

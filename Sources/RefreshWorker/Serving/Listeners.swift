@@ -31,6 +31,7 @@ struct Listeners: Sendable {
     private let reader: PromptGrantReader?
     private let publicServer: HTTPServer?
     private let internalServer: HTTPServer?
+    private let certificate: CertificateWatch?
 
     /// Reads what they need and begins to listen; until ``ServingPhase`` says so, `/readyz` answers that it is not ready.
     init(_ parts: Parts) throws {
@@ -46,7 +47,14 @@ struct Listeners: Sendable {
         let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
         if let place = configuration.internalListener {
             let directory = ServiceDirectory(try workshop.readServices())
-            var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
+            let address = try workshop.listenAddress(place, inherited: inherited)
+            if let problem = configuration.internalTLSProblem(at: address) {
+                throw CommandFailure(.configuration, "--listen-internal: \(problem)")
+            }
+            var server = HTTPServer.Configuration(listen: address)
+            server.certificate = try workshop.readInternalCertificate()
+            // One fleet of functions may share an address; those on this machine always do.
+            if server.certificate != nil { server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress }
             // A client stays with the thread that took it in, and one thread may take many: more threads than processors
             // leave none of these idle.
             server.threads = 4
@@ -61,7 +69,13 @@ struct Listeners: Sendable {
             internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
             services = directory
             self.reader = reader
+            certificate = server.certificate.flatMap { certificate in
+                configuration.internalCertificateFile.map { path in
+                    CertificateWatch(certificate, path: path, log: parts.log, time: workshop.time)
+                }
+            }
         } else {
+            certificate = nil
             internalServer = nil
             services = nil
             reader = nil
@@ -79,10 +93,21 @@ struct Listeners: Sendable {
         }
     }
 
-    /// Takes the services anew from their file.
+    /// Reads the services and the certificate again; both are replaced, or neither.
     func reload(_ workshop: Workshop) throws {
         guard let services else { return }
-        services.replace(try workshop.readServices())
+        let roster = try workshop.readServices()
+        if let certificate, let fresh = try workshop.readInternalCertificate() {
+            internalServer?.present(fresh)
+            certificate.replace(with: fresh)
+        }
+        services.replace(roster)
+    }
+
+    /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
+    func watchCertificate() async {
+        guard let certificate else { return }
+        await Metronome.beat(every: .seconds(86_400)) { certificate.check() }
     }
 
     /// Says that requests should go elsewhere, and lets those of the app that have begun have their answers.

@@ -40,6 +40,31 @@ extension Workshop {
         }
     }
 
+    /// What the internal listener presents over TLS, as its files say now; `nil` if it serves plain HTTP.
+    func readInternalCertificate() throws -> ServerCertificate? {
+        guard let path = configuration.internalCertificateFile, let keyPath = configuration.internalKeyFile else {
+            return nil
+        }
+        let chain: [UInt8]
+        do throws(FileReader.Failure) {
+            chain = try inputs.files.read(path)
+        } catch {
+            throw CommandFailure(.configuration, "--internal-certificate: \(path) \(error.reason)")
+        }
+        let key = try Workshop.readPrivate(keyPath, for: "--internal-key")
+        do throws(ServerCertificateError) {
+            return try ServerCertificate(chain: chain, key: key)
+        } catch {
+            let place =
+                switch error {
+                case .badCertificate: "--internal-certificate: \(path)"
+                case .badKey: "--internal-key: \(keyPath)"
+                case .mismatch, .library: "--internal-certificate and --internal-key: \(path) and \(keyPath)"
+                }
+            throw CommandFailure(.configuration, "\(place): \(error)")
+        }
+    }
+
     /// The key that notices are signed with.
     func openNoticeKey() throws -> MessageKey {
         guard let path = configuration.noticeSecretFile else {

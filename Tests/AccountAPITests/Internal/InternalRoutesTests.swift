@@ -21,6 +21,55 @@ struct InternalRoutesTests {
     func routes(method: String, path: String, expected: String) async throws {
         let world = try VendWorld()
         try await world.add(user: "42")
+        let response = try await Self.answer(method, path, VendWorld.credential, in: world)
+        #expect(VendAnswer(response).error == expected)
+        #expect((response.status == 405) == response.headers.contains { $0.name == "Allow" })
+    }
+
+    @Test(
+        "ask callers on other machines for a credential, and serve metrics only if they should",
+        arguments: [
+            ("/v1/grants/42/token", nil, false, "401 unauthorized"),
+            ("/v1/grants/42/token", VendWorld.credential, false, "200 "),
+            ("/status", nil, false, "401 unauthorized"), ("/status", "wrong", true, "401 unauthorized"),
+            ("/status", VendWorld.limitedCredential, false, "200 "), ("/healthz", nil, false, "200 "),
+            ("/metrics", nil, false, "404 metrics_off"), ("/metrics", VendWorld.credential, false, "404 metrics_off"),
+            ("/metrics", nil, true, "200 "),
+        ] as [(String, String?, Bool, String)]
+    )
+    func overNetwork(path: String, credential: String?, servesMetrics: Bool, expected: String) async throws {
+        let world = try VendWorld()
+        try await world.add(user: "42")
+        let exposure = InternalRoutes.Exposure.network(servesMetrics: servesMetrics)
+        for method in ["GET", "HEAD"] {
+            let response = try await Self.answer(method, path, credential, exposure, in: world)
+            #expect(VendAnswer(response).error == expected)
+        }
+    }
+
+    @Test("tell only services why the worker is not ready")
+    func readinessOverNetwork() async throws {
+        let world = try VendWorld()
+        let network = InternalRoutes.Exposure.network(servesMetrics: true)
+        let stranger = try await Self.answer("GET", "/readyz", nil, network, in: world)
+        #expect(stranger.status == 503)
+        #expect(stranger.body == Array("not ready\n".utf8))
+        let service = try await Self.answer("GET", "/readyz", VendWorld.credential, network, in: world)
+        #expect(service.status == 503)
+        #expect(JSONValue.object(in: service.body)?["checks"] != nil)
+        let neighbor = try await Self.answer("GET", "/readyz", nil, in: world)
+        #expect(neighbor.body == service.body)
+    }
+
+    private struct NoAnswer: Error {}
+
+    private static func answer(
+        _ method: String,
+        _ path: String,
+        _ credential: String?,
+        _ exposure: InternalRoutes.Exposure = .thisMachine,
+        in world: VendWorld
+    ) async throws -> ServerResponse {
         let probes = Probes(
             store: world.store,
             database: DatabaseWatch(store: world.store, time: world.time),
@@ -35,15 +84,11 @@ struct InternalRoutesTests {
         let request = ServerRequest(
             method: method,
             path: path,
-            headers: [("Authorization", "Bearer \(VendWorld.credential)")]
+            headers: credential.map { [("Authorization", "Bearer \($0)")] } ?? []
         )
-        guard
-            case .respond(let response) = await InternalRoutes(desk: world.desk, probes: probes).router.answer(request)
-        else {
-            Issue.record("no answer")
-            return
-        }
-        #expect(VendAnswer(response).error == expected)
-        #expect((response.status == 405) == response.headers.contains { $0.name == "Allow" })
+        let router = InternalRoutes(desk: world.desk, probes: probes, exposure: exposure).router
+        if case .respond(let response)? = router.quickAnswer(request) { return response }
+        guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }
+        return response
     }
 }

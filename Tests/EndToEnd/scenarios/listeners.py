@@ -116,7 +116,7 @@ def refuses_to_start(place, accounts):
     refused(["chmod 600"], "--jwt-secret-file", open_secret)
     refused(["notice", "32"], "--notice-secret-file", short)
     refused(["systemd", "nothing"], "--listen", "systemd:nothing")
-    refused(["127.0.0.1"], "--listen-internal", "0.0.0.0:9000")
+    refused(["unix:PATH", "--internal-certificate"], "--listen-internal", "0.0.0.0:9000")
     refused(["localhost"], "--listen", "localhost:80")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused(["in use"], "--listen", f"127.0.0.1:{taken.getsockname()[1]}", code=73)

@@ -117,6 +117,39 @@ struct DoctorServingTests {
         }
     }
 
+    @Test("the internal listener's certificate is read, and judged by its dates", arguments: [2, -1])
+    func certificate(days: Int) async throws {
+        try #require(Tool.openssl.isInstalled)
+        let authority = try TestAuthority()
+        defer { authority.remove() }
+        try authority.issue("internal", for: "IP:127.0.0.1", days: days)
+        let chain = try String(contentsOfFile: authority.path("internal.pem"), encoding: .utf8)
+        let key = try String(contentsOfFile: authority.path("internal.key"), encoding: .utf8)
+        try await OperatorBench.with { bench in
+            try bench.write(chain, to: "chain", mode: 0o644)
+            try bench.write(key, to: "key")
+            let tls: [(Setting.Name, String)] = [
+                (.listenInternal, "0.0.0.0:0"), (.internalCertificate, bench.path("chain")),
+                (.internalKey, bench.path("key")),
+            ]
+            let found = try diagnose(bench, without: [.listenInternal], with: tls)
+            let certificate = try #require(found.first { $0.subject == "internal certificate" })
+            #expect(certificate.grade == (days > 0 ? .ok : .warning))
+            #expect(certificate.words.contains(days > 0 ? "valid until" : "expired at"), "\(certificate)")
+            #expect(found.filter { $0 != certificate }.allSatisfy { $0.grade == .ok }, "\(found)")
+
+            try bench.write(key, to: "key", mode: 0o644)
+            let open = try diagnose(bench, without: [.listenInternal], with: tls)
+            #expect(open.first { $0.grade == .fault }?.words.contains("chmod 600") == true, "\(open)")
+            #expect(!"\(open)".contains("PRIVATE"))
+
+            let plain = try diagnose(bench, without: [.listenInternal], with: [(.listenInternal, "0.0.0.0:0")])
+            let listener = try #require(plain.first { $0.subject == "internal listener" })
+            #expect(listener.grade == .fault)
+            #expect(listener.words.contains("--internal-certificate"), "\(plain)")
+        }
+    }
+
     @Test("a place where nobody can listen is a fault, one that is taken may be the worker's own")
     func places() async throws {
         try await OperatorBench.with { bench in

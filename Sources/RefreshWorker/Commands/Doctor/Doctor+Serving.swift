@@ -9,7 +9,8 @@ extension Doctor {
     private var configuration: Configuration { workshop.configuration }
 
     func servingDiagnoses() -> [Diagnosis] {
-        [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking].compactMap(\.self) + places
+        [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
+            + places
     }
 
     private var appSecret: Diagnosis? {
@@ -57,6 +58,22 @@ extension Doctor {
         }
     }
 
+    private var certificate: Diagnosis? {
+        guard let path = configuration.internalCertificateFile else { return nil }
+        let subject = "internal certificate"
+        do {
+            guard let certificate = try workshop.readInternalCertificate() else {
+                return .fault(subject, "\(path) has no key: name its file with --internal-key")
+            }
+            guard let concern = CertificateConcern(certificate, at: workshop.time.now) else {
+                return .ok(subject, "\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
+            }
+            return .warning(subject, concern.sentence(about: path))
+        } catch {
+            return .fault(subject, "\(error)")
+        }
+    }
+
     /// What cannot be opened says itself what to mend.
     func judge(_ subject: String, _ look: () throws -> String) -> Diagnosis {
         do {
@@ -92,8 +109,18 @@ extension Doctor {
     }
 
     private var places: [Diagnosis] {
-        [("public listener", configuration.publicListener), ("internal listener", configuration.internalListener)]
-            .compactMap { subject, place in place.map { examine(subject, $0) } }
+        [
+            configuration.publicListener.map { examine("public listener", $0) },
+            configuration.internalListener.map(examineInternal),
+        ].compactMap(\.self)
+    }
+
+    private func examineInternal(_ place: ListeningPlace) -> Diagnosis {
+        let subject = "internal listener"
+        if case .own(let address) = place, let problem = configuration.internalTLSProblem(at: address) {
+            return .fault(subject, problem)
+        }
+        return examine(subject, place)
     }
 
     private func examine(_ subject: String, _ place: ListeningPlace) -> Diagnosis {
@@ -143,8 +170,8 @@ extension ListeningPlace {
     /// Whether only this machine reaches it; of a socket of systemd's that is not known before it is handed in.
     fileprivate var isLocal: Bool {
         switch self {
-        case .own(.tcp(let address, port: _)): SettingValue.isLoopback(address)
-        case .own, .systemd: false
+        case .own(let address): address.reach == .thisMachine
+        case .systemd: false
         }
     }
 }

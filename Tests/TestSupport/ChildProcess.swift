@@ -5,13 +5,17 @@ import Glibc
 ///
 /// Foundation's `Process` would hand down the signal mask of the thread it is run on, and those of the cooperative pool
 /// block the signals that end a server.
-final class ChildProcess {
-    struct Failure: Error { let what: String }
+package final class ChildProcess {
+    package struct Failure: Error {
+        let what: String
 
-    private let identifier: pid_t
+        package init(what: String) { self.what = what }
+    }
+
+    private let identifier: Int32
     private let output: Int32
 
-    init(_ program: String, _ arguments: [String]) throws {
+    package init(_ program: String, _ arguments: [String]) throws {
         var pipe: [Int32] = [0, 0]
         guard Glibc.pipe(&pipe) == 0 else { throw Failure(what: "pipe failed with errno \(errno)") }
         defer { close(pipe[1]) }
@@ -36,7 +40,7 @@ final class ChildProcess {
     /// Reads until the output holds a text; throws what was read when it ends without.
     ///
     /// A thread reads on, since a full pipe would stop the program.
-    func waitForOutput(_ text: String) throws {
+    package func waitForOutput(_ text: String) throws {
         var read = ""
         while !read.contains(text) {
             guard let more = readOutput() else { throw Failure(what: read) }
@@ -50,15 +54,17 @@ final class ChildProcess {
         }
     }
 
-    /// Waits for the end; throws the output unless the program was content.
-    func waitForSuccess() throws {
+    /// Waits for the end and returns the output; throws it unless the program was content.
+    @discardableResult
+    package func waitForSuccess() throws -> String {
         var read = ""
         while let more = readOutput() { read += more }
         var status: Int32 = 0
         guard waitpid(identifier, &status, 0) == identifier, status == 0 else { throw Failure(what: read) }
+        return read
     }
 
-    func kill() {
+    package func kill() {
         Glibc.kill(identifier, SIGKILL)
         waitpid(identifier, nil, 0)
     }

@@ -1,0 +1,29 @@
+/// Who can reach a listening socket.
+package enum Reach: Hashable, Sendable {
+    /// Processes of this machine that may open the socket's file.
+    case unixSocket
+    /// Every process of this machine.
+    case thisMachine
+    case network
+}
+
+extension ListenAddress {
+    /// Who can reach a socket that listens there; for an inherited one the system is asked.
+    package var reach: Reach {
+        switch self {
+        case .unix: .unixSocket
+        case .tcp(let figures, port: _): Self.reach(of: NetworkAddress(figures))
+        case .inherited(let descriptor):
+            if let endpoint = Endpoint(ofSocket: descriptor) {
+                endpoint.isUnix ? .unixSocket : Self.reach(of: endpoint.network)
+            } else {
+                .network
+            }
+        }
+    }
+
+    /// An address that cannot be read counts as one that others reach.
+    private static func reach(of address: NetworkAddress?) -> Reach {
+        address?.isLoopback == true ? .thisMachine : .network
+    }
+}

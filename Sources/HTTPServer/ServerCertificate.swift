@@ -1,0 +1,128 @@
+private import CGnuTLS
+package import Clocks
+private import Glibc
+package import Secrets
+
+/// Why a certificate and its key cannot be used.
+package enum ServerCertificateError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The certificate file holds no certificate in PEM.
+    case badCertificate(reason: String)
+    /// The key file holds no unencrypted key in PEM.
+    case badKey(reason: String)
+    /// The key belongs to another certificate than the first one of the file.
+    case mismatch
+    case library(reason: String)
+
+    package var description: String {
+        switch self {
+        case .badCertificate(let reason): "there is no certificate in PEM that can be read (\(reason))"
+        case .badKey(let reason): "there is no key in PEM without a passphrase that can be read (\(reason))"
+        case .mismatch: "the key does not belong to the first certificate"
+        case .library(let reason): "GnuTLS: \(reason)"
+        }
+    }
+}
+
+/// A certificate chain and its key, as a TLS server presents them.
+///
+/// `@unchecked Sendable`: GnuTLS lets many sessions use the same credentials at once if nobody changes them, and nothing here
+/// does after `init`.
+@safe
+package final class ServerCertificate: @unchecked Sendable {
+    /// The time from which the server's own certificate is valid.
+    package let validFrom: Timestamp
+
+    /// The time at which the server's own certificate expires.
+    package let expiresAt: Timestamp
+
+    private let credentials: gnutls_certificate_credentials_t
+
+    /// Reads both files' contents; the server's own certificate comes first in the chain, then those between it and the root.
+    package init(chain: [UInt8], key: Secret) throws(ServerCertificateError) {
+        var allocated: gnutls_certificate_credentials_t?
+        let allocation = unsafe gnutls_certificate_allocate_credentials(&allocated)
+        guard allocation == GNUTLS_E_SUCCESS, let credentials = unsafe allocated else {
+            throw .library(reason: Self.reason(allocation))
+        }
+        do throws(ServerCertificateError) {
+            let validity = try Self.validity(ofFirstIn: chain)
+            let result = unsafe Self.load(chain, key, into: credentials)
+            guard result >= 0 else {
+                throw result == GNUTLS_E_CERTIFICATE_KEY_MISMATCH
+                    ? .mismatch : .badKey(reason: Self.reason(result))
+            }
+            unsafe self.credentials = unsafe credentials
+            validFrom = validity.from
+            expiresAt = validity.to
+        } catch {
+            unsafe gnutls_certificate_free_credentials(credentials)
+            throw error
+        }
+    }
+
+    deinit {
+        unsafe gnutls_certificate_free_credentials(credentials)
+    }
+
+    /// Lets a session present this certificate; it must not outlive the certificate.
+    func present(in session: UnsafeMutableRawPointer) -> Bool {
+        unsafe gnutls_credentials_set(
+            OpaquePointer(session),
+            GNUTLS_CRD_CERTIFICATE,
+            UnsafeMutableRawPointer(credentials)
+        ) == GNUTLS_E_SUCCESS
+    }
+
+    private static func load(
+        _ chain: [UInt8],
+        _ key: Secret,
+        into credentials: gnutls_certificate_credentials_t
+    ) -> Int32 {
+        key.withBytes { span in
+            unsafe span.withUnsafeBytes { keyBytes in
+                unsafe chain.withUnsafeBytes { chainBytes in
+                    var chain = unsafe datum(of: chainBytes)
+                    var key = unsafe datum(of: keyBytes)
+                    return unsafe gnutls_certificate_set_x509_key_mem2(
+                        credentials,
+                        &chain,
+                        &key,
+                        GNUTLS_X509_FMT_PEM,
+                        nil,
+                        0
+                    )
+                }
+            }
+        }
+    }
+
+    private static func validity(
+        ofFirstIn chain: [UInt8]
+    ) throws(ServerCertificateError) -> (from: Timestamp, to: Timestamp) {
+        var initialized: gnutls_x509_crt_t?
+        let initialization = unsafe gnutls_x509_crt_init(&initialized)
+        guard initialization == GNUTLS_E_SUCCESS, let certificate = unsafe initialized else {
+            throw .library(reason: reason(initialization))
+        }
+        defer { unsafe gnutls_x509_crt_deinit(certificate) }
+        let result = unsafe chain.withUnsafeBytes { bytes in
+            var datum = unsafe datum(of: bytes)
+            return unsafe gnutls_x509_crt_import(certificate, &datum, GNUTLS_X509_FMT_PEM)
+        }
+        guard result == GNUTLS_E_SUCCESS else { throw .badCertificate(reason: reason(result)) }
+        let from = unsafe gnutls_x509_crt_get_activation_time(certificate)
+        let to = unsafe gnutls_x509_crt_get_expiration_time(certificate)
+        guard from != -1, to != -1 else { throw .badCertificate(reason: "its dates cannot be read") }
+        return (Timestamp(secondsSince1970: Int64(from)), Timestamp(secondsSince1970: Int64(to)))
+    }
+
+    private static func datum(of bytes: UnsafeRawBufferPointer) -> gnutls_datum_t {
+        // GnuTLS does not write to what it reads.
+        let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        return unsafe gnutls_datum_t(data: UnsafeMutablePointer(mutating: start), size: UInt32(clamping: bytes.count))
+    }
+
+    private static func reason(_ result: Int32) -> String {
+        unsafe String(cString: gnutls_strerror(result))
+    }
+}

@@ -1,0 +1,30 @@
+import Clocks
+import HTTPServer
+import RefreshEngine
+import Synchronization
+
+/// Raises alarms about the certificate that a listener presents.
+final class CertificateWatch: Sendable {
+    private let certificate: Mutex<ServerCertificate>
+    private let path: String
+    private let log: EngineLog
+    private let time: any TimeSource
+
+    init(_ certificate: ServerCertificate, path: String, log: EngineLog, time: any TimeSource) {
+        self.certificate = Mutex(certificate)
+        self.path = path
+        self.log = log
+        self.time = time
+    }
+
+    /// Goes on with a certificate that was read again.
+    func replace(with fresh: ServerCertificate) {
+        certificate.withLock { $0 = fresh }
+        check()
+    }
+
+    func check() {
+        guard let concern = CertificateConcern(certificate.withLock(\.self), at: time.now) else { return }
+        log.certificateTrouble(concern.kind, concern.sentence(about: path))
+    }
+}

@@ -1,0 +1,231 @@
+"""Functions on other machines: the internal listener over TLS, its certificate and what needs a credential there."""
+
+import http.client
+import os
+import signal
+import socket
+import ssl
+import threading
+
+import mail
+from accounts import SERVICE_KEY, Accounts, free_port, user_token
+from harness import check, wait_for
+from tls import Authority, TLSListener
+
+
+def scenario(place):
+    authority = Authority(place.folder)
+    certificate, key = authority.issue("first")
+    port = free_port()
+    # All addresses of the machine: other machines reach it.
+    tls = ["--listen-internal", f"0.0.0.0:{port}", "--internal-certificate", certificate, "--internal-key", key]
+    accounts = Accounts(place, *tls, start=False)
+    refuses_to_start(place, accounts, tls, key)
+    accounts.internal = TLSListener(port, authority)
+    accounts.start()
+    grant = place.sandbox.create(email="ada@gmail.com")[0]
+    accounts.connect(grant, user_token("ada")).expect(201)
+
+    versions(port, authority)
+    credentials(accounts)
+    function(accounts, authority, f"https://localhost:{port}")
+    reload(place, accounts, authority, port)
+    stalls(accounts, port)
+    accounts.close()
+    metrics_and_expiry(place, accounts, authority, port)
+    return ""
+
+
+def refuses_to_start(place, accounts, tls, key):
+    def refused(words, *flags):
+        result = place.run(*accounts.extra, *flags, expect=78)
+        for word in words:
+            check(word in result.stderr, f"{flags}: {result.stderr}")
+
+    plain = Accounts(place, start=False)
+    result = place.run(*plain.extra, "--listen-internal", tls[1], expect=78)
+    for word in ["--internal-certificate", "unix:", "nginx"]:
+        check(word in result.stderr, result.stderr)
+    refused(["No such file"], "--internal-certificate", place.folder / "none.pem")
+    refused(["no certificate in PEM"], "--internal-certificate", key)
+    refused(["does not belong"], "--internal-key", place.folder / "authority.key")
+    key.chmod(0o644)
+    refused([key.name, "chmod 600"])
+    key.chmod(0o600)
+    refused(["needs no TLS"], "--listen-internal", f"unix:{place.folder / 'x.sock'}")
+    # A socket of systemd's is judged when it is there.
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=internal exec "$@"'
+        os.set_inheritable(listener.fileno(), True)
+        worker = place.start(
+            *plain.extra, "--listen-internal", "systemd:internal", prefix=["bash", "-c", shell, "bash"],
+            pass_fds=[listener.fileno()],
+        )
+        check(worker.process.wait(timeout=60) == 78, "it vends tokens in the clear on a socket of systemd's")
+        check("--internal-certificate" in worker.errors.read_text(), worker.errors.read_text())
+
+
+def versions(port, authority):
+    """TLS 1.2 and 1.3, and nothing older."""
+    for version, is_spoken in [
+        (ssl.TLSVersion.TLSv1_1, False), (ssl.TLSVersion.TLSv1_2, True), (ssl.TLSVersion.TLSv1_3, True),
+    ]:
+        context = authority.context()
+        context.set_ciphers("ALL:@SECLEVEL=0")
+        context.minimum_version = context.maximum_version = version
+        try:
+            with socket.create_connection(("localhost", port), timeout=30) as raw:
+                with context.wrap_socket(raw, server_hostname="localhost") as wrapped:
+                    spoken = wrapped.version()
+        except (ssl.SSLError, ConnectionError):
+            spoken = None
+        check((spoken == version.name.replace("_", ".")) == is_spoken, f"{version.name}: {spoken}")
+
+
+def credentials(accounts):
+    """What a caller without a credential learns, and one with a wrong one."""
+    internal = accounts.internal
+    accounts.vend("ada").expect(200)
+    for bearer in (None, "wrong"):
+        accounts.vend("ada", bearer=bearer).expect(401)
+        check(internal.get("/status", bearer).expect(401).json["error"] == "unauthorized", "the status was told")
+        check(internal.get("/readyz", bearer).expect(200).body == b"ready\n", "the details were told")
+        internal.get("/healthz", bearer).expect(200)
+    for bearer in (None, SERVICE_KEY):
+        check("--internal-metrics" in internal.get("/metrics", bearer).expect(404).json["message"], "no advice")
+    check("grants" in internal.get("/status", SERVICE_KEY).expect(200).json, "the status")
+    check(internal.get("/readyz", SERVICE_KEY).expect(200).json["ready"], "the details")
+
+
+def function(accounts, authority, url):
+    """The function fetches mail with a token of the worker's; it has no secret but its credential."""
+    gmail = mail.Gmail(accounts.sandbox)
+    environment = {
+        "GMAIL": gmail.url, "WORKER_URL": url, "WORKER_CREDENTIAL": SERVICE_KEY, "SSL_CERT_FILE": authority.file,
+    }
+    accounts.expire("ada")
+    found = mail.fetch("ada", **environment)
+    check(found == ["message-of-ada@gmail.com"], f"the function found {found}")
+    check("401" in mail.fetch("ada", **{**environment, "WORKER_CREDENTIAL": "wrong"}), "a wrong credential")
+    check("404" in mail.fetch("nobody", **environment), "a user without a grant")
+    check("CERTIFICATE_VERIFY_FAILED" in mail.fetch("ada", **{**environment, "SSL_CERT_FILE": "/dev/null"}), "trust")
+    gmail.shutdown()
+
+
+class Callers:
+    """Services that call all the time, each time over a new connection; none may be refused."""
+
+    def __init__(self, listener, count):
+        self.listener = listener
+        self.answers, self.failures = 0, []
+        self.ended = threading.Event()
+        self.threads = [threading.Thread(target=self.call) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def call(self):
+        while not self.ended.is_set():
+            try:
+                self.listener.get("/v1/grants/ada/token", SERVICE_KEY).expect(200)
+                self.answers += 1
+            except Exception as error:
+                self.failures.append(repr(error))
+                return
+
+    def stop(self):
+        self.ended.set()
+        for thread in self.threads:
+            thread.join(60)
+        check(not self.failures, f"{len(self.failures)} calls failed: {self.failures[:3]}")
+
+
+def reload(place, accounts, authority, port):
+    """New connections get the new certificate, open ones go on, no call fails; a broken pair changes nothing."""
+    internal, worker = accounts.internal, accounts.worker
+    lasting = internal.opened()
+    check(internal.name_shown(lasting) == "first", "the first certificate")
+
+    def ask():
+        lasting.request("GET", "/v1/grants/ada/token", headers={"Authorization": f"Bearer {SERVICE_KEY}"})
+        answer = lasting.getresponse()
+        answer.read()
+        return answer.status
+
+    check(ask() == 200, "the lasting connection")
+    callers = Callers(internal, 3)
+    for name in ["second", "third", "fourth"]:
+        authority.issue(name, to="first")
+        worker.signal(signal.SIGHUP)
+        wait_for(lambda: internal.certificate_name() == name, 20, f"the {name} certificate is shown")
+        check(ask() == 200, "the lasting connection ended with the reload")
+    callers.stop()
+    check(callers.answers > 0, "nobody called")
+    check(internal.name_shown(lasting) == "first", "it is the same connection")
+
+    # The certificate alone is replaced: its key is missing.
+    key = place.folder / "first.key"
+    good = key.read_bytes()
+    authority.issue("fifth", to="first")
+    key.write_bytes(good)
+    services = place.folder / "services.json"
+    known = services.read_text()
+    services.write_text(known.replace('"users": ["*"]', '"users": ["nobody"]'))
+    worker.signal(signal.SIGHUP)
+    wait_for(lambda: "does not belong" in worker.errors.read_text(), 20, "the broken pair is told of")
+    check("not reloaded, everything stays as it was" in worker.errors.read_text(), "no word of what stays")
+    check(internal.certificate_name() == "fourth", "the old certificate is gone")
+    accounts.vend("ada").expect(200)
+    services.write_text(known)
+    authority.issue("sixth", to="first")
+    worker.signal(signal.SIGHUP)
+    wait_for(lambda: internal.certificate_name() == "sixth", 20, "the repaired pair is used")
+    lasting.close()
+
+
+def stalls(accounts, port):
+    """Handshakes that never end lose their connections, and harm nobody meanwhile."""
+    stalled = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
+    for client in stalled:
+        client.sendall(b"\x16\x03\x01\x02\x00\x01\x00")
+        client.settimeout(60)
+    accounts.vend("ada").expect(200)
+    for client in stalled:
+        check(client.recv(1000) == b"", "a stalled handshake was answered")
+        client.close()
+    # Plain HTTP on the TLS port.
+    plain = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    plain.request("GET", "/healthz")
+    try:
+        check(plain.getresponse().status == 0, "plain HTTP was answered")
+    except (http.client.HTTPException, ConnectionError):
+        pass
+    accounts.vend("ada").expect(200)
+
+
+def metrics_and_expiry(place, accounts, authority, port):
+    """The setting for metrics, and the warnings of an expired certificate."""
+    authority.issue("late", days=-1, to="first")
+    worker = accounts.worker = place.start(*accounts.extra, "--internal-metrics").wait_started()
+    alarm = wait_for(lambda: worker.events("alarm", kind="certificate_expired"), 20, "an expired certificate is alarming")
+    check("first.pem" in alarm[0]["text"] and "reload" in alarm[0]["text"], f"{alarm}")
+    doctor = place.run(*accounts.extra, "doctor", expect=None).stdout
+    lines = [line for line in doctor.splitlines() if "internal certificate" in line]
+    check(len(lines) == 1 and lines[0].startswith("WARN") and "expired at" in lines[0], f"{lines}")
+
+    authority.issue("short", days=3, to="first")
+    worker.signal(signal.SIGHUP)
+    internal = TLSListener(port, authority)
+    wait_for(lambda: shown(internal) == "short", 20, "the new certificate is shown")
+    check(b"refresh_worker_" in internal.get("/metrics").expect(200).body, "the metrics")
+    internal.get("/status").expect(401)
+    doctor = place.run(*accounts.extra, "doctor", expect=None).stdout
+    check("valid until" in doctor, doctor)
+    accounts.internal = internal
+    accounts.close()
+
+
+def shown(listener):
+    try:
+        return listener.certificate_name()
+    except ssl.SSLError:
+        return None

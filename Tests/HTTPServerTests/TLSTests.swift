@@ -1,0 +1,145 @@
+import Clocks
+import Foundation
+import Secrets
+import TestSupport
+import Testing
+
+@testable import HTTPServer
+
+@Suite(
+    "Requests over TLS",
+    .timeLimit(.minutes(2)),
+    .enabled(if: Tool.openssl.isInstalled, "openssl is not installed")
+)
+struct TLSTests {
+    private let authority: TestAuthority
+
+    init() throws {
+        authority = try TestAuthority()
+        try authority.issue("server", for: "IP:127.0.0.1")
+    }
+
+    private static func greet(_: ServerRequest) async -> ServerReply { .respond(.text("greetings")) }
+
+    private func certificate(_ name: String = "server") throws -> ServerCertificate {
+        try ServerCertificate(
+            chain: Array(Data(contentsOf: URL(filePath: authority.path("\(name).pem")))),
+            key: Secret(utf8: Data(contentsOf: URL(filePath: authority.path("\(name).key"))))
+        )
+    }
+
+    /// What `openssl s_client` reports of one handshake; throws its complaint if the server refuses it.
+    private func handshake(with server: HTTPServer, _ options: [String] = []) async throws -> String {
+        let arguments = ["s_client", "-connect", "127.0.0.1:\(server.port)", "-CAfile", authority.certificateFile]
+        return try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async {
+                continuation.resume(
+                    with: Result { try ChildProcess(try Tool.openssl.path, arguments + options).waitForSuccess() }
+                )
+            }
+        }
+    }
+
+    @Test(
+        "speak TLS 1.2 or 1.3, with forward secrecy",
+        arguments: [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")]
+    )
+    func versions(option: String, name: String) async throws {
+        defer { authority.remove() }
+        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+            let report = try await handshake(with: server, [option, "-verify_return_error"])
+            #expect(report.contains("New, \(name), Cipher is"), "\(report)")
+        }
+    }
+
+    @Test(
+        "speak nothing older or weaker",
+        arguments: [
+            ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1", "-cipher", "ALL:@SECLEVEL=0"],
+            ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA"],
+        ]
+    )
+    func refusedVersions(options: [String]) async throws {
+        defer { authority.remove() }
+        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+            await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server, options) }
+            _ = try await handshake(with: server)
+        }
+    }
+
+    @Test("show a replaced certificate to new connections")
+    func replaced() async throws {
+        try authority.issue("next", for: "IP:127.0.0.1,DNS:next")
+        defer { authority.remove() }
+        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+            let verified = ["-verify_return_error", "-verify_hostname", "next"]
+            await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server, verified) }
+            server.present(try certificate("next"))
+            #expect(try await handshake(with: server, verified).contains("Verification: OK"))
+        }
+    }
+
+    @Test("that begin in plain text are closed without an answer")
+    func plainText() async throws {
+        defer { authority.remove() }
+        try await withServer(.init(certificate: try certificate()), handler: Self.greet) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(await client.everything()?.contains("HTTP/") == false)
+            try await until { server.openConnections == 0 }
+        }
+    }
+
+    /// The first bytes of a ClientHello of 512 bytes, and of a record of 5.
+    private static let beginnings: [[UInt8]] = [[0x16, 0x03, 0x01, 0x02, 0x00, 0x01], [0x16]]
+
+    @Test("whose handshake does not end lose their connection, without an answer in plain text", arguments: beginnings)
+    func stalledHandshake(beginning: [UInt8]) async throws {
+        defer { authority.remove() }
+        let time = ManualTime()
+        try await withServer(.init(certificate: try certificate()), time: time, handler: Self.greet) { server in
+            let client = try RawClient(port: server.port)
+            await client.send(beginning)
+            try await until({ server.clients.kinds == [.head] }, meanwhile: server.clients.look)
+            // A byte now and then does not help.
+            await client.send([0x00])
+            time.advance(by: .milliseconds(9_999))
+            server.clients.look()
+            #expect(server.clients.kinds == [.head])
+            time.advance(by: .milliseconds(1))
+            server.clients.look()
+            #expect(await client.everything() == "")
+            try await until { server.openConnections == 0 }
+        }
+    }
+
+    @Test("that say nothing at all lose their connection")
+    func silence() async throws {
+        defer { authority.remove() }
+        let time = ManualTime()
+        try await withServer(.init(certificate: try certificate()), time: time, handler: Self.greet) { server in
+            let client = try RawClient(port: server.port)
+            try await until { server.openConnections == 1 }
+            time.advance(by: .seconds(60))
+            server.clients.look()
+            #expect(await client.everything() == "")
+            try await until { server.openConnections == 0 }
+        }
+    }
+
+    @Test("count towards the connections of an address from the handshake on")
+    func perAddress() async throws {
+        defer { authority.remove() }
+        var configuration = HTTPServer.Configuration(certificate: try certificate())
+        configuration.maximumConnectionsPerAddress = 1
+        try await withServer(configuration, handler: Self.greet) { server in
+            let first = try RawClient(port: server.port)
+            await first.send(Self.beginnings[0])
+            try await until { server.openConnections == 1 }
+            await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server) }
+            first.hangUp()
+            try await until { server.openConnections == 0 }
+            _ = try await handshake(with: server)
+        }
+    }
+}

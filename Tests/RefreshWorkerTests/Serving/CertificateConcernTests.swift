@@ -1,0 +1,31 @@
+import Clocks
+import Observability
+import Testing
+
+@testable import RefreshWorker
+
+@Suite("The dates of the internal listener's certificate")
+struct CertificateConcernTests {
+    private static let start = Timestamp(secondsSince1970: 1_800_000_000)
+    private static let day: Int64 = 86_400
+
+    /// Days of life, days since its beginning, and what is to be said.
+    @Test(
+        "concern somebody in the last 14 days, or in the last quarter of a short life",
+        arguments: [
+            (90, 0, nil), (90, 75, nil), (90, 76, .certificateExpiring), (90, 89, .certificateExpiring),
+            (90, 90, .certificateExpired), (90, 400, .certificateExpired), (90, -1, .certificateNotYetValid),
+            (365, 350, nil), (365, 351, .certificateExpiring), (8, 5, nil), (8, 6, .certificateExpiring),
+        ] as [(Int64, Int64, AlarmKind?)]
+    )
+    func concern(life: Int64, age: Int64, kind: AlarmKind?) throws {
+        let concern = CertificateConcern(
+            validFrom: Self.start,
+            expiresAt: Self.start + .seconds(life * Self.day),
+            at: Self.start + .seconds(age * Self.day)
+        )
+        #expect(concern?.kind == kind)
+        guard let concern else { return }
+        #expect(concern.sentence(about: "/etc/c.pem").hasPrefix("/etc/c.pem "))
+    }
+}
