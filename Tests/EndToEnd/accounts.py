@@ -146,9 +146,9 @@ class BackendRequest(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def free_port():
+def free_port(address="127.0.0.1"):
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((address, 0))
         return probe.getsockname()[1]
 
 

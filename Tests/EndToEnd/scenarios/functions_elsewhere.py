@@ -16,8 +16,8 @@ from tls import Authority, TLSListener
 def scenario(place):
     authority = Authority(place.folder)
     certificate, key = authority.issue("first")
-    port = free_port()
     # All addresses of the machine: other machines reach it.
+    port = free_port("0.0.0.0")
     tls = ["--listen-internal", f"0.0.0.0:{port}", "--internal-certificate", certificate, "--internal-key", key]
     accounts = Accounts(place, *tls, start=False)
     refuses_to_start(place, accounts, tls, key)
