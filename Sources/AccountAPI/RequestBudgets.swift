@@ -4,7 +4,7 @@ internal import HTTPServer
 /// The limits of one address on the public routes.
 ///
 /// Many phones share the address of their network, so that only failures have a small limit: an honest phone seldom fails to
-/// sign in, and whoever guesses fails nearly always.
+/// sign in, and a client that guesses tokens nearly always fails.
 package struct RequestBudgets: Sendable {
     /// The successful sign-ins, or the writes, that an address may make for each failed sign-in.
     static let successesPerFailure = 10

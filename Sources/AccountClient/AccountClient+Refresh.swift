@@ -29,7 +29,7 @@ extension AccountClient {
     /// nothing: its request can be repeated.
     private static let greatestAge: TimeInterval = 30
 
-    /// How often a refresh starts over because another process of the app stored other tokens meanwhile.
+    /// The number of times that a refresh starts again because another process of the app has stored other tokens.
     private static let mostRounds = 4
 
     /// Refreshes the tokens when the access token has less than a minute left, once for all callers.

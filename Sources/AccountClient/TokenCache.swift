@@ -31,7 +31,7 @@ struct TokenCache: CustomReflectable {
         self.store = store
     }
 
-    /// Returns the pair to call with, read from the store the first time; nil when nobody is signed in.
+    /// Returns the pair to call with, read from the store the first time; `nil` if no user is signed in.
     mutating func pair() throws(AccountError) -> TokenPair? {
         retrySaving()
         if !isRead { try read() }

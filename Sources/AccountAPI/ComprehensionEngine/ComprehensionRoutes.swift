@@ -34,7 +34,7 @@ struct ComprehensionRoutes: Sendable {
     private func signIn(_ request: ServerRequest) async throws -> ServerResponse {
         try await services.budgets.signIn(request) {
             let token = try RequestBody.json(request).required("access_token")
-            // What cannot be a token Google need not be asked about.
+            // A malformed token is refused without asking Google.
             guard Token.isWellFormed(token) else { throw IdentityFailure.refused }
             let googleToken = Secret(token)
             let identity = try await services.identityCheck.identity(behind: googleToken)

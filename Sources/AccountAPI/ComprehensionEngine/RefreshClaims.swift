@@ -31,7 +31,14 @@ struct RefreshClaims: Hashable, Sendable {
         guard claims["type"]?.string == "refresh" else { return nil }
         hash = SessionTokens.hash(Secret(token))
         if claims["sid"] == nil {
-            guard let userID = (try? UserIdentifier(claims))?.text, let end = claims["exp"]?.instant,
+            let userID: String
+            do throws(AuthenticationRefusal) {
+                userID = try UserIdentifier(claims).text
+            } catch {
+                // A former token that does not name its user begins no session.
+                return nil
+            }
+            guard let end = claims["exp"]?.instant,
                 let sessionID = SessionID(bytes: Array(hash.prefix(SessionID.byteCount)))
             else { return nil }
             (self.userID, self.sessionID, formerExpiry) = (userID, sessionID, end)

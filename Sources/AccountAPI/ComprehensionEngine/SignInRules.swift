@@ -22,10 +22,10 @@ package enum EmailLinking: String, CaseIterable, Sendable {
 enum SignInRules {
     /// The user with the account's id; else the user with its e-mail address, if that proves anything; else `nil`.
     ///
-    /// An address counts only if Google decides whose it is, and only for a user without a Google account: else whoever once
-    /// had a user's address could sign in as that user. By default the stored address must be verified as well: a stranger may
-    /// have signed up elsewhere with the victim's address, and would share the account once the victim arrives. An address
-    /// that several users have does not identify one of them.
+    /// An address counts only if Google decides whose it is, and only for a user without a Google account: otherwise a
+    /// former holder of an address could sign in as its present user. By default the stored address must be verified as well: a
+    /// stranger may have signed up elsewhere with the victim's address, and would share the account once the victim arrives.
+    /// An address that several users have does not identify one of them.
     static func user(
         for identity: GoogleIdentity,
         withAccount: User?,

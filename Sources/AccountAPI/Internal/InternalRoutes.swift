@@ -3,7 +3,7 @@ import JSON
 
 /// The routes of the internal listener: tokens for services, and what the process says of itself.
 package struct InternalRoutes: Sendable {
-    /// Who reaches the listener, and thus what needs a credential.
+    /// The machines that can reach the listener, which decide what needs a credential.
     package enum Exposure: Hashable, Sendable {
         /// Programs of this machine, or a proxy that guards what it passes on.
         case thisMachine

@@ -23,7 +23,7 @@ struct GmailTokens: Sendable {
         lifetime = try body.seconds("expires_in")
         scope = try body.scopes("scope")
         _ = try body.text("email")
-        // What cannot be a token Google need not be asked about.
+        // A malformed token is refused without asking Google.
         guard Token.isWellFormed(accessToken) else { throw IdentityFailure.refused }
         self.accessToken = Secret(accessToken)
     }
