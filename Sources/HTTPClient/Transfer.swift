@@ -1,4 +1,4 @@
-private import CCurl
+internal import CCurl
 internal import Clocks
 private import Secrets
 
@@ -18,12 +18,12 @@ final class Transfer {
     }
 
     let easy: UnsafeMutableRawPointer
-    private let errorText: UnsafeMutablePointer<CChar>
-    private var headerList: UnsafeMutablePointer<curl_slist>?
+    let errorText: UnsafeMutablePointer<CChar>
+    var headerList: UnsafeMutablePointer<curl_slist>?
     /// The lasting pattern that the handle's options are those of.
     private var prepared: RequestPattern?
-    private var connectMilliseconds = 0
-    private let configuration: HTTPClient.Configuration
+    var connectMilliseconds = 0
+    let configuration: HTTPClient.Configuration
     private let time: any TimeSource
 
     private(set) var ticket: Ticket?
@@ -330,181 +330,24 @@ extension Transfer {
         return true
     }
 
-    private static let prerequest: curl_prereq_callback = { context, _, _, _, _ in
+    static let prerequest: curl_prereq_callback = { context, _, _, _, _ in
         guard let context = unsafe context else { return CURL_PREREQFUNC_ABORT }
         let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
         return transfer.mayIssue() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 
     /// Any other number than that of the bytes given ends the transfer, zero included.
-    private static let bodyReceiver: curl_write_callback = { start, size, count, context in
+    static let bodyReceiver: curl_write_callback = { start, size, count, context in
         guard let start = unsafe start, let context = unsafe context else { return 0 }
         let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
         let bytes = unsafe UnsafeRawBufferPointer(start: start, count: size * count)
         return unsafe transfer.receiveBody(bytes) ? size * count : 0
     }
 
-    private static let headerReceiver: curl_write_callback = { start, size, count, context in
+    static let headerReceiver: curl_write_callback = { start, size, count, context in
         guard let start = unsafe start, let context = unsafe context else { return 0 }
         let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
         let line = unsafe UnsafeRawBufferPointer(start: start, count: size * count)
         return unsafe transfer.receiveHeader(line) ? size * count : 0
-    }
-}
-
-// MARK: - Options
-
-extension Transfer {
-    private func setOptions(of pattern: RequestPattern) throws(HTTPFailure) {
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PRIVATE, context))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_ERRORBUFFER, errorText))
-        try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_WRITEFUNCTION, Self.bodyReceiver))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_WRITEDATA, context))
-        try check(unsafe ccurl_easy_set_receiver(easy, CURLOPT_HEADERFUNCTION, Self.headerReceiver))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HEADERDATA, context))
-        try check(unsafe ccurl_easy_set_prerequest(easy, Self.prerequest))
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_PREREQDATA, context))
-        try setConnectionOptions(for: pattern.endpoint)
-        switch pattern.method {
-        case .get: try set(CURLOPT_HTTPGET, 1)
-        case .post: try set(CURLOPT_POST, 1)
-        }
-        try set(CURLOPT_USERAGENT, configuration.userAgent)
-    }
-
-    private func setConnectionOptions(for endpoint: Endpoint) throws(HTTPFailure) {
-        let isEncrypted = endpoint.scheme == .https
-        let offersHTTP2 = isEncrypted && configuration.http2
-        try set(CURLOPT_URL, endpoint.url)
-        try set(CURLOPT_PROTOCOLS_STR, endpoint.scheme.rawValue)
-        try set(CURLOPT_FOLLOWLOCATION, 0)
-        try set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-        // Waiting to learn whether a connection can be shared is of use only where it may turn out to be HTTP/2.
-        try set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
-        try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        try set(CURLOPT_SSL_VERIFYPEER, 1)
-        try set(CURLOPT_SSL_VERIFYHOST, 2)
-        try setAuthorities()
-        try set(CURLOPT_NOSIGNAL, 1)
-        // CURLOPT_BUFFERSIZE stays at 16 KB: libcurl 7.88 refuses another size once a handle has its buffer, and may keep the
-        // buffer over curl_easy_reset.
-        try set(CURLOPT_FORBID_REUSE, 1)
-        try set(CURLOPT_TCP_NODELAY, 1)
-        try set(CURLOPT_TCP_KEEPALIVE, 1)
-        // A proxy of the environment's cannot reach this machine's own loopback; an empty name means none.
-        if endpoint.isLoopback { try set(CURLOPT_PROXY, "") }
-        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // Otherwise ending a transfer that is still looking up its host would wait for the look-up, and every other
-        // transfer with it (https://curl.se/libcurl/c/CURLOPT_QUICK_EXIT.html).
-        try set(CURLOPT_QUICK_EXIT, 1)
-    }
-
-    /// Sets the certificates to trust, as one file.
-    ///
-    /// libcurl keeps the certificates it has read only if all of them come from a file. With a directory beside it, as Debian's
-    /// libcurl has by default, each connection would read the whole file again: 26 ms for the 140 authorities of the system.
-    private func setAuthorities() throws(HTTPFailure) {
-        var usualFile: UnsafePointer<CChar>?
-        try unsafe check(ccurl_easy_get_string(easy, CURLINFO_CAINFO, &usualFile))
-        let hasFile = unsafe configuration.caFile != nil || usualFile != nil
-        if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
-        guard hasFile else { return }
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_CAPATH, nil))
-        // So that a change of the file takes effect within an hour.
-        try set(CURLOPT_CA_CACHE_TIMEOUT, 3600)
-    }
-
-    private func setDeadline(remaining: Duration) throws(HTTPFailure) {
-        // The total is the loop's to keep: libcurl would end a transfer before it looks whether its answer is there.
-        // Zero would mean its own deadline to libcurl.
-        let total = remaining.wholeMilliseconds.clamped(to: 1...Int64(Int32.max))
-        let connect = configuration.connectDeadline.wholeMilliseconds.clamped(to: 1...total)
-        guard connectMilliseconds != Int(connect) else { return }
-        try set(CURLOPT_CONNECTTIMEOUT_MS, Int(connect))
-        connectMilliseconds = Int(connect)
-    }
-
-    private func setBody(_ body: HTTPBody?) throws(HTTPFailure) {
-        try set(CURLOPT_POSTFIELDSIZE, body?.count ?? 0)
-        if let body, body.count > 0 {
-            // libcurl reads from the body's own memory, which the ticket keeps until the transfer is reset.
-            try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_POSTFIELDS, body.address))
-        } else {
-            try set(CURLOPT_COPYPOSTFIELDS, "")
-        }
-    }
-
-    private func setHeaders(of pattern: RequestPattern, isSigned: Bool) throws(HTTPFailure) {
-        for (name, value) in pattern.headers {
-            // A name and colon alone would tell libcurl to leave the header out.
-            try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
-        }
-        // Without this libcurl may ask for leave before it sends a body, which costs a round trip. libcurl 7.88 signs the
-        // line although it does not send it, so that no server could agree with the signature.
-        if !isSigned { try unsafe appendHeader("Expect:") }
-        // Over HTTP/1.1 only: libcurl leaves it out of HTTP/2. A server that closes first keeps the port in TIME_WAIT, of
-        // which this side would have too few. A proxy may drop the line, so that it must not be signed.
-        if !isSigned { try unsafe appendHeader("Connection: close") }
-        try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
-    }
-
-    private func appendHeader(_ line: UnsafePointer<CChar>) throws(HTTPFailure) {
-        guard let longer = unsafe curl_slist_append(headerList, line) else {
-            throw HTTPFailure(kind: .other, message: "libcurl has no memory for a header")
-        }
-        unsafe headerList = unsafe longer
-    }
-
-    /// Has libcurl sign the request: the body, and every header that it is given here.
-    ///
-    /// libcurl and its header list keep copies until the transfer is reset, which it frees without wiping. A signed request
-    /// is never of a lasting pattern.
-    /// https://curl.se/libcurl/c/CURLOPT_AWS_SIGV4.html
-    private func sign(by signature: AWSSignature) throws(HTTPFailure) {
-        try set(CURLOPT_AWS_SIGV4, "aws:amz:\(signature.region):\(signature.service)")
-        let credentials = signature.credentials
-        try unsafe Self.withText("", credentials.keyID) { (text) throws(HTTPFailure) in
-            try unsafe check(ccurl_easy_set_string(easy, CURLOPT_USERNAME, text))
-        }
-        try unsafe Self.withText("", credentials.secretKey) { (text) throws(HTTPFailure) in
-            try unsafe check(ccurl_easy_set_string(easy, CURLOPT_PASSWORD, text))
-        }
-        guard let sessionToken = credentials.sessionToken else { return }
-        try unsafe Self.withText("X-Amz-Security-Token: ", sessionToken) { (line) throws(HTTPFailure) in
-            try unsafe appendHeader(line)
-        }
-    }
-
-    /// Lends some words and a secret after them, as C ends a string.
-    private static func withText(
-        _ words: String,
-        _ secret: Secret,
-        _ body: (UnsafePointer<CChar>) throws(HTTPFailure) -> Void
-    ) throws(HTTPFailure) {
-        var text = WipedBytes(capacity: words.utf8.count + secret.count + 1)
-        text.append(Array(words.utf8))
-        secret.withBytes { text.append($0) }
-        text.append(0)
-        try text.withBytes { (span) throws(HTTPFailure) in
-            try unsafe span.withUnsafeBytes { (bytes) throws(HTTPFailure) in
-                guard let start = bytes.baseAddress else { return }
-                try unsafe body(start.assumingMemoryBound(to: CChar.self))
-            }
-        }
-    }
-
-    private func set(_ option: CURLoption, _ value: Int) throws(HTTPFailure) {
-        try check(unsafe ccurl_easy_set_long(easy, option, value))
-    }
-
-    private func set(_ option: CURLoption, _ value: String) throws(HTTPFailure) {
-        try check(unsafe ccurl_easy_set_string(easy, option, value))
-    }
-
-    private func check(_ result: CURLcode) throws(HTTPFailure) {
-        guard result != CURLE_OK else { return }
-        let message = unsafe String(cString: curl_easy_strerror(result))
-        throw HTTPFailure(kind: .other, code: Int(result.rawValue), message: message)
     }
 }
