@@ -73,12 +73,12 @@ package struct ClientHealth: Hashable, Sendable {
         )
     }
 
-    /// What the recent answers say about an `invalid_grant`.
-    package func level(at now: Timestamp) -> InvalidGrantRate.Level {
-        window.isWave ? .wave : rate.level(at: now)
+    /// Judges one more `invalid_grant`; `uncounted` is 1 if it is not among the noted answers.
+    package func level(at now: Timestamp, uncounted: Int = 0) -> InvalidGrantRate.Level {
+        window.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
     }
 
-    /// Notes an answer of a proven grant that says whether its token lives.
+    /// Notes an answer that says whether a token lives: any success, and the refusals of proven grants.
     package mutating func note(saysInvalid: Bool, at now: Timestamp) {
         window.append(saysInvalid: saysInvalid)
         rate.record(saysInvalid: saysInvalid, at: now)

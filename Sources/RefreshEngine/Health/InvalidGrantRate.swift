@@ -43,13 +43,12 @@ package struct InvalidGrantRate: Hashable, Sendable {
     }
 
     package static let minutesKept: Int64 = 10
+    static let span: Duration = .seconds(60 * minutesKept)
     package static let answersPerBlock = 1_000
     /// A wave has at least this many grants that answered `invalid_grant` for the first time.
     package static let fewestInWave = 3
     /// The weight of the assumption that one answer in two hundred is usual, as long as little is known of a client.
     private static let assumed = (answers: 1_000, ended: 5)
-    /// After as many answers a client is known: even a single `invalid_grant` can be unusual for it.
-    package static let answersToKnow = 100
     /// Below this multiple of the usual rate nothing is unusual; chance is allowed for on top.
     private static let tolerated = 1.5
     private static let mostCounted = 1 << 40
@@ -114,7 +113,8 @@ package struct InvalidGrantRate: Hashable, Sendable {
         let day = minute / (24 * 60)
         if usual.day > 0, day > usual.day {
             let halvings = min(day - usual.day, 62)
-            usual.answers >>= halvings
+            // Rounded up, so that a client with a single grant stays known.
+            usual.answers = (usual.answers + (1 << halvings) - 1) >> halvings
             usual.ended >>= halvings
         }
         usual.day = day
@@ -125,18 +125,25 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     // MARK: Judging
 
-    package func level(at now: Timestamp) -> Level {
+    /// `true` once the client got an answer more than ten minutes ago: even a single `invalid_grant` can be unusual for it then.
+    ///
+    /// Before that the first one is believed: somebody who tries the worker out should not wait for a second opinion.
+    private var isKnown: Bool { usual.answers > 0 }
+
+    /// Judges one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
+    package func level(at now: Timestamp, uncounted: Int = 0) -> Level {
         var current = self
         let minute = Self.minute(of: now)
         current.move(to: minute)
+        let own = current.isKnown ? uncounted : 0
         let overMinutes = current.judge(
-            answers: current.minutes.reduce(0) { $0 + $1.answers },
-            invalid: current.minutes.reduce(0) { $0 + $1.invalid }
+            answers: current.minutes.reduce(own) { $0 + $1.answers },
+            invalid: current.minutes.reduce(own) { $0 + $1.invalid }
         )
         guard let oldest = current.blocks.first, oldest.since > minute - Self.minutesKept else { return overMinutes }
         let overAnswers = current.judge(
-            answers: current.blocks.reduce(0) { $0 + $1.answers },
-            invalid: current.blocks.reduce(0) { $0 + $1.invalid }
+            answers: current.blocks.reduce(own) { $0 + $1.answers },
+            invalid: current.blocks.reduce(own) { $0 + $1.invalid }
         )
         return max(overMinutes, overAnswers)
     }
@@ -145,8 +152,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     private func judge(answers: Int, invalid: Int) -> Level {
         let rate = Double(usual.ended + Self.assumed.ended) / Double(usual.answers + Self.assumed.answers)
         let expected = Self.tolerated * rate * Double(answers)
-        // Of a client that is hardly known, a single one is believed: it may have few grants, and this is the first that ends.
-        let allowance = usual.answers >= Self.answersToKnow ? 0.0 : 1.0
+        let allowance = isKnown ? 0.0 : 1.0
         guard Double(invalid) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }
         return invalid >= Self.fewestInWave ? .wave : .unusual
     }

@@ -16,10 +16,12 @@ extension RefreshRules {
         let isEarly = awaitsSecondOpinion && !(grant.dueAt.map { $0 <= now } ?? true)
         // Only first opinions count: a grant that is asked again must not keep up the wave that it waits for.
         if !awaitsSecondOpinion { note(grant, saysInvalid: true, in: &health, at: moment) }
-        let level = health.level(at: now)
+        let first = awaitsSecondOpinion ? min(grant.suspectedSince ?? now, now) : now
+        // The refusal of a grant that never worked is not counted, so that strangers cannot make a wave. It is weighed for itself.
+        let isUncounted = !grant.isProven && now - first < InvalidGrantRate.span
+        let level = health.level(at: now, uncounted: isUncounted ? 1 : 0)
         if level == .wave { ruling.recalls = health.takeBelieved(at: now) }
 
-        let first = awaitsSecondOpinion ? min(grant.suspectedSince ?? now, now) : now
         let isBelieved =
             awaitsSecondOpinion
             ? !isEarly && (level == .usual || now - first >= Self.longestDoubt)

@@ -163,7 +163,7 @@ package struct RefreshRules: Sendable {
         at moment: Moment,
         ruling: inout Ruling
     ) {
-        note(grant, saysInvalid: false, in: &health, at: moment)
+        health.note(saysInvalid: false, at: moment.now)
         health.provenSuccessAt = moment.now
         health.refusals = RefusalRow()
         let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: grant.lastSuccessAt, at: moment.now)

@@ -26,6 +26,11 @@ private struct Fleet {
 
     private static let step: Duration = .seconds(10)
 
+    /// Replaces the grants by others that were imported and never refreshed.
+    mutating func makeUnproven() throws {
+        grants = try grants.map { try Sample.grant($0.id.rawValue, isProven: false, dueAt: $0.dueAt) }
+    }
+
     /// Asks each grant that is due, step by step; `answer` says what each is answered.
     mutating func run(for span: Duration, answer: (Int, Timestamp, Double) -> RefreshVerdict?) throws {
         let end = bench.now + span
@@ -128,6 +133,35 @@ struct DoubtTests {
             place % 2 == 0 && now - began < .seconds(240) ? .invalidGrant : nil
         }
         #expect(fleet.ended.isEmpty)
+    }
+
+    @Test(
+        "In a fleet of a few grants, half of all answers for ten minutes end nobody, though no grant was refreshed twice",
+        arguments: [1, 2, 3, 10],
+        [0, 3000, 8 * 3600]
+    )
+    func fewGrants(count: Int, quietSeconds: Int) throws {
+        for seed in 1...20 as ClosedRange<UInt64> {
+            var fleet = try Fleet(count, seed: seed)
+            try fleet.makeUnproven()
+            // One grant is refreshed, and makes the client known; the others have never been.
+            try fleet.run(for: .seconds(700 + quietSeconds)) { _, _, _ in nil }
+            for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(50 * place)) }
+            try fleet.run(for: .seconds(600)) { _, _, draw in draw < 0.5 ? .invalidGrant : nil }
+            try fleet.run(for: .seconds(2 * 3600)) { _, _, _ in nil }
+            #expect(fleet.ended.isEmpty, "seed \(seed)")
+        }
+    }
+
+    @Test("A true revocation in a fleet of a few grants is confirmed in a quarter of an hour", arguments: [1, 2, 3, 10])
+    func revocationInFewGrants(count: Int) throws {
+        var fleet = try Fleet(count, seed: 1)
+        try fleet.run(for: .seconds(2 * 86_400)) { _, _, _ in nil }
+        fleet.grants[0].reschedule(to: fleet.bench.now)
+        let asked = fleet.bench.now
+        try fleet.run(for: .seconds(3600)) { place, _, _ in place == 0 ? .invalidGrant : nil }
+        let ended = try #require(fleet.ended[0])
+        #expect(ended - asked <= .seconds(900) && fleet.ended.count == 1)
     }
 
     @Test("At an error rate of a half no outage ends by chance", arguments: [90, 91] as [UInt64])
