@@ -146,14 +146,19 @@ struct DoubtTests {
             try fleet.makeUnproven()
             // One grant is refreshed, and makes the client known; the others have never been.
             try fleet.run(for: .seconds(700 + quietSeconds)) { _, _, _ in nil }
-            for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(50 * place)) }
+            for place in fleet.grants.indices {
+                fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(50 * place))
+            }
             try fleet.run(for: .seconds(600)) { _, _, draw in draw < 0.5 ? .invalidGrant : nil }
             try fleet.run(for: .seconds(2 * 3600)) { _, _, _ in nil }
             #expect(fleet.ended.isEmpty, "seed \(seed)")
         }
     }
 
-    @Test("A true revocation in a fleet of a few grants is confirmed in a quarter of an hour", arguments: [1, 2, 3, 10])
+    @Test(
+        "A true revocation in a fleet of a few grants is confirmed in a quarter of an hour",
+        arguments: [1, 2, 3, 10]
+    )
     func revocationInFewGrants(count: Int) throws {
         var fleet = try Fleet(count, seed: 1)
         try fleet.run(for: .seconds(2 * 86_400)) { _, _, _ in nil }
