@@ -58,7 +58,10 @@ final class OwnerThread: Sendable {
             self.run = run
         }
 
-        /// Names the thread, shuts signals out of it and runs the closure.
+        /// The signals that a crash of the thread itself raises: blocked, they would end the process without a report.
+        private static let crashSignals = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP]
+
+        /// Names the thread, blocks the signals that are sent to the process, and runs the closure.
         ///
         /// Signals belong to the threads that wait for them. SIGPIPE would end the process when OpenSSL writes to a
         /// closed connection, since libcurl's own guard is off (https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
@@ -66,7 +69,9 @@ final class OwnerThread: Sendable {
             takeName()
             var signals = sigset_t()
             unsafe sigfillset(&signals)
-            unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+            for signal in Self.crashSignals { unsafe sigdelset(&signals, signal) }
+            // Replaces the inherited mask, which may block the signals of a crash.
+            unsafe pthread_sigmask(SIG_SETMASK, &signals, nil)
             run()
         }
 
