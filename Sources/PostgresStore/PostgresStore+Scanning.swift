@@ -187,9 +187,6 @@ extension PostgresStore {
         }
     }
 
-    /// The number of grants that one transaction of a long change looks at.
-    package static let pageSize = 5_000
-
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
         let changed = try await changePages(after: Int64(-1)) { [self] cursor in
             try await writer.run { [self] connection, deadline throws(Failure) in
@@ -198,7 +195,7 @@ extension PostgresStore {
                 let place = batch.add(.reschedule) {
                     $0.bind(now)
                     $0.bind(cursor)
-                    $0.bind(Int64(Self.pageSize))
+                    $0.bind(Int64(changedPageSize))
                 }
                 let page = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
                     .first { (row: inout Row) throws(Failure) in

@@ -57,12 +57,20 @@ extension Query {
         "count keys",
         "SELECT refresh_key, access_key, count(*) FROM grants GROUP BY refresh_key, access_key"
     )
+    /// The last id of the `?2` grants after the id `?1`, and their number.
+    static let endOfPage = Query(
+        "end of page",
+        "SELECT max(id), count(*) FROM (SELECT id FROM grants WHERE id > ?1 ORDER BY id LIMIT ?2)"
+    )
     /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
+    ///
+    /// It changes grants after the id `?2`, up to the id `?3`.
     static let reschedule = Query(
         "reschedule",
         """
         UPDATE grants SET due_at = ?1 + (((id >> 31) * 60000) >> 32)
-        WHERE due_at IS NOT NULL AND reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
+        WHERE id > ?2 AND id <= ?3 AND due_at IS NOT NULL
+            AND reason <> '\(GrantReason.invalidGrantUnconfirmed.rawValue)'
             AND (access_obtained_at > ?1 OR last_attempt_at > ?1)
         """
     )
@@ -192,18 +200,40 @@ extension SQLiteStore {
     }
 
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
-        try await writer.run { connection throws(StoreError) in
-            try connection.write { () throws(StoreError) in
-                try connection.run(.reschedule) { $0.bind(now) }
-                let count = connection.changedRows
-                try connection.run(.hastenNotices) { $0.bind(now) }
-                return count
+        let changed = try await changePages(after: Int64(-1)) { cursor in
+            try await writer.run { connection throws(StoreError) in
+                try connection.write { () throws(StoreError) in try connection.reschedulePage(after: cursor, now) }
             }
         }
+        try await writer.run { connection throws(StoreError) in
+            try connection.write { () throws(StoreError) in try connection.run(.hastenNotices) { $0.bind(now) } }
+        }
+        return changed
     }
 }
 
 extension Connection {
+    fileprivate func reschedulePage(
+        after cursor: Int64,
+        _ now: Timestamp
+    ) throws(StoreError) -> ChangedPage<Int64> {
+        let page = try first(
+            .endOfPage,
+            bind: {
+                $0.bind(cursor)
+                $0.bind(Int64(changedPageSize))
+            },
+            read: { (row: inout Row) throws(StoreError) in (last: row.optionalInteger(), count: row.integer()) }
+        )
+        guard let page, let last = page.last else { return ChangedPage(changed: 0, next: nil) }
+        try run(.reschedule) {
+            $0.bind(now)
+            $0.bind(cursor)
+            $0.bind(last)
+        }
+        return ChangedPage(changed: changedRows, next: page.count == changedPageSize ? last : nil)
+    }
+
     fileprivate func dueClients() throws(StoreError) -> [String] {
         try rows(.dueClients) { (row: inout Row) throws(StoreError) in row.text() }
     }

@@ -1,3 +1,6 @@
+/// The number of grants that one part of a long change looks at: some hundredths of a second for the writers that wait.
+package let changedPageSize = 5_000
+
 /// One part of a long change, in a transaction of its own.
 package struct ChangedPage<Cursor: Sendable>: Sendable {
     /// The number of things that this part changed.

@@ -130,6 +130,22 @@ struct ScanConformanceTests {
         }
     }
 
+    @Test("So are all of them when they are more than one transaction changes", arguments: StoreKind.allCases)
+    func reschedulePages(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            let count = Int64(changedPageSize + 1)
+            let before = start - .seconds(1)
+            try await store.add(Sample.grants(0...count - 1))
+            #expect(try await store.rescheduleGrantsStoredAfter(before) == Int(count))
+            #expect(try await store.rescheduleGrantsStoredAfter(start) == 0)
+            for (client, expected) in [("client 0", changedPageSize / 2 + 1), ("client 1", changedPageSize / 2)] {
+                let limit = before + .seconds(60)
+                let due = try await store.due(ofClient: client, by: limit, after: nil, atMost: 2 * changedPageSize)
+                #expect(due.count == expected)
+            }
+        }
+    }
+
     @Test(
         "So are grants that were tried by such a clock, but none that awaits a second opinion",
         arguments: StoreKind.allCases
