@@ -22,12 +22,12 @@ def says(title, needed=False):
     return add
 
 
-# MARK: As the README tells an operator
+# MARK: The steps of docs/running.md
 
 @says("sysusers and tmpfiles make the user and the folders", needed=True)
 def users_and_folders(it):
-    it.readme("systemd-sysusers && systemd-tmpfiles --create")
-    it.readme("systemctl daemon-reload")
+    it.documented("systemd-sysusers && systemd-tmpfiles --create")
+    it.documented("systemctl daemon-reload")
     found = it.modes("/etc/refresh-worker", "/var/lib/refresh-worker", "/var/log/refresh-worker")
     check(found == ["refresh-worker 750", "refresh-worker 700", "refresh-worker 750"], f"{found}")
 
@@ -40,27 +40,27 @@ def configuration(it):
     it.start_sandbox()
 
 
-@says("keys generate, as the README has it: mode 0600, the service's own", needed=True)
+@says("keys generate, as docs/running.md has it: mode 0600, the service's own", needed=True)
 def keys_generate(it):
-    it.readme(f"{RUN} keys generate")
+    it.documented(f"{RUN} keys generate")
     check(it.modes(KEYS) == ["refresh-worker 600"], f"{it.modes(KEYS)}")
 
 
 @says("doctor finds no fault before the first start")
 def doctor(it):
-    it.readme(f"{RUN} doctor --config {CONFIGURATION}")
+    it.documented(f"{RUN} doctor --config {CONFIGURATION}")
 
 
-@says("grants import, as the README has it, from a file that is only root's", needed=True)
+@says("grants import, as docs/running.md has it, from a file that is only root's", needed=True)
 def grants_import(it):
     it.machine.write("/root/grants.jsonl", it.create(20, "user"), mode=0o600)
-    it.readme(f"{RUN} grants import - --config {CONFIGURATION} <grants.jsonl")
+    it.documented(f"{RUN} grants import - --config {CONFIGURATION} <grants.jsonl")
     check(len(it.grants()) == 20, f"{len(it.grants())} grants of 20")
 
 
 @says("the service becomes ready with all of its hardening", needed=True)
 def start(it):
-    it.readme("systemctl enable --now refresh-worker")
+    it.documented("systemctl enable --now refresh-worker")
     it.wait_active()
     # Beside systemd's own lines there is nothing but the worker's first.
     said = [line for line in it.journal().splitlines() if "Keeps stored Google" not in line]
@@ -128,9 +128,9 @@ def status_line(it):
     return told[0]
 
 
-@says("the README's other commands work beside the service")
+@says("the other commands of docs/running.md work beside the service")
 def commands(it):
-    it.readme(f"{RUN} backup /var/lib/refresh-worker/backup.sqlite")
+    it.documented(f"{RUN} backup /var/lib/refresh-worker/backup.sqlite")
     check(it.modes("/var/lib/refresh-worker/backup.sqlite") == ["refresh-worker 600"], "others may read the backup")
     user = min(it.grants())
     for words in (["status"], ["grants", "list"], ["grants", "show", user], ["token", user, "--min-ttl", "3"],
@@ -370,7 +370,7 @@ def full_log(it):
 
 # MARK: Restoring
 
-@says("a backup is restored as the README says")
+@says("a backup is restored as docs/running.md says")
 def restore(it):
     it.call("systemctl", "stop", SERVICE)
     it.shell("cd /var/lib/refresh-worker && cp backup.sqlite grants.sqlite"

@@ -1,4 +1,4 @@
-"""The worker installed on the machine as the README says, and the sandbox that plays Google there."""
+"""The worker installed on the machine as docs/running.md says, and the sandbox that plays Google there."""
 
 import json
 import os
@@ -49,10 +49,10 @@ class Deployment:
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=590)
         check(done.returncode == 0, f"{' '.join(words)}: {(done.stdout + done.stderr)[-1500:]}")
 
-    def readme(self, line, **more):
-        """Runs a line of the README, exactly as it stands there."""
-        text = (ROOT / "README.md").read_text()
-        check(re.search(rf"^ +{re.escape(line)}( +#.*)?$", text, re.MULTILINE), f"the README does not say: {line}")
+    def documented(self, line, **more):
+        """Runs a line of docs/running.md, exactly as it is written there."""
+        text = (ROOT / "docs" / "running.md").read_text()
+        check(re.search(rf"^ +{re.escape(line)}( +#.*)?$", text, re.MULTILINE), f"docs/running.md does not have the line: {line}")
         return self.shell("cd /root; " + line, **more)
 
     def configure(self, **changes):
