@@ -1,5 +1,3 @@
-import Store
-
 /// Answers with tokens that a stopping worker could not store.
 package struct UnstoredResults: Sendable, Hashable {
     /// How many are kept in the spill file.

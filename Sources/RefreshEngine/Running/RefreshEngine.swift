@@ -1,6 +1,5 @@
 package import Clocks
 package import GoogleOAuth
-import Observability
 import Scheduler
 package import Secrets
 package import Store

@@ -1,6 +1,5 @@
 import AccountAPI
 import Clocks
-import GoogleOAuth
 import HTTPClient
 import Notices
 import Observability

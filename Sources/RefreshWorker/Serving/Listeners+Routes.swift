@@ -6,7 +6,6 @@ import JSON
 import Observability
 import RefreshEngine
 import SQLiteStore
-import Store
 
 /// What each listener serves, made from the daemon's parts.
 extension Listeners {

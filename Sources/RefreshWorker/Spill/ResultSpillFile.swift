@@ -1,6 +1,4 @@
-import Observability
 import RefreshEngine
-import Secrets
 import Store
 private import Synchronization
 

@@ -1,7 +1,6 @@
 import Clocks
 import Observability
 import RefreshEngine
-import Secrets
 import Store
 
 /// Finds spill files and stores what is in them, before anything else is done with the database.

@@ -1,5 +1,4 @@
 import Clocks
-import GoogleOAuth
 import JSON
 import RefreshEngine
 import Secrets

@@ -1,6 +1,5 @@
 import Clocks
 import Glibc
-import GoogleOAuth
 import JSON
 import Observability
 import Secrets

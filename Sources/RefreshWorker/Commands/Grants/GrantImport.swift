@@ -1,5 +1,4 @@
 import Clocks
-import Store
 
 /// Brings grants in from a stream of bytes, in batches, whatever is wrong with some of them.
 struct GrantImport: RecordImport {

@@ -1,4 +1,3 @@
-import Clocks
 import Store
 
 /// Brings grants in from the secrets of AWS Secrets Manager, a page of names after another.

@@ -1,6 +1,5 @@
 import HTTPClient
 import Observability
-import Secrets
 import Store
 
 /// `grants import --from aws-secrets-manager`: brings in grants that a backend kept as secrets at Amazon's.
