@@ -127,16 +127,17 @@ class Server:
         else:
             self.control("standby", primary.folder)
 
-    def control(self, action, *more):
+    def control(self, action, *more, environment=None):
         result = subprocess.run(
-            [ROOT / "scripts/postgres-for-tests", action, self.folder, *more], capture_output=True, text=True, timeout=120
+            [ROOT / "scripts/postgres-for-tests", action, self.folder, *more], capture_output=True, text=True, timeout=120,
+            env={**os.environ, **(environment or {})},
         )
         check(result.returncode == 0, f"PostgreSQL: {action} failed: {result.stderr[-500:]}")
         self.is_running = True
         self.url = f"postgres://postgres@/postgres?host={self.folder}"
 
-    def start(self):
-        self.control("start")
+    def start(self, environment=None):
+        self.control("start", environment=environment)
         self.execute("ALTER ROLE postgres SET search_path = refresh_worker, public")
 
     def standby(self):
