@@ -9,14 +9,6 @@ package struct UnstoredResults: Sendable, Hashable {
         self.spilled = spilled
         self.lost = lost
     }
-
-    mutating func count(_ fate: Unstored?) {
-        switch fate {
-        case .spilled: spilled += 1
-        case .lost: lost += 1
-        case nil: break
-        }
-    }
 }
 
 /// The end of an engine.
@@ -29,7 +21,8 @@ extension RefreshEngine {
 
     /// Stops taking work, lets what is in flight finish until the deadline, and gives back the rest.
     ///
-    /// Answers with tokens that the store has not taken by then go to the spill. No call of the store is waited for longer.
+    /// Answers with tokens that the store has not taken by then go to the spill. Neither the store nor the spill is waited for
+    /// longer.
     package func stop(within deadline: Duration) async -> UnstoredResults {
         isStopping = true
         wake()
@@ -38,7 +31,8 @@ extension RefreshEngine {
                 try await Task.sleep(for: deadline)
                 cancelFlights()
                 try await Task.sleep(for: Self.timeToStoreWhatWasCancelled)
-                await settler.giveUp()
+                // A slow disk must not hold up the stop.
+                Task { await settler.giveUp() }
                 try await Task.sleep(for: Self.timeToSpill)
                 abandonFlights()
             } catch is CancellationError {
@@ -50,7 +44,7 @@ extension RefreshEngine {
         await drain()
         patience.cancel()
         hastening?.cancel()
-        return unstored
+        return await settler.unstored
     }
 
     private func drain() async {

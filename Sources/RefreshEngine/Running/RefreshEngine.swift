@@ -43,8 +43,6 @@ package actor RefreshEngine {
     var inFlightLimit: InFlightLimit
     /// The part of the work that falls to this worker.
     var share = Share.whole
-    /// Answers with tokens that were not stored when the stop deadline passed.
-    var unstored = UnstoredResults()
     private let spill: (any ResultSpill)?
     /// Reports that nobody may go on with the store, because it was moved elsewhere or replaced.
     package nonisolated let useEnds: AsyncStream<StoreError>
@@ -324,7 +322,6 @@ package actor RefreshEngine {
             } else if landed.isNotSent {
                 kept[flight.grant.id] = flight.claim
             } else {
-                unstored.count(landed.unstored)
                 land(flight.grant.id, as: .abandoned)
             }
         }

@@ -22,18 +22,9 @@ struct Landed: Sendable {
     let report: Courier.Report?
     /// `nil` when nothing was asked after all, and when the worker stops while the store refuses.
     let settled: Settled?
-    /// The fate of an answer with tokens that is not stored.
-    var unstored: Unstored?
 
     /// Whether nothing was sent, so that the grant can be called again at once.
     var isNotSent: Bool { report?.finding.answer.isNotSent ?? false }
-}
-
-/// Where an answer with tokens is that the store did not take.
-enum Unstored: Sendable {
-    /// In the spill file.
-    case spilled
-    case lost
 }
 
 /// Keeps answers that the store does not take where the next process finds them.
@@ -101,6 +92,9 @@ actor Settler {
     /// What the store refused for a reason that does not pass, and answers that could not be sealed; it comes again when the
     /// others have been stored.
     private var aside: [Arrival] = []
+    /// Answers with tokens that the store did not take. One that is being written to the spill counts as lost until it is there: a
+    /// process that ends meanwhile leaves it nowhere.
+    private(set) var unstored = UnstoredResults()
     private var lastDelivery: Task<Void, Never>?
 
     /// Begins with nothing to store.
@@ -182,7 +176,8 @@ actor Settler {
                 return Entry(flight: arrival.flight, report: try arrival.report())
             } catch {
                 onTrouble(error, 1)
-                tell([Landed(flight: arrival.flight, report: nil, settled: nil, unstored: .lost)])
+                unstored.lost += 1
+                tell([Landed(flight: arrival.flight, report: nil, settled: nil)])
                 return nil
             }
         }
@@ -193,26 +188,17 @@ actor Settler {
     /// Every other answer would be given again to whoever asks again.
     private func keep(_ entries: [Entry]) async {
         let findings = entries.map(\.report.finding).filter(\.answer.bringsTokens)
-        var fate = Unstored.lost
+        unstored.lost += findings.count
         if let spill, !findings.isEmpty {
             do {
                 try await spill.save(findings)
-                fate = .spilled
+                unstored.lost -= findings.count
+                unstored.spilled += findings.count
             } catch {
                 onTrouble(error, findings.count)
             }
         }
-        tell(
-            entries.map { entry in
-                let bringsTokens = entry.report.finding.answer.bringsTokens
-                return Landed(
-                    flight: entry.flight,
-                    report: entry.report,
-                    settled: nil,
-                    unstored: bringsTokens ? fate : nil
-                )
-            }
-        )
+        tell(entries.map { Landed(flight: $0.flight, report: $0.report, settled: nil) })
     }
 
     private func writeAll() async {

@@ -59,4 +59,16 @@ struct StoreTroubleTests {
         #expect(lost == UnstoredResults(spilled: 0, lost: 3))
         #expect(await engine.inFlight == 0)
     }
+
+    @Test("What a slow disk has not taken into the spill when the worker must end is counted as lost")
+    func slowSpill() async throws {
+        let (world, store) = try world()
+        try await world.add(0..<3)
+        let gate = Gate()
+        let engine = world.engine(spill: MemorySpill(gate: gate))
+        store.failTransactions(.max)
+        _ = await engine.turn()
+        #expect(await engine.stop(within: .zero) == UnstoredResults(lost: 3))
+        gate.open()
+    }
 }
