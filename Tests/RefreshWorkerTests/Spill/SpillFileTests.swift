@@ -83,6 +83,35 @@ struct SpillFileTests {
         }
     }
 
+    @Test("is written without the reserve while another process has that, which is not cut meanwhile")
+    func reserveInUse() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let spill = workshop.openSpill(vault: vault)
+            try await spill.keepReserve()
+            let other = try #require(try SpillFile.openIfThere(spill.place.reserve))
+            #expect(try other.tryLock())
+            #expect(await spill.freeReserve() == false)
+            #expect(try other.size == 4 << 20)
+            try await spill.save(findings)
+            #expect(try SpilledFile.list(in: spill.place).map(\.results) == [3])
+            #expect(other.isInPlace)
+        }
+    }
+
+    @Test("is written although the reserve cannot be opened, as one of another user")
+    func unusableReserve() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let spill = workshop.openSpill(vault: vault)
+            try FileManager.default.createDirectory(
+                atPath: spill.place.reserve,
+                withIntermediateDirectories: false
+            )
+            #expect(await spill.freeReserve() == false)
+            try await spill.save(findings)
+            #expect(try SpilledFile.list(in: spill.place).map(\.results) == [3])
+        }
+    }
+
     @Test("can be written after a first failure, with and without a reserve", arguments: [true, false])
     func failedOnce(hasReserve: Bool) async throws {
         try await withFindings { bench, workshop, vault, findings in
