@@ -204,6 +204,24 @@ struct SpillFileTests {
         }
     }
 
+    @Test("that cannot be read ends what would refresh with older tokens; a command that only reads goes on")
+    func unreadable() async throws {
+        try await withFindings { bench, workshop, _, _ in
+            // As a file of another user, it can be seen and not be opened.
+            try FileManager.default.createDirectory(
+                atPath: bench.path("grants.sqlite.unsaved-1-a"),
+                withIntermediateDirectories: false
+            )
+            let failure = await #expect(throws: CommandFailure.self) { try await workshop.run(.disconnectGrant(user: "user 1")) }
+            #expect(failure?.exitCode == .inputOutput)
+            #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)
+            _ = try await workshop.run(.showStatus(isJSON: true))
+        }
+        // A folder that only lacks the right to be listed, as that of the key ring may, ends nothing.
+        let errors = [EMFILE, EIO, EACCES].map { SystemCallFailure(call: "opendir", errorNumber: $0) }
+        #expect(errors.map(Workshop.endsWork) == [true, true, false])
+    }
+
     @Test("that was never written to is no result, and goes")
     func empty() async throws {
         try await withFindings { bench, workshop, _, _ in
