@@ -20,10 +20,7 @@ enum NoticeRow {
             granted: row.optionalText()
         )
         guard let content = columns.content else {
-            throw Failure(
-                .corrupt,
-                "Notice \(sequence) is damaged in the database. Stop the workers and restore a backup."
-            )
+            throw Failure(StoreError(damagedRow: "Notice \(sequence)"))
         }
         return Notice(
             sequence: sequence,

@@ -20,10 +20,7 @@ enum NoticeRow {
             granted: row.optionalText()
         )
         guard let content = columns.content else {
-            throw StoreError(
-                .corrupt,
-                "Notice \(sequence) is damaged in the database. Stop the worker and put a backup in the database's place."
-            )
+            throw StoreError(damagedRow: "Notice \(sequence)")
         }
         return Notice(
             sequence: sequence,

@@ -214,7 +214,7 @@ extension TokenVault {
     fileprivate func openPair(_ sealed: SealedSecret, of id: SessionID, age: Duration) throws -> TokenPair {
         let tokens = try openSuccessor(sealed, of: id).reveal().split(separator: " ")
         guard tokens.count == 2 else {
-            throw StoreError(.corrupt, "The tokens of a session are damaged in the database. Restore a backup.")
+            throw StoreError(damagedRow: "The successor of session \(id)")
         }
         return TokenPair(
             accessToken: Secret(String(tokens[0])),
