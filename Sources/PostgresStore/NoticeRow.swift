@@ -17,7 +17,8 @@ enum NoticeRow {
             to: row.optionalText(),
             reason: row.optionalText(),
             lost: row.optionalText(),
-            granted: row.optionalText()
+            granted: row.optionalText(),
+            session: row.optionalText()
         )
         guard let content = columns.content else {
             throw Failure(StoreError(damagedRow: "Notice \(sequence)"))

@@ -17,7 +17,8 @@ enum NoticeRow {
             to: row.optionalText(),
             reason: row.optionalText(),
             lost: row.optionalText(),
-            granted: row.optionalText()
+            granted: row.optionalText(),
+            session: row.optionalText()
         )
         guard let content = columns.content else {
             throw StoreError(damagedRow: "Notice \(sequence)")
@@ -42,5 +43,6 @@ enum NoticeRow {
         statement.bind(columns.reason)
         statement.bind(columns.lost)
         statement.bind(columns.granted)
+        statement.bind(columns.session)
     }
 }

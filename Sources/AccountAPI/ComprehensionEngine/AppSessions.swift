@@ -109,6 +109,7 @@ struct AppSessions: Sendable {
                 return .repeated(sealed, age: session.family.age(at: transaction.leaseTime))
             case .reused:
                 try transaction.endSession(session.id)
+                try transaction.notify(.sessionReused(session.id), ofUser: session.userID, at: now)
                 return .reused
             case .expired:
                 try transaction.endSession(session.id)

@@ -52,7 +52,7 @@ struct SessionTests {
         #expect(third["refresh_token"]?.string != second && third["access_token"]?.string != access)
     }
 
-    @Test("a token that comes after the grace, when its successor was used, ends the family with one line in the log")
+    @Test("a token that comes after the grace, when its successor was used, ends the family with one log line and one notice")
     func reuse() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
@@ -75,6 +75,11 @@ struct SessionTests {
         let count = read(ends[0], &bytes, bytes.count)
         let log = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
         #expect(log.split(separator: "\n").count { $0.contains("a spent refresh token came again") } == 1)
+        let claims = try world.signer.claims(of: third, at: world.time.now)
+        let session = try #require(claims["sid"]?.string.flatMap { SessionID(text: $0) })
+        let notices = try await world.store.dueNotices(at: world.time.now, atMost: 9)
+        #expect(notices.map(\.content) == [.sessionReused(session)])
+        #expect(notices.map(\.userID) == [claims["sub"]?.string])
     }
 
     @Test("within the grace any token of the family gets the current tokens, and the time that they have left")
