@@ -23,6 +23,7 @@ struct AppSessions: Sendable {
                 withEmail: try transaction.users(withEmail: identity.email),
                 linking: linking
             )
+            if let known { try ProofOfIdentity.check(googleToken, ofUser: known.id, in: transaction) }
             var user = known ?? User(id: newUserID, createdAt: now)
             guard user.isActive else { throw AuthenticationRefusal.inactive }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)

@@ -199,6 +199,18 @@ struct SignInTests {
         }
     }
 
+    @Test("a vended token of a grant that names no account proves nothing for its user")
+    func vendedTokenOfUnknownAccount() async throws {
+        let world = try AccountWorld()
+        let now = world.time.now
+        try await world.store.transact { try $0.insert(User(id: "42", createdAt: now, googleUserID: "g-1")) }
+        try await world.importGrant()
+        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
+        world.google.know(token)
+        let body = #"{"access_token":"\#(token)"}"#
+        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+    }
+
     @Test("new users have ids that look like UUIDs and differ")
     func identifiers() async throws {
         let world = try AccountWorld()
