@@ -53,7 +53,9 @@ struct AppSessions: Sendable {
     ///
     /// The signature is checked before the family is looked at, so that a stranger who knows a family's name cannot end it.
     func rotate(_ presented: String) async throws -> TokenPair {
-        let claims = try claims(ofRefreshToken: presented)
+        guard let claims = services.gatekeeper.refreshClaims(of: presented) else {
+            throw ComprehensionError.invalidRefreshToken
+        }
         let now = services.time.now
         if let answer = try await answerWithoutWriting(claims, at: now) { return answer }
         try services.vault.checkMaySeal()
@@ -108,6 +110,9 @@ struct AppSessions: Sendable {
             case .repeated(let sealed, let isRecorded):
                 if isRecorded { try transaction.update(session) }
                 return .repeated(sealed, age: session.family.age(at: transaction.leaseTime))
+            case .reused where !claims.isTimely:
+                // Such as from an old backup of the phone: nothing to fear of a token that is refused anyway.
+                return .refused
             case .reused:
                 try transaction.endSession(session.id)
                 try transaction.notify(.sessionReused(session.id), ofUser: session.userID, at: now)
@@ -150,7 +155,7 @@ struct AppSessions: Sendable {
     /// write, and only the bearer of a signed token that has not expired gets this far.
     func end(by token: String) async throws {
         let presented = try services.gatekeeper.claims(of: token)
-        if let claims = RefreshClaims(presented, of: token) {
+        if let claims = RefreshClaims(presented, of: token, isTimely: true) {
             if claims.mayBegin(at: services.time.now, services.sessionRules) { return try await end(former: claims) }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
@@ -174,17 +179,6 @@ struct AppSessions: Sendable {
         try await services.store.transact { transaction in
             _ = try claims.rememberFormer(in: transaction, at: now)
             try transaction.endSession(claims.sessionID)
-        }
-    }
-
-    private func claims(ofRefreshToken token: String) throws(ComprehensionError) -> RefreshClaims {
-        do throws(AuthenticationRefusal) {
-            guard let claims = RefreshClaims(try services.gatekeeper.claims(of: token), of: token) else {
-                throw AuthenticationRefusal.invalid
-            }
-            return claims
-        } catch {
-            throw .invalidRefreshToken
         }
     }
 }

@@ -114,6 +114,33 @@ struct SessionTests {
         #expect(try await world.refresh(second).status == 200)
     }
 
+    @Test("an answer that is lost on a token's last day signs nobody out while the session lives")
+    func lostAnswerOnLastDay() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let first = try await world.signIn()
+        let day: Duration = .seconds(86_400)
+        world.time.advance(by: day * 29)
+        #expect(try await world.refresh(first.refresh).status == 200)
+        world.time.advance(by: day * 2)
+        let second = try #require(try await world.refresh(first.refresh)["refresh_token"]?.string)
+        world.time.advance(by: day)
+        #expect(try await world.refresh(second).status == 200)
+        // An expired token that was left behind is refused, and is no sign of a theft.
+        #expect(try await world.refresh(first.refresh).comprehension == Self.refusal)
+        #expect(try await world.refresh(second).status == 200)
+    }
+
+    @Test("a token that was made by a clock which was ahead is accepted once the clock is right")
+    func clockAhead() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        world.time.stepWallClock(by: .seconds(5 * 86_400))
+        let first = try await world.signIn()
+        world.time.stepWallClock(by: .seconds(-5 * 86_400))
+        #expect(try await world.refresh(first.refresh).status == 200)
+    }
+
     @Test("a step of the wall clock ends no grace", arguments: [-3500, 7200])
     func clockStep(seconds: Int) async throws {
         let world = try AccountWorld()
