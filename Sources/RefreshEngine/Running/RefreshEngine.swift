@@ -38,6 +38,8 @@ package actor RefreshEngine {
     var claimsResume: BootInstant
     var drained: [CheckedContinuation<Void, Never>] = []
     var clockWitness: ClockReading?
+    /// The last reading before a step whose effects are not repaired in the store yet.
+    var readingBeforeStep: ClockReading?
     /// The clock that all workers judge breakers and paces by: its epoch, and how far it is ahead of this machine's boot clock.
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
     var inFlightLimit: InFlightLimit
