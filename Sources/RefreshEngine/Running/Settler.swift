@@ -92,8 +92,9 @@ actor Settler {
     /// What the store refused for a reason that does not pass, and answers that could not be sealed; it comes again when the
     /// others have been stored.
     private var aside: [Arrival] = []
-    /// Answers with tokens that the store did not take. One that is being written to the spill counts as lost until it is there: a
-    /// process that ends meanwhile leaves it nowhere.
+    /// Answers with tokens that the store did not take.
+    ///
+    /// One that is being written to the spill counts as lost until it is there: a process that ends meanwhile leaves it nowhere.
     private(set) var unstored = UnstoredResults()
     private var lastDelivery: Task<Void, Never>?
 

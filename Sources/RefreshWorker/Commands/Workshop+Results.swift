@@ -19,6 +19,8 @@ extension Workshop {
             switch try await recovery.recover(path) {
             case .left:
                 throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
+            case .recovered(ResultRecovery.Summary()):
+                throw CommandFailure(.badData, "\(path) holds no results; it stays where it is")
             case .recovered(let summary):
                 try SpillFile.remove(path)
                 Output.standard.line("\(summary.sentence); \(path) is removed")
@@ -58,7 +60,7 @@ extension Workshop {
         do {
             guard try !SpillRecovery.files(of: place).isEmpty else { return }
             try await SpillRecovery(store: store, vault: try openVault(), workshop: self).recoverAll(of: place)
-        } catch where use == .changing && Self.endsWork(error) {
+        } catch  where use == .changing && Self.endsWork(error) {
             throw error
         } catch {
             // The file stays where it is: whoever opens the database next tries again.

@@ -77,8 +77,8 @@ struct SpillRecovery: Sendable {
             throw CommandFailure(
                 .inputOutput,
                 """
-                results wait in \(path), which cannot be read: \(error). Make this user the owner of the file and try again: its \
-                refresh tokens may be newer than those in the database
+                results wait in \(path), which cannot be read: \(error). See that it is a regular file that this user owns, and try \
+                again: its refresh tokens may be newer than those in the database
                 """
             )
         }

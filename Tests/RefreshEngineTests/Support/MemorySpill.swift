@@ -2,7 +2,9 @@ import Synchronization
 
 @testable import RefreshEngine
 
-/// A spill in memory, with a reserve that can be freed so many times. It saves once the gate is open, if there is one.
+/// A spill in memory, with a reserve that can be freed so many times.
+///
+/// It saves once the gate is open, if there is one.
 final class MemorySpill: ResultSpill {
     private let state: Mutex<(saved: [Finding], reserves: Int)>
     private let error: SpillError?

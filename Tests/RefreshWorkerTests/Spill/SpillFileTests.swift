@@ -212,7 +212,9 @@ struct SpillFileTests {
                 atPath: bench.path("grants.sqlite.unsaved-1-a"),
                 withIntermediateDirectories: false
             )
-            let failure = await #expect(throws: CommandFailure.self) { try await workshop.run(.disconnectGrant(user: "user 1")) }
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await workshop.run(.disconnectGrant(user: "user 1"))
+            }
             #expect(failure?.exitCode == .inputOutput)
             #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)
             _ = try await workshop.run(.showStatus(isJSON: true))
@@ -229,6 +231,19 @@ struct SpillFileTests {
             try SpillFile.create(path).allocate(4096)
             _ = try await workshop.run(.showStatus(isJSON: true))
             #expect(try FileFacts.of(path) == nil)
+        }
+    }
+
+    @Test("is the only file that a recovery by hand removes", arguments: [0, 4096])
+    func noSpillFile(size: Int) async throws {
+        try await withFindings { bench, workshop, _, _ in
+            let path = bench.path("zeros")
+            try bench.write(String(repeating: "\0", count: size), to: "zeros")
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await workshop.run(.recoverResults(file: path))
+            }
+            #expect(failure?.exitCode == .badData)
+            #expect(try FileFacts.of(path) != nil)
         }
     }
 
