@@ -1,3 +1,4 @@
+private import Glibc
 import RefreshEngine
 import Store
 private import Synchronization
@@ -8,6 +9,9 @@ final class ResultSpillFile: ResultSpill {
     static let sizeForResults = 2 << 20
     /// What commits of those results need beside that.
     static let sizeForCommits = 2 << 20
+    private static let triesToLock = 20
+    /// In microseconds.
+    private static let pauseBetweenTries: UInt32 = 10_000
 
     let place: SpillPlace
     private let worker: String
@@ -62,12 +66,17 @@ final class ResultSpillFile: ResultSpill {
     }
 
     /// The reserve, locked; `nil` if there is none, another process uses it, or it cannot be opened, like one of another user.
+    ///
+    /// A process that frees a part of it holds the lock for a moment. That is waited for, because a full disk may have no room
+    /// for another file.
     private func reserveIfFree() -> SpillFile? {
         do throws(SystemCallFailure) {
-            guard let file = try SpillFile.openIfThere(place.reserve), try file.tryLock(), file.isInPlace else {
-                return nil
+            guard let file = try SpillFile.openIfThere(place.reserve) else { return nil }
+            for _ in 0..<Self.triesToLock where file.isInPlace {
+                if try file.tryLock() { return file.isInPlace ? file : nil }
+                usleep(Self.pauseBetweenTries)
             }
-            return file
+            return nil
         } catch {
             return nil
         }
