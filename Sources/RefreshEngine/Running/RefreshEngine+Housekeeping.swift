@@ -34,7 +34,12 @@ extension RefreshEngine {
         let (store, log, dueBy) = (store, log, time.now)
         let former = hastening
         hastening = Task {
-            await former?.value
+            // The end of the last one ends those before it.
+            await withTaskCancellationHandler {
+                await former?.value
+            } onCancel: {
+                former?.cancel()
+            }
             do {
                 try await changePages(after: GrantID?.none) { cursor in
                     let next = try await store.hastenRetries(

@@ -55,6 +55,7 @@ final class FailingStore: GrantStore {
         var claims = 0
         var claimError: StoreError?
         var rescheduleFailures = 0
+        var hasEndlessRetries = false
         var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
         var beforeTransaction: @Sendable () -> Void = {}
     }
@@ -81,6 +82,11 @@ final class FailingStore: GrantStore {
     /// Makes every claim fail; `nil` ends that.
     func failClaims(with code: StoreError.Code?) {
         state.withLock { $0.claimError = code.map { StoreError($0, "the test says so") } }
+    }
+
+    /// Lets the retries after an outage never end.
+    func retryEndlessly() {
+        state.withLock { $0.hasEndlessRetries = true }
     }
 
     /// Makes the next changes of due times after a step of the clock fail.
@@ -154,7 +160,8 @@ final class FailingStore: GrantStore {
         after cursor: GrantID?,
         atMost count: Int
     ) async throws -> GrantID? {
-        try await inner.hastenRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
+        let next = try await inner.hastenRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
+        return state.withLock(\.hasEndlessRetries) ? GrantID(rawValue: 1) : next
     }
 
     func grant(_ id: GrantID) async throws -> Grant? { try await inner.grant(id) }
