@@ -152,13 +152,13 @@ struct AppSessions: Sendable {
     /// Ends the family that an access token or a refresh token names; a token of a backend's own names none.
     ///
     /// A family that has ended already is not an error: the answer to the first request may have been lost. That takes no
-    /// write, and only the bearer of a signed token that has not expired gets this far.
+    /// write, and only the bearer of a signed token gets this far.
     func end(by token: String) async throws {
-        let presented = try services.gatekeeper.claims(of: token)
-        if let claims = RefreshClaims(presented, of: token, isTimely: true) {
+        if let claims = services.gatekeeper.refreshClaims(of: token) {
             if claims.mayBegin(at: services.time.now, services.sessionRules) { return try await end(former: claims) }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
+        let presented = try services.gatekeeper.claims(of: token)
         let claims = try AccessClaims(presented)
         guard let id = claims.sessionID else {
             _ = try await services.gatekeeper.caller(claiming: presented)

@@ -304,6 +304,18 @@ struct SessionTests {
         #expect(try await world.ask("POST", "/api/auth/logout", token: forged).status == 401)
     }
 
+    @Test("logging out with an expired refresh token ends the session if it lives")
+    func lateLogOut() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        world.time.advance(by: .seconds(29 * 86_400))
+        let successor = try #require(try await world.refresh(tokens.refresh)["refresh_token"]?.string)
+        world.time.advance(by: .seconds(2 * 86_400))
+        #expect(try await ask(world, toLogOut: tokens, .refreshTokenInBody).status == 200)
+        #expect(try await world.refresh(successor).comprehension == Self.refusal)
+    }
+
     @Test("nobody logs out with a bad token")
     func badLogOut() async throws {
         let world = try AccountWorld()
