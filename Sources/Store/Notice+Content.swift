@@ -39,7 +39,8 @@ extension Notice {
         }
 
         /// The names of the columns, in the order of ``init(kind:grant:from:to:reason:lost:granted:session:)``.
-        package static let names = "kind, grant_id, from_state, to_state, reason, lost_scopes, granted_scopes, session_id"
+        package static let names =
+            "kind, grant_id, from_state, to_state, reason, lost_scopes, granted_scopes, session_id"
 
         package private(set) var kind: String
         package private(set) var grant: Int64?

@@ -52,7 +52,9 @@ struct SessionTests {
         #expect(third["refresh_token"]?.string != second && third["access_token"]?.string != access)
     }
 
-    @Test("a token that comes after the grace, when its successor was used, ends the family with one log line and one notice")
+    @Test(
+        "a token that comes after the grace, when its successor was used, ends the family with one log line and one notice"
+    )
     func reuse() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)

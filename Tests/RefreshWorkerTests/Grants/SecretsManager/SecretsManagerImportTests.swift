@@ -96,7 +96,9 @@ struct SecretsManagerImportTests {
         let tally = try await bench.bring()
         #expect(tally.deleted == 2)
         #expect(tally.grants.stored == 1 && tally.grants.read == 5)
-        let reasons = ["holds bytes and no text", "may not be read (AccessDeniedException)", "not JSON", "user_id names"]
+        let reasons = [
+            "holds bytes and no text", "may not be read (AccessDeniedException)", "not JSON", "user_id names",
+        ]
         #expect(tally.grants.reasonLines.count == reasons.count)
         for reason in reasons {
             #expect(tally.grants.reasonLines.contains { $0.hasPrefix("bad, 1 of 5: \(reason)") }, "\(reason)")
