@@ -105,7 +105,7 @@ struct FormerTokenTests {
         #expect(try await world.refresh(Self.token(world, days: 29)).status == 200)
     }
 
-    @Test("an answer that is lost on its last day signs nobody out, and an expired one begins no session")
+    @Test("an answer that is lost on its last day does not sign the user out, and an expired one begins no session")
     func lastDay() async throws {
         let world = try await Self.world(acceptFor: 60)
         let (token, other) = (Self.token(world, days: 2), Self.token(world, days: 3))

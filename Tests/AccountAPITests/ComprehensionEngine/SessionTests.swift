@@ -116,7 +116,7 @@ struct SessionTests {
         #expect(try await world.refresh(second).status == 200)
     }
 
-    @Test("an answer that is lost on a token's last day signs nobody out while the session lives")
+    @Test("an answer that is lost on a token's last day does not sign the user out while the session lives")
     func lostAnswerOnLastDay() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -128,7 +128,7 @@ struct SessionTests {
         let second = try #require(try await world.refresh(first.refresh)["refresh_token"]?.string)
         world.time.advance(by: day)
         #expect(try await world.refresh(second).status == 200)
-        // An expired token that was left behind is refused, and is no sign of a theft.
+        // An expired token that was left behind is refused, and does not count as a theft.
         #expect(try await world.refresh(first.refresh).comprehension == Self.refusal)
         #expect(try await world.refresh(second).status == 200)
     }
