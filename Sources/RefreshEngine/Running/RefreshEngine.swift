@@ -119,26 +119,6 @@ package actor RefreshEngine {
         await settler.use(RefreshRules(maxRate: maxRate))
     }
 
-    /// Takes the part of the work that the reports of all workers leave to this one, and the same part of each client's pace.
-    package func takeShare(among reports: [WorkerReport]) {
-        let share = Share(of: configuration.workerName, among: reports)
-        guard share != self.share else { return }
-        self.share = share
-        sharePace()
-        // What others had, and what is theirs now, shows in the index.
-        storeChanged()
-    }
-
-    private func sharePace() {
-        for client in gates.keys {
-            gates[client]?.pacer.changeMaxRate(configuration.maxRate)
-            gates[client]?.pacer.sharers = share.count
-        }
-    }
-
-    /// How many flights there may be now.
-    var mostInFlight: Int { inFlightLimit.limit(at: configuration.maxRate / Double(share.count)) }
-
     /// This instant by the clock that all workers share.
     var sharedNow: BootInstant { time.sinceBoot + sharedClock.ahead }
 
