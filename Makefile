@@ -32,7 +32,7 @@ test: build ## build and run all tests
 	@$(SWIFT) build --build-tests $(BUILD_FLAGS)
 	@scripts/test
 
-sanitize: toolchain packages ## run the tests once more under AddressSanitizer, the C code under UBSan too
+sanitize: toolchain packages ## run all tests under AddressSanitizer, and the C code under UBSan too
 	@scripts/ensure-packages test
 	@scripts/build-sanitized
 	@scripts/test --sanitized
@@ -67,7 +67,7 @@ bench-check: toolchain ## see that the benchmarks run and do their work right (a
 check: toolchain ## everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory lint test faults-short stories openapi release check-units check-docs bench-check
+	@$(MAKE) --no-print-directory lint sanitize fuzz build faults-short stories openapi release check-units check-docs bench-check
 
 format: toolchain ## lay the Swift code out
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks

@@ -162,7 +162,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AccountClientTests",
-            dependencies: ["AccountClient", "Clocks", "TestSupport"],
+            dependencies: ["AccountClient", "Clocks", "Store", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(

@@ -1,6 +1,8 @@
 private import Glibc
 
-/// Where time comes from: the only way that any part of the worker reads a clock.
+/// The source of every time that is stored, compared or reported.
+///
+/// The waits of tasks and the deadlines of calls to a database server go by Swift's `ContinuousClock` instead.
 package protocol TimeSource: Sendable {
     /// The wall clock, which an administrator or NTP may step.
     var now: Timestamp { get }

@@ -5,19 +5,13 @@ extension FixedAnswer {
         let name: String
         let answer: FixedAnswer
 
-        /// No capture shows the status or the whole body.
-        var isUnconfirmed = false
-
         init(_ name: String, _ answer: FixedAnswer) {
             self.name = name
             self.answer = answer
         }
 
-        static func unconfirmed(_ name: String, _ answer: FixedAnswer) -> Preset {
-            var preset = Preset(name, answer)
-            preset.isUnconfirmed = true
-            return preset
-        }
+        /// Marks an answer of which no capture shows the status or the whole body.
+        static func unconfirmed(_ name: String, _ answer: FixedAnswer) -> Preset { Preset(name, answer) }
     }
 
     static let presets = grantErrors + clientErrors + policyErrors + passingErrors + senselessAnswers

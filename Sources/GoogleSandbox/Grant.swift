@@ -1,5 +1,3 @@
-internal import Clocks
-
 /// One user's consent, as the sandbox knows it.
 struct Grant: Sendable {
     /// An answer that a test has prepared.

@@ -1,5 +1,4 @@
 internal import Clocks
-internal import HTTPServer
 
 /// Userinfo, tokeninfo and revoke.
 extension SandboxState {

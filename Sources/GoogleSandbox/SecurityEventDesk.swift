@@ -1,5 +1,3 @@
-internal import Clocks
-internal import JSON
 internal import Secrets
 
 /// The sandbox's side of Cross-Account Protection: keys, tokens of security events, and the one stream of the project

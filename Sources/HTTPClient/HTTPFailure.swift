@@ -41,8 +41,6 @@ package struct HTTPFailure: Error, Sendable {
     /// libcurl's code (https://curl.se/libcurl/c/libcurl-errors.html), where libcurl is what failed.
     package let code: Int?
     package let message: String
-    /// From the asking to the failure.
-    package let elapsed: Duration
     /// The part of the answer that arrived before the failure: all headers, and the body up to the failure or the limit.
     ///
     /// A server that rotates refresh tokens has spent the old one when it answers, so the token in a broken answer may be
@@ -54,14 +52,12 @@ package struct HTTPFailure: Error, Sendable {
         outcomeUnknown: Bool = false,
         code: Int? = nil,
         message: String,
-        elapsed: Duration = .zero,
         partialAnswer: HTTPResponse? = nil
     ) {
         self.kind = kind
         self.outcomeUnknown = outcomeUnknown
         self.code = code
         self.message = message
-        self.elapsed = elapsed
         self.partialAnswer = partialAnswer
     }
 }

@@ -11,8 +11,6 @@ package struct HTTPResponse: Sendable {
     package let httpVersion: Version
     /// Whether a connection was opened for this request.
     package let newConnection: Bool
-    /// From the asking to the answer's last byte.
-    package let elapsed: Duration
 
     /// The header lines as they came.
     let head: HTTPBody

@@ -1,6 +1,5 @@
 internal import CCurl
 internal import Clocks
-private import Secrets
 
 /// One libcurl easy handle and what a request needs while it runs; used again for the next one.
 ///
@@ -139,7 +138,6 @@ extension Transfer {
             kind: kind,
             outcomeUnknown: isIssued,
             message: message,
-            elapsed: elapsed,
             partialAnswer: takeAnswer()
         )
     }
@@ -171,7 +169,6 @@ extension Transfer {
             body: HTTPBody(exchange(&body)),
             httpVersion: version,
             newConnection: long(CURLINFO_NUM_CONNECTS) > 0,
-            elapsed: elapsed,
             head: HTTPBody(exchange(&head))
         )
     }
@@ -183,11 +180,6 @@ extension Transfer {
             sent: size(CURLINFO_SIZE_UPLOAD_T),
             received: size(CURLINFO_SIZE_DOWNLOAD_T)
         )
-    }
-
-    private var elapsed: Duration {
-        guard let ticket else { return .zero }
-        return time.sinceBoot - ticket.submitted
     }
 
     private func failure(code: UInt32) -> HTTPFailure {
@@ -213,7 +205,6 @@ extension Transfer {
                 outcomeUnknown: isIssued,
                 code: Int(code),
                 message: message(code: CURLcode(code)),
-                elapsed: elapsed,
                 partialAnswer: takeAnswer()
             )
         }

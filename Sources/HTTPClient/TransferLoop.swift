@@ -70,16 +70,12 @@ final class TransferLoop {
     private func endExpired() {
         for id in queue.expired(at: time.sinceBoot) {
             guard let ticket = tickets[id] else { continue }
-            end(ticket, .failure(running[id]?.expiry() ?? expiredInQueue(ticket)))
+            end(ticket, .failure(running[id]?.expiry() ?? expiredInQueue))
         }
     }
 
-    private func expiredInQueue(_ ticket: Ticket) -> HTTPFailure {
-        HTTPFailure(
-            kind: .expired,
-            message: "the deadline passed before the request was sent",
-            elapsed: time.sinceBoot - ticket.submitted
-        )
+    private var expiredInQueue: HTTPFailure {
+        HTTPFailure(kind: .expired, message: "the deadline passed before the request was sent")
     }
 
     private func startWaiting() {
@@ -88,7 +84,7 @@ final class TransferLoop {
             do throws(HTTPFailure) {
                 try start(ticket)
             } catch {
-                end(ticket, .failure(error.after(time.sinceBoot - ticket.submitted)))
+                end(ticket, .failure(error))
             }
         }
     }
@@ -103,7 +99,7 @@ final class TransferLoop {
         }
         let now = time.sinceBoot
         guard now < ticket.deadline else {
-            throw expiredInQueue(ticket)
+            throw expiredInQueue
         }
         if let last = idle.popLast() {
             try start(ticket, on: last, at: now)
@@ -138,7 +134,7 @@ final class TransferLoop {
         do throws(HTTPFailure) {
             try start(ticket, on: newTransfer(), at: time.sinceBoot)
         } catch {
-            end(ticket, .failure(error.after(time.sinceBoot - ticket.submitted)))
+            end(ticket, .failure(error))
         }
     }
 
@@ -199,8 +195,7 @@ final class TransferLoop {
     /// Ends a request from here, waiting or in flight; one that has ended already is left alone.
     private func fail(_ id: UInt64, _ kind: HTTPFailure.Kind, _ message: String) {
         guard let ticket = tickets[id] else { return }
-        let elapsed = time.sinceBoot - ticket.submitted
-        let failure = running[id]?.failure(kind, message) ?? HTTPFailure(kind: kind, message: message, elapsed: elapsed)
+        let failure = running[id]?.failure(kind, message) ?? HTTPFailure(kind: kind, message: message)
         end(ticket, .failure(failure))
     }
 
@@ -240,12 +235,5 @@ final class TransferLoop {
         case .failure:
             counters.failed += 1
         }
-    }
-}
-
-extension HTTPFailure {
-    /// The same failure with the time it took, for those made where no clock is.
-    fileprivate func after(_ elapsed: Duration) -> HTTPFailure {
-        HTTPFailure(kind: kind, outcomeUnknown: outcomeUnknown, code: code, message: message, elapsed: elapsed)
     }
 }

@@ -11,11 +11,11 @@ package enum ListenAddress: Hashable, Sendable {
     case inherited(descriptor: Int32)
 
     /// Reads "127.0.0.1:8080", "[::1]:8080" or "unix:/run/name.sock".
-    package init?(_ text: String, unixMode: UInt32 = 0o600) {
+    package init?(_ text: String) {
         if text.hasPrefix("unix:") {
             let path = String(text.dropFirst("unix:".count))
             guard path.hasPrefix("/"), UnixSocketFile.isUsable(path: path) else { return nil }
-            self = .unix(path: path, mode: unixMode)
+            self = .unix(path: path, mode: 0o600)
             return
         }
         guard let colon = text.lastIndex(of: ":") else { return nil }

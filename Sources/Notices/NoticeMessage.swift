@@ -40,6 +40,7 @@ package enum NoticeMessage {
             data.array("granted_scopes") { array in
                 for scope in granted.split(separator: " ") { array.element(String(scope)) }
             }
+        case .sessionReused(let session): data.field("session_id", session.description)
         case .userDeleted: break
         }
     }

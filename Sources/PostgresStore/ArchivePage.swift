@@ -37,6 +37,7 @@ struct ArchivePage {
         .init("reason", .text { Notice.Columns($0.notice.content).reason }),
         .init("lost_scopes", .text { Notice.Columns($0.notice.content).lost }),
         .init("granted_scopes", .text { Notice.Columns($0.notice.content).granted }),
+        .init("session_id", .text { Notice.Columns($0.notice.content).session }),
         .init("pending_since", .integer { $0.notice.pendingSince.milliseconds }),
         .init("attempts", .integer { Int64($0.notice.attempts) }),
         .init("next_try_at", .integer { $0.nextTryAt?.milliseconds }),

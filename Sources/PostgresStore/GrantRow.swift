@@ -227,6 +227,6 @@ enum GrantRow {
     }
 
     private static func damaged(_ what: String, of id: GrantID) -> Failure {
-        Failure(.corrupt, "\(what) of grant \(id) is damaged in the database. Stop the workers and restore a backup.")
+        Failure(StoreError(damagedRow: "\(what) of grant \(id)"))
     }
 }

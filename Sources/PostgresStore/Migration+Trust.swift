@@ -3,11 +3,12 @@ extension Migration {
     static let trust = Migration(
         statements: """
             \(useCheck)
-            -- A notice is about a user; its kind says whether it is about a grant too.
+            -- A notice is about a user; its kind says whether it is about a grant or a session too.
             ALTER TABLE refresh_worker.notices
                 ADD COLUMN kind text COLLATE "C" NOT NULL DEFAULT 'connection',
                 ADD COLUMN lost_scopes text COLLATE "C",
                 ADD COLUMN granted_scopes text COLLATE "C",
+                ADD COLUMN session_id text COLLATE "C",
                 ALTER COLUMN grant_id DROP NOT NULL,
                 ALTER COLUMN from_state DROP NOT NULL,
                 ALTER COLUMN to_state DROP NOT NULL,

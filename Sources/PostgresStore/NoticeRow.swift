@@ -17,13 +17,11 @@ enum NoticeRow {
             to: row.optionalText(),
             reason: row.optionalText(),
             lost: row.optionalText(),
-            granted: row.optionalText()
+            granted: row.optionalText(),
+            session: row.optionalText()
         )
         guard let content = columns.content else {
-            throw Failure(
-                .corrupt,
-                "Notice \(sequence) is damaged in the database. Stop the workers and restore a backup."
-            )
+            throw Failure(StoreError(damagedRow: "Notice \(sequence)"))
         }
         return Notice(
             sequence: sequence,

@@ -1,5 +1,4 @@
 private import Dispatch
-private import Store
 private import Synchronization
 
 extension PostgresStore {

@@ -11,7 +11,7 @@ extension Query {
         INSERT INTO refresh_worker.notices (
             nonce, user_id, at, \(Notice.Columns.names), pending_since, attempts, next_try_at
         )
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $3, 0, CASE
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $3, 0, CASE
             WHEN EXISTS (SELECT 1 FROM refresh_worker.notices WHERE user_id = $2 AND \(isPending)) THEN NULL
             ELSE $3
         END
@@ -120,6 +120,7 @@ extension Batch {
             $0.bind(columns.reason)
             $0.bind(columns.lost)
             $0.bind(columns.granted)
+            $0.bind(columns.session)
         }
     }
 }

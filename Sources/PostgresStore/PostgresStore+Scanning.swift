@@ -159,7 +159,7 @@ extension PostgresStore {
         for row in rows {
             for name in row.names.compactMap(\.self) {
                 guard let key = KeyID(name) else {
-                    throw StoreError(.corrupt, "A key id is damaged in \(address). Restore a backup.")
+                    throw StoreError(damagedRow: "The key id of a grant")
                 }
                 keys[key, default: 0] += row.count
             }

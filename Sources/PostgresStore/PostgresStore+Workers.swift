@@ -143,7 +143,7 @@ extension WorkerReport {
         let sealingKey = KeyID(row.text())
         let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
         guard let sealingKey else {
-            throw Failure(.corrupt, "What a worker reported is damaged in the database. Restore a backup.")
+            throw Failure(StoreError(damagedRow: "The report of worker \(id)"))
         }
         return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey, isRefreshing: row.flag())
     }

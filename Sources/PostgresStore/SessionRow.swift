@@ -66,6 +66,6 @@ enum SessionRow {
     }
 
     private static func damaged(_ what: String) -> Failure {
-        Failure(.corrupt, "\(what) is damaged in the database. Stop the workers and restore a backup.")
+        Failure(StoreError(damagedRow: what))
     }
 }

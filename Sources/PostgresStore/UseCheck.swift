@@ -1,5 +1,4 @@
 import Clocks
-import Store
 
 extension Query {
     /// Fails in a database that must not be used any more, before anything is written; answers the server's timeline.

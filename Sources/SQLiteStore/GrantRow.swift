@@ -241,10 +241,7 @@ enum GrantRow {
     }
 
     private static func damaged(_ what: String, of id: GrantID) -> StoreError {
-        StoreError(
-            .corrupt,
-            "\(what) of grant \(id) is damaged in the database. Stop the worker and put a backup in the database's place."
-        )
+        StoreError(damagedRow: "\(what) of grant \(id)")
     }
 }
 

@@ -4,7 +4,7 @@ extension Migration {
     /// Leases have a file of their own (``LeaseFile``).
     static let trust = Migration(
         statements: """
-            -- A notice is about a user; its kind says whether it is about a grant too. Numbers are not used again.
+            -- A notice is about a user; its kind says whether it is about a grant or a session too. Numbers are not used again.
             ALTER TABLE notices RENAME TO former_notices;
             CREATE TABLE notices (
                 seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -18,6 +18,7 @@ extension Migration {
                 reason TEXT,
                 lost_scopes TEXT,
                 granted_scopes TEXT,
+                session_id TEXT,
                 pending_since INTEGER NOT NULL,
                 attempts INTEGER NOT NULL CHECK (attempts >= 0),
                 next_try_at INTEGER,

@@ -17,13 +17,11 @@ enum NoticeRow {
             to: row.optionalText(),
             reason: row.optionalText(),
             lost: row.optionalText(),
-            granted: row.optionalText()
+            granted: row.optionalText(),
+            session: row.optionalText()
         )
         guard let content = columns.content else {
-            throw StoreError(
-                .corrupt,
-                "Notice \(sequence) is damaged in the database. Stop the worker and put a backup in the database's place."
-            )
+            throw StoreError(damagedRow: "Notice \(sequence)")
         }
         return Notice(
             sequence: sequence,
@@ -45,5 +43,6 @@ enum NoticeRow {
         statement.bind(columns.reason)
         statement.bind(columns.lost)
         statement.bind(columns.granted)
+        statement.bind(columns.session)
     }
 }

@@ -7,7 +7,7 @@ extension Query {
         "insert notice",
         """
         INSERT INTO notices (nonce, user_id, at, \(Notice.Columns.names), pending_since, attempts, next_try_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?3, 0, iif(
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?3, 0, iif(
             EXISTS (
                 SELECT 1 FROM notices WHERE user_id = ?2 AND accepted_at IS NULL AND given_up_at IS NULL
             ), NULL, ?3

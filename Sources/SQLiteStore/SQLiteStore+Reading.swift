@@ -83,7 +83,7 @@ extension GrantEvent {
         let former = row.optionalText()
         let next = row.text()
         guard let at, let kind else {
-            throw StoreError(.corrupt, "An event of grant \(id) is damaged in the database. Restore a backup.")
+            throw StoreError(damagedRow: "An event of grant \(id)")
         }
         var from: GrantState?
         if let former { from = try GrantRow.state(former, of: id) }

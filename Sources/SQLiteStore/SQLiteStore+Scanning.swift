@@ -159,7 +159,7 @@ extension SQLiteStore {
     }
 
     package func keysInUse() async throws -> [KeyID: Int] {
-        try await scanner.run { [path] connection throws(StoreError) in
+        try await scanner.run { connection throws(StoreError) in
             var keys: [KeyID: Int] = [:]
             let rows = try connection.rows(.countKeys) { (row: inout Row) throws(StoreError) in
                 (names: [row.optionalText(), row.optionalText()], count: Int(row.integer()))
@@ -167,7 +167,7 @@ extension SQLiteStore {
             for row in rows {
                 for name in row.names.compactMap(\.self) {
                     guard let key = KeyID(name) else {
-                        throw StoreError(.corrupt, "A key id is damaged in the database \(path). Restore a backup.")
+                        throw StoreError(damagedRow: "The key id of a grant")
                     }
                     keys[key, default: 0] += row.count
                 }

@@ -104,10 +104,7 @@ extension Connection {
             let sealingKey = KeyID(row.text())
             let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
             guard let sealingKey else {
-                throw StoreError(
-                    .corrupt,
-                    "What a worker reported is damaged in the database \(path). Restore a backup."
-                )
+                throw StoreError(damagedRow: "The report of worker \(id)")
             }
             return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey, isRefreshing: row.integer() != 0)
         }

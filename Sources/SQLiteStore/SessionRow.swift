@@ -67,9 +67,6 @@ enum SessionRow {
     }
 
     private static func damaged(_ what: String) -> StoreError {
-        StoreError(
-            .corrupt,
-            "\(what) is damaged in the database. Stop the worker and put a backup in the database's place."
-        )
+        StoreError(damagedRow: what)
     }
 }

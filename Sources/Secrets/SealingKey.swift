@@ -36,6 +36,4 @@ package struct SealingKey: Sendable {
         }
         return SealingKey(id: try .random(), material: material, role: isPending ? .pending : .active)
     }
-
-    package var isPending: Bool { role == .pending }
 }

@@ -207,6 +207,18 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// A row whose content is not understood.
+    ///
+    /// The advice is not a backup: that would lose every refresh token that was rotated since, of all users.
+    package init(damagedRow what: String) {
+        self.init(
+            .corrupt,
+            "\(what) is damaged in the database; other rows can be used. Stop the workers, and correct or delete that row with the "
+                + "database's own shell: the user of a deleted grant or session must sign in again. Do not put a backup in the "
+                + "database's place for it: a backup lacks the refresh tokens that were rotated since."
+        )
+    }
+
     /// Whether the error may be about one of several rows, so that the same call succeeds for the others.
     package var mayConcernOneRow: Bool {
         switch code {

@@ -6,8 +6,9 @@ package import Secrets
 /// The worker hands these tokens to services. To Google they prove who the user is, so that a service could sign in with one as the
 /// user: a sign-in compares the token it is given with these digests.
 package struct IssuedTokens: Hashable, Sendable {
-    /// More than are valid at once, unless a caller rejects every token; the schedule slows such a grant down.
-    package static let mostKept = 8
+    /// More than are valid at once: a caller that rejects every token gets about fifty in the life of one (`DuePolicy` and
+    /// `RenewalDecision` slow it down), and must not push the first one off the list.
+    package static let mostKept = 128
     private static let digestLength = 16
 
     private struct Entry: Hashable {

@@ -62,7 +62,11 @@ package struct KeyCheckBook: Sendable {
     private func stored() async throws -> KeyChecks? {
         guard let text = try await store.note(Self.note) else { return nil }
         guard let checks = KeyChecks(stored: text) else {
-            throw StoreError(.corrupt, "The list of keys in the database is damaged. Restore a backup.")
+            throw StoreError(
+                .corrupt,
+                "The list of keys is damaged in the database. Stop the workers, delete the row \(Self.note) of the table meta with the "
+                    + "database's own shell, and start again: the list is made from the stored tokens. No token is lost."
+            )
         }
         return checks
     }

@@ -5,6 +5,8 @@ extension Notice {
         case connection(of: GrantID, from: GrantState, to: GrantState, reason: GrantReason)
         /// An answer to a refresh grants fewer scopes than before; both lists are separated by spaces.
         case lostScopes(of: GrantID, lost: String, granted: String)
+        /// A refresh token of a session came after its successor was used, so the session has ended.
+        case sessionReused(SessionID)
         /// The user was deleted.
         case userDeleted
 
@@ -12,7 +14,7 @@ extension Notice {
         package var grant: GrantID? {
             switch self {
             case .connection(let grant, _, _, _), .lostScopes(let grant, _, _): grant
-            case .userDeleted: nil
+            case .sessionReused, .userDeleted: nil
             }
         }
 
@@ -21,6 +23,7 @@ extension Notice {
             switch self {
             case .connection(_, _, let to, _): to.isConnected ? "grant.connected" : "grant.disconnected"
             case .lostScopes: "grant.scopes_lost"
+            case .sessionReused: "session.reuse_detected"
             case .userDeleted: "user.deleted"
             }
         }
@@ -31,11 +34,13 @@ extension Notice {
         private enum Kind: String {
             case connection
             case lostScopes = "lost_scopes"
+            case sessionReused = "session_reused"
             case userDeleted = "user_deleted"
         }
 
-        /// The names of the columns, in the order of ``init(kind:grant:from:to:reason:lost:granted:)``.
-        package static let names = "kind, grant_id, from_state, to_state, reason, lost_scopes, granted_scopes"
+        /// The names of the columns, in the order of ``init(kind:grant:from:to:reason:lost:granted:session:)``.
+        package static let names =
+            "kind, grant_id, from_state, to_state, reason, lost_scopes, granted_scopes, session_id"
 
         package private(set) var kind: String
         package private(set) var grant: Int64?
@@ -44,6 +49,7 @@ extension Notice {
         package private(set) var reason: String?
         package private(set) var lost: String?
         package private(set) var granted: String?
+        package private(set) var session: String?
 
         package init(
             kind: String,
@@ -52,7 +58,8 @@ extension Notice {
             to: String?,
             reason: String?,
             lost: String?,
-            granted: String?
+            granted: String?,
+            session: String?
         ) {
             self.kind = kind
             self.grant = grant
@@ -61,6 +68,7 @@ extension Notice {
             self.reason = reason
             self.lost = lost
             self.granted = granted
+            self.session = session
         }
 
         package init(_ content: Content) {
@@ -75,6 +83,9 @@ extension Notice {
                 kind = Kind.lostScopes.rawValue
                 self.lost = lost
                 self.granted = granted
+            case .sessionReused(let session):
+                kind = Kind.sessionReused.rawValue
+                self.session = session.description
             case .userDeleted: kind = Kind.userDeleted.rawValue
             }
         }
@@ -95,6 +106,7 @@ extension Notice {
             case .lostScopes:
                 guard let grant, let lost, let granted else { return nil }
                 return .lostScopes(of: GrantID(rawValue: grant), lost: lost, granted: granted)
+            case .sessionReused: return session.flatMap { SessionID(text: $0) }.map(Content.sessionReused)
             case .userDeleted: return .userDeleted
             case nil: return nil
             }

@@ -45,12 +45,7 @@ package struct TokenVault: Sendable {
         try ring.current.seal(sessionToken, for: .successor(of: id))
     }
 
-    /// The token that took the place of the session's previous one, while it is kept.
-    package func openSuccessor(of session: Session) throws(SealError) -> Secret? {
-        guard let sealed = session.successor else { return nil }
-        return try openSuccessor(sealed, of: session.id)
-    }
-
+    /// Opens the token that replaced the session's previous one.
     package func openSuccessor(_ sealed: SealedSecret, of id: SessionID) throws(SealError) -> Secret {
         try ring.open(sealed, for: .successor(of: id))
     }

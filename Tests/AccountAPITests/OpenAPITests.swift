@@ -1,7 +1,6 @@
 import Clocks
 import HTTPServer
 import RefreshEngine
-import Secrets
 import Store
 import Testing
 

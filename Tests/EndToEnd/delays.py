@@ -9,7 +9,7 @@ class PhoneNetwork(threading.Thread):
     """Passes each request on to a port, and its answer back, each after a random time of up to `jitter` seconds.
 
     Requests have connections of their own, so they and their answers overtake each other. Of the answers the share `cut`
-    never arrives, and while `holds` is set all of them wait for `release`.
+    never arrives. Between `hold` and `release` all of them wait.
     """
 
     def __init__(self, target, seed):
@@ -20,8 +20,10 @@ class PhoneNetwork(threading.Thread):
         self.cut = 0.0
         self.holds = False
         self.held = 0
+        self.wanted = 0
         self.cuts = 0
         self.loop = asyncio.new_event_loop()
+        self.are_held = threading.Event()
         self.released = asyncio.Event()
         self.listening = threading.Event()
         self.start()
@@ -37,6 +39,17 @@ class PhoneNetwork(threading.Thread):
     def close(self):
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.join(10)
+
+    def hold(self, count):
+        """Holds answers back; `wait_held` waits until there are `count` of them."""
+        self.released.clear()
+        self.are_held.clear()
+        self.wanted = self.held + count
+        self.holds = True
+
+    async def wait_held(self):
+        if not await asyncio.to_thread(self.are_held.wait, 60):
+            raise TimeoutError(f"{self.held} answers are held back, not {self.wanted}")
 
     def release(self):
         """Delivers the answers that were held back, and holds none from now on."""
@@ -57,6 +70,8 @@ class PhoneNetwork(threading.Thread):
                 return
             if self.holds:
                 self.held += 1
+                if self.held == self.wanted:
+                    self.are_held.set()
                 await self.released.wait()
             await self.delay()
             answers.write(answer)

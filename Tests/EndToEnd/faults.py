@@ -144,3 +144,30 @@ def wrong_clock(place):
     library = place.folder / "wrong_clock.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O", "-o", library, source], check=True, timeout=60)
     return str(library)
+
+
+class Clocks:
+    """The wall clock and the boot clock of a worker that listens, and the clock of its PostgreSQL server if it has one.
+
+    They advance while both are stopped. Whatever is started afterwards by other means has the real time again.
+    """
+
+    def __init__(self, place, accounts):
+        self.place = place
+        self.accounts = accounts
+        self.library = wrong_clock(place)
+        self.ahead = 0
+
+    @property
+    def environment(self):
+        return {
+            "LD_PRELOAD": self.library, "CLOCK_WRONG_BY": str(self.ahead), "BOOT_CLOCK_AHEAD_BY": str(self.ahead),
+        }
+
+    def advance(self, seconds):
+        self.ahead += seconds
+        self.accounts.worker.stop()
+        if self.place.server:
+            self.place.server.stop("fast")
+            self.place.server.start(environment=self.environment)
+        self.accounts.start(environment=self.environment)

@@ -12,7 +12,6 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -127,16 +126,17 @@ class Server:
         else:
             self.control("standby", primary.folder)
 
-    def control(self, action, *more):
+    def control(self, action, *more, environment=None):
         result = subprocess.run(
-            [ROOT / "scripts/postgres-for-tests", action, self.folder, *more], capture_output=True, text=True, timeout=120
+            [ROOT / "scripts/postgres-for-tests", action, self.folder, *more], capture_output=True, text=True, timeout=120,
+            env={**os.environ, **(environment or {})},
         )
         check(result.returncode == 0, f"PostgreSQL: {action} failed: {result.stderr[-500:]}")
         self.is_running = True
         self.url = f"postgres://postgres@/postgres?host={self.folder}"
 
-    def start(self):
-        self.control("start")
+    def start(self, environment=None):
+        self.control("start", environment=environment)
         self.execute("ALTER ROLE postgres SET search_path = refresh_worker, public")
 
     def standby(self):
@@ -362,40 +362,3 @@ def import_line(grant, refresh_token=True, **more):
     if refresh_token:
         line["refresh_token"] = grant["refresh_token"]
     return line
-
-
-class Observer(threading.Thread):
-    """Looks at the database again and again, and writes down when a grant that should be valid was not."""
-
-    def __init__(self, place, is_expected):
-        super().__init__(daemon=True)
-        self.place = place
-        self.is_expected = is_expected
-        self.expired = []  # (monotonic time, user, state, seconds past expiry)
-        self.looks = 0
-        self.ended = threading.Event()
-        self.trouble = None
-
-    def run(self):
-        try:
-            while not self.ended.wait(0.5):
-                self.look()
-        except Exception as error:  # told by stop()
-            self.trouble = error
-
-    def look(self):
-        now = time.time() * 1000
-        rows = self.place.rows("SELECT user_id, state, access_expires_at FROM grants")
-        moment = time.monotonic()
-        self.looks += 1
-        for row in rows:
-            if self.is_expected(row["user_id"]) and (row["access_expires_at"] or 0) <= now:
-                self.expired.append((moment, row["user_id"], row["state"], (now - (row["access_expires_at"] or 0)) / 1000))
-
-    def stop(self):
-        self.ended.set()
-        self.join()
-        if self.trouble:
-            raise self.trouble
-        check(self.looks > 3, "the observer saw too little")
-        return self.expired

@@ -28,17 +28,23 @@ http {{
 
 
 class Nginx:
-    """Serves a file of deploy/nginx after the replacements, each of which must be found; `{port}` stands for its port."""
+    """Serves a site, which is the text of a configuration, on a port of this machine."""
 
-    def __init__(self, place, name, replacements):
-        if PROGRAM is None:
-            raise Skipped("nginx is not installed")
-        self.folder = place.folder
-        self.port = free_port()
+    @classmethod
+    def deployed(cls, place, name, replacements):
+        """Serves a file of deploy/nginx after the replacements, each of which must be found; `{port}` stands for its port."""
+        port = free_port()
         text = (ROOT / "deploy" / "nginx" / name).read_text()
         for old, new in replacements.items():
             check(old in text, f"{name} does not hold {old!r}")
-            text = text.replace(old, str(new).format(port=self.port))
+            text = text.replace(old, str(new).format(port=port))
+        return cls(place.folder, text, port)
+
+    def __init__(self, folder, text, port):
+        if PROGRAM is None:
+            raise Skipped("nginx is not installed")
+        self.folder = folder
+        self.port = port
         site, main = self.folder / "site.conf", self.folder / "nginx.conf"
         site.write_text(text)
         # As root it would serve as a user that cannot read the scenario's folder.
@@ -46,7 +52,7 @@ class Nginx:
         main.write_text(MAIN.format(folder=self.folder, site=site, user="user root;" if root else ""))
         command = [PROGRAM, "-c", main, "-e", self.folder / "nginx-error.log", "-p", self.folder]
         tried = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=60)
-        check(tried.returncode == 0, f"nginx refuses {name}: {tried.stderr}")
+        check(tried.returncode == 0, f"nginx refuses its configuration: {tried.stderr}")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         self.wait_until_open()
 

@@ -5,7 +5,8 @@ import subprocess
 import threading
 import time
 
-from harness import Observer, check, wait_for
+from harness import check, wait_for
+from observer import Observer
 
 GRANTS = 1000
 LIFETIME = 60

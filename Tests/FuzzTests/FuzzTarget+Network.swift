@@ -1,10 +1,6 @@
-import Clocks
 import Glibc
 import HTTPClient
 import HTTPServer
-import RefreshWorker
-import Secrets
-import Synchronization
 
 /// Bytes on a socket: answers to the HTTP client, requests to the HTTP server.
 extension FuzzTarget {

@@ -1,6 +1,5 @@
 import Clocks
 import JSON
-import Store
 
 @testable import AccountAPI
 @testable import GoogleOAuth

@@ -1,4 +1,3 @@
-import Clocks
 import Foundation
 import JSON
 import RefreshEngine
@@ -46,7 +45,6 @@ extension FuzzTarget {
             body: HTTPBody(body),
             httpVersion: .http2,
             newConnection: false,
-            elapsed: .zero,
             head: HTTPBody(Array("HTTP/2 \(status)\r\nRetry-After: ".utf8) + body.prefix(32) + Array("\r\n\r\n".utf8))
         )
         let answer = RefreshAnswer.reading(response, sent: Secret(sent))

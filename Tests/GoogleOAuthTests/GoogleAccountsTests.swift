@@ -2,7 +2,6 @@ import Clocks
 import GoogleOAuth
 import HTTPClient
 import Secrets
-import Synchronization
 import TestSupport
 import Testing
 

@@ -1,4 +1,3 @@
-import Secrets
 import Testing
 
 @testable import GoogleOAuth

@@ -110,7 +110,6 @@ struct CourseTests {
         for failure in [await first.failure, await second.failure] {
             #expect(failure?.kind == .timeout)
             #expect(failure?.outcomeUnknown == true)
-            #expect(try #require(failure).elapsed >= .milliseconds(990))
         }
     }
 
@@ -130,7 +129,6 @@ struct CourseTests {
         let failure = await second.failure
         #expect(failure?.kind == .expired)
         #expect(failure?.outcomeUnknown == false)
-        #expect(failure?.elapsed == .seconds(15))
         time.advance(by: .seconds(3600))
         #expect(await first.failure?.outcomeUnknown == true)
         #expect(server.received.count == 1)

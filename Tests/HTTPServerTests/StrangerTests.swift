@@ -1,4 +1,3 @@
-import Clocks
 import Synchronization
 import Testing
 

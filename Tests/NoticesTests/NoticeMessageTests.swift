@@ -42,6 +42,17 @@ struct NoticeMessageTests {
         #expect(body["data"]?.object == data)
     }
 
+    @Test("names the session that ended because a spent token came again")
+    func sessionReused() throws {
+        let session = try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))
+        let body = try JSONValue.parse(NoticeMessage.body(of: Sample.notice(.sessionReused(session))))
+        #expect(body["type"] == .string("session.reuse_detected"))
+        let data: [String: JSONValue] = [
+            "user_id": .string("u-1"), "session_id": .string("000102030405060708090a0b0c0d0e0f"),
+        ]
+        #expect(body["data"]?.object == data)
+    }
+
     @Test("is about the user alone when the user was deleted")
     func userDeleted() throws {
         let body = try JSONValue.parse(NoticeMessage.body(of: Sample.notice(.userDeleted)))

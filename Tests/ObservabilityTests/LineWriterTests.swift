@@ -1,7 +1,6 @@
 import Clocks
 import Foundation
 import Glibc
-import JSON
 import Observability
 import Testing
 
@@ -17,11 +16,6 @@ struct LineWriterTests {
 
     private func writer(_ name: String = "log", capacity: Int = 10_000) throws -> LineWriter {
         try LineWriter(to: .file(folder.path(name)), time: time, diagnostics: diagnostics.log, capacity: capacity)
-    }
-
-    @Test("reads - as standard output and anything else as a path", arguments: ["-", "./-", "a b"])
-    func destination(argument: String) {
-        #expect(LineDestination(argument: argument) == (argument == "-" ? .descriptor(1) : .file(argument)))
     }
 
     @Test("keeps lines of many tasks and of two writers whole, and each task's in order")

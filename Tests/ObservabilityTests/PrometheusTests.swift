@@ -9,6 +9,7 @@ struct PrometheusTests {
         _ counters: RunningCounters = IntervalCounters(time: ManualTime()).running,
         grants: PrometheusReport.Grants? = nil,
         clients: [PrometheusReport.Client] = [],
+        certificateExpiresAt: Timestamp? = nil,
         usage: ProcessUsage = .current
     ) -> PrometheusReport {
         PrometheusReport(
@@ -18,6 +19,7 @@ struct PrometheusTests {
             inFlight: 2,
             grants: grants,
             clients: clients,
+            certificateExpiresAt: certificateExpiresAt,
             usage: usage
         )
     }
@@ -42,7 +44,8 @@ struct PrometheusTests {
                 overdue: 1,
                 oldestOverdue: .milliseconds(1_500)
             ),
-            clients: [PrometheusReport.Client(id: "1-a.apps", breaker: .open, ceiling: 12.5)]
+            clients: [PrometheusReport.Client(id: "1-a.apps", breaker: .open, ceiling: 12.5)],
+            certificateExpiresAt: Timestamp(secondsSince1970: 1_801_000_000)
         )
     }
 
@@ -102,6 +105,7 @@ struct PrometheusTests {
             #"refresh_worker_breaker_state{client="1-a.apps",state="closed"} 0"#,
             #"refresh_worker_breaker_state{client="1-a.apps",state="open"} 1"#,
             #"refresh_worker_pacer_ceiling_per_second{client="1-a.apps"} 12.5"#, "refresh_worker_store_up 1",
+            "refresh_worker_internal_certificate_expiry_timestamp_seconds 1801000000",
             "process_start_time_seconds 1800000000",
         ]
     )
@@ -114,6 +118,11 @@ struct PrometheusTests {
         let lines = Self.lines(Self.report())
         #expect(lines.contains("refresh_worker_store_up 0"))
         #expect(!lines.contains { $0.contains("refresh_worker_grants") || $0.contains("overdue") })
+    }
+
+    @Test("leave out the end of a certificate without TLS")
+    func withoutTLS() {
+        #expect(!Self.lines(Self.report()).contains { $0.contains("certificate") })
     }
 
     @Test(

@@ -1,5 +1,3 @@
-import PostgresStore
-import Secrets
 import Testing
 
 @testable import RefreshWorker

@@ -25,7 +25,7 @@ struct ExampleConfigurationTests {
             .replacing("#GOOGLE_CLIENT_ID", with: "GOOGLE_CLIENT_ID")
         let entries = EnvironmentFile(parsing: Array(text.utf8)).entries
         for setting in Setting.all where ![.config, .runOnce, .clientID, .metricsLog].contains(setting.name) {
-            let entry = try #require(entries.first { $0.key == setting.environmentName }, "\(setting.flag)")
+            let entry = try #require(entries.first { $0.key == setting.name.environmentName }, "\(setting.flag)")
             if let defaultValue = setting.defaultValue {
                 #expect(entry.value == defaultValue)
             }

@@ -1,4 +1,3 @@
-import SQLiteStore
 import Testing
 
 @testable import RefreshWorker

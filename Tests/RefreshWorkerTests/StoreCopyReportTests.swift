@@ -1,4 +1,3 @@
-import PostgresStore
 import Store
 import Testing
 

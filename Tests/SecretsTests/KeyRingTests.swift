@@ -147,7 +147,7 @@ struct KeyRingTests {
         let ring = try KeyRing(keys: [pending, first, second])
         #expect(ring.sealingKeyID == first.id)
         #expect(ring.keyIDs == [pending.id, first.id, second.id])
-        #expect(ring.keys.map(\.isPending) == [true, false, false])
+        #expect(ring.keys.map { $0.role == .pending } == [true, false, false])
         let older = try KeyRing(keys: [second]).seal(Self.token, for: Self.context)
         #expect(try ring.open(older, for: Self.context) == Self.token)
     }

@@ -1,5 +1,4 @@
 import Foundation
-import Secrets
 
 /// A folder of its own for a test, gone with the object.
 final class TemporaryFolder: Sendable {

@@ -243,12 +243,12 @@ struct IssuedTokensTests {
     func bounds() {
         var issued = IssuedTokens()
         #expect(issued.bytes == nil && IssuedTokens(bytes: nil) == issued)
-        for number in 1...20 { issued.insert(digest(number), until: start + .seconds(3600), at: start) }
-        #expect((1...20).filter { issued.contains(digest($0)) } == Array(13...20))
+        for number in 1...140 { issued.insert(digest(number), until: start + .seconds(3600), at: start) }
+        #expect((1...140).filter { issued.contains(digest($0)) } == Array(13...140))
         #expect(IssuedTokens(bytes: issued.bytes) == issued)
         #expect(IssuedTokens(bytes: (issued.bytes ?? []) + [1, 2, 3]) == issued)
-        issued.insert(digest(21), until: start + .seconds(9000), at: start + .seconds(3600))
-        #expect((1...21).filter { issued.contains(digest($0)) } == [21])
+        issued.insert(digest(141), until: start + .seconds(9000), at: start + .seconds(3600))
+        #expect((1...141).filter { issued.contains(digest($0)) } == [141])
     }
 
     @Test("are noted at each success, and the app's own token is not among them")

@@ -55,6 +55,7 @@ struct NoticeConformanceTests {
             let contents: [Notice.Content] = [
                 .lostScopes(of: first, lost: "https://mail.google.com/", granted: "email openid"),
                 .connection(of: first, from: .active, to: .suspended, reason: .clientMismatch),
+                .sessionReused(try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))),
                 .userDeleted,
             ]
             try await store.transact { transaction in
@@ -67,7 +68,7 @@ struct NoticeConformanceTests {
                 for notice in due { try await store.noticeAccepted(notice.sequence, at: start) }
             }
             #expect(try await store.nextNoticeAt() == nil)
-            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 3)
+            #expect(try await store.replayNotices(since: start, ofUser: "user 1", at: start) == 4)
             #expect(try await store.dueNotices(at: start, atMost: 10).map(\.content) == [contents[0]])
         }
     }

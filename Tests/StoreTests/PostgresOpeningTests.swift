@@ -1,4 +1,3 @@
-import Clocks
 import PostgresStore
 import Secrets
 import Store

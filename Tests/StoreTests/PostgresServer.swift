@@ -1,4 +1,3 @@
-import Clocks
 import Foundation
 import PostgresStore
 import Secrets

@@ -19,6 +19,19 @@ struct SQLiteSafetyTests {
         try await store.forgetWorker("nobody")
     }
 
+    @Test("A damaged row leaves the others in use, and its error does not ask for a backup, which has older tokens")
+    func damagedRow() async throws {
+        try await withStore { store, folder in
+            try await store.add([try Sample.grant(1), try Sample.grant(2)])
+            let damage = Query("damage", "UPDATE grants SET refresh_token = x'00' WHERE id = 1")
+            try Connection(path: folder.path("grants.db"), patience: .seconds(10)).run(damage)
+            let error = await #expect(throws: StoreError.self) { _ = try await store.grant(GrantID(rawValue: 1)) }
+            #expect(error?.code == .corrupt)
+            #expect(error?.message.contains("Do not put a backup") == true)
+            #expect(try await store.grant(GrantID(rawValue: 2)) != nil)
+        }
+    }
+
     @Test("Wiped tokens are in no file any more", arguments: [1, 300, 9000])
     func wiping(repeats: Int) async throws {
         try await withStore { store, folder in

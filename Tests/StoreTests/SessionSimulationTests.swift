@@ -1,9 +1,6 @@
 import Clocks
 import Foundation
-import SQLiteStore
-import Secrets
 import Store
-import Synchronization
 import Testing
 
 /// The rules alone, on one session value.

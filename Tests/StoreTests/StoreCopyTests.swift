@@ -226,6 +226,42 @@ struct StoreCopyTests {
         }
     }
 
+    @Test("A copy whose last step fails leaves the source out of use, and is finished by the same copy")
+    func lastStepFails() async throws {
+        try await StorePair.with(.fileToFile) { stores in
+            let source = try await stores.open("source")
+            let target = try await stores.open("target")
+            try await source.fill(users: 2)
+            let refuse = Query(
+                "refuse the end of receiving",
+                """
+                CREATE TRIGGER refuse BEFORE DELETE ON meta WHEN OLD.key = 'receiving_copy'
+                BEGIN SELECT raise(ABORT, 'refused'); END
+                """
+            )
+            let allow = Query("allow the end of receiving", "DROP TRIGGER refuse")
+            @Sendable func run(_ query: Query) {
+                do throws(StoreError) {
+                    try Connection(path: stores.folder.path("target"), patience: .seconds(10)).run(query) { _ in }
+                } catch {
+                    Issue.record(error)
+                }
+            }
+            let isFirst = Atomic(true)
+            let copy = StoreCopy(from: source, to: target, at: "the new place") { progress in
+                guard case .compared = progress, isFirst.exchange(false, ordering: .relaxed) else { return }
+                run(refuse)
+            }
+            await #expect(throws: StoreError.self) { _ = try await copy.run() }
+            #expect(try await source.movedTo == "the new place")
+            #expect(try await target.isReceiving)
+            run(allow)
+            _ = try await StoreCopy(from: source, to: target, at: "the new place").run()
+            #expect(try await target.isReceiving == false)
+            for store in [source, target] { await store.close() }
+        }
+    }
+
     @Test("An empty store that was moved takes a copy, and is at home again", arguments: StorePair.allCases)
     func movedBack(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in

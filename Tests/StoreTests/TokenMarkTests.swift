@@ -1,4 +1,3 @@
-import Clocks
 import Secrets
 import Store
 import Testing

@@ -43,6 +43,19 @@ struct Gatekeeper: Sendable {
             throw .invalid
         }
     }
+
+    /// What a refresh token says, whatever its times; `nil` for anything else.
+    ///
+    /// Its session knows whether it is good: the answer may have been lost on the token's last day, or a clock that was ahead
+    /// has made it.
+    func refreshClaims(of token: String) -> RefreshClaims? {
+        do throws(TokenRefusal) {
+            let claims = try signer.signedClaims(of: token)
+            return RefreshClaims(claims, of: token, isTimely: TokenSigner.areTimely(claims, at: time.now))
+        } catch {
+            return nil
+        }
+    }
 }
 
 extension Gatekeeper {

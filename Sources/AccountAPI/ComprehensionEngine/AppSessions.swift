@@ -23,6 +23,7 @@ struct AppSessions: Sendable {
                 withEmail: try transaction.users(withEmail: identity.email),
                 linking: linking
             )
+            if let known { try ProofOfIdentity.check(googleToken, ofUser: known.id, in: transaction) }
             var user = known ?? User(id: newUserID, createdAt: now)
             guard user.isActive else { throw AuthenticationRefusal.inactive }
             user.signIn(as: identity.owner, picture: identity.picture, at: now)
@@ -52,7 +53,9 @@ struct AppSessions: Sendable {
     ///
     /// The signature is checked before the family is looked at, so that a stranger who knows a family's name cannot end it.
     func rotate(_ presented: String) async throws -> TokenPair {
-        let claims = try claims(ofRefreshToken: presented)
+        guard let claims = services.gatekeeper.refreshClaims(of: presented) else {
+            throw ComprehensionError.invalidRefreshToken
+        }
         let now = services.time.now
         if let answer = try await answerWithoutWriting(claims, at: now) { return answer }
         try services.vault.checkMaySeal()
@@ -107,8 +110,12 @@ struct AppSessions: Sendable {
             case .repeated(let sealed, let isRecorded):
                 if isRecorded { try transaction.update(session) }
                 return .repeated(sealed, age: session.family.age(at: transaction.leaseTime))
+            case .reused where !claims.isTimely:
+                // Such as from an old backup of the phone: nothing to fear of a token that is refused anyway.
+                return .refused
             case .reused:
                 try transaction.endSession(session.id)
+                try transaction.notify(.sessionReused(session.id), ofUser: session.userID, at: now)
                 return .reused
             case .expired:
                 try transaction.endSession(session.id)
@@ -145,13 +152,13 @@ struct AppSessions: Sendable {
     /// Ends the family that an access token or a refresh token names; a token of a backend's own names none.
     ///
     /// A family that has ended already is not an error: the answer to the first request may have been lost. That takes no
-    /// write, and only the bearer of a signed token that has not expired gets this far.
+    /// write, and only the bearer of a signed token gets this far.
     func end(by token: String) async throws {
-        let presented = try services.gatekeeper.claims(of: token)
-        if let claims = RefreshClaims(presented, of: token) {
+        if let claims = services.gatekeeper.refreshClaims(of: token) {
             if claims.mayBegin(at: services.time.now, services.sessionRules) { return try await end(former: claims) }
             return try await end(claims.sessionID, ofUser: claims.userID)
         }
+        let presented = try services.gatekeeper.claims(of: token)
         let claims = try AccessClaims(presented)
         guard let id = claims.sessionID else {
             _ = try await services.gatekeeper.caller(claiming: presented)
@@ -172,17 +179,6 @@ struct AppSessions: Sendable {
         try await services.store.transact { transaction in
             _ = try claims.rememberFormer(in: transaction, at: now)
             try transaction.endSession(claims.sessionID)
-        }
-    }
-
-    private func claims(ofRefreshToken token: String) throws(ComprehensionError) -> RefreshClaims {
-        do throws(AuthenticationRefusal) {
-            guard let claims = RefreshClaims(try services.gatekeeper.claims(of: token), of: token) else {
-                throw AuthenticationRefusal.invalid
-            }
-            return claims
-        } catch {
-            throw .invalidRefreshToken
         }
     }
 }
@@ -214,7 +210,7 @@ extension TokenVault {
     fileprivate func openPair(_ sealed: SealedSecret, of id: SessionID, age: Duration) throws -> TokenPair {
         let tokens = try openSuccessor(sealed, of: id).reveal().split(separator: " ")
         guard tokens.count == 2 else {
-            throw StoreError(.corrupt, "The tokens of a session are damaged in the database. Restore a backup.")
+            throw StoreError(damagedRow: "The successor of session \(id)")
         }
         return TokenPair(
             accessToken: Secret(String(tokens[0])),

@@ -16,7 +16,7 @@ package struct SessionRules: Hashable, Sendable {
     }
 }
 
-/// The claims of a refresh token whose signature and times are known to be good.
+/// The claims of a refresh token whose signature is known to be good.
 ///
 /// A token that was made here names its session. A token of a former backend has `sub` or `user_id`, `email` and `exp`; its
 /// session's id comes from its hash, so that requests at once with one former token meet in one session.
@@ -24,11 +24,14 @@ struct RefreshClaims: Hashable, Sendable {
     let userID: String
     let sessionID: SessionID
     let hash: [UInt8]
+    /// `true` if the token's own times are good, as an access token's must be.
+    let isTimely: Bool
     /// The end of a former token; `nil` for a token that was made here.
     private let formerExpiry: Timestamp?
 
-    init?(_ claims: JSONValue, of token: String) {
+    init?(_ claims: JSONValue, of token: String, isTimely: Bool) {
         guard claims["type"]?.string == "refresh" else { return nil }
+        self.isTimely = isTimely
         hash = SessionTokens.hash(Secret(token))
         if claims["sid"] == nil {
             let userID: String
@@ -52,7 +55,7 @@ struct RefreshClaims: Hashable, Sendable {
 
     /// `true` for a former token that may begin a session now.
     func mayBegin(at now: Timestamp, _ rules: SessionRules) -> Bool {
-        guard formerExpiry != nil, let end = rules.acceptFormerTokensUntil else { return false }
+        guard formerExpiry != nil, isTimely, let end = rules.acceptFormerTokensUntil else { return false }
         return now < end
     }
 

@@ -9,9 +9,17 @@ enum ProofOfIdentity {
         of identity: GoogleIdentity,
         in transaction: any StoreTransaction
     ) throws {
+        try check(accessToken, against: try transaction.issuedTokens(toAccount: identity.owner))
+    }
+
+    /// The same for the tokens of a user's own grant, which may name no account or another one.
+    static func check(_ accessToken: Secret, ofUser userID: String, in transaction: any StoreTransaction) throws {
+        guard let grant = try transaction.grant(ofUser: userID) else { return }
+        try check(accessToken, against: [grant.issuedTokens])
+    }
+
+    private static func check(_ accessToken: Secret, against issued: [IssuedTokens]) throws {
         let digest = IssuedTokens.digest(of: accessToken)
-        if try transaction.issuedTokens(toAccount: identity.owner).contains(where: { $0.contains(digest) }) {
-            throw IdentityFailure.refused
-        }
+        if issued.contains(where: { $0.contains(digest) }) { throw IdentityFailure.refused }
     }
 }

@@ -22,10 +22,11 @@ package struct Probes: Sendable {
     private let phase: ServingPhase
     private let time: any TimeSource
     private let stalledLoops: @Sendable () -> [String]
+    private let certificateExpiry: @Sendable () -> Timestamp?
     private let statusReport: @Sendable () async throws -> String
 
-    /// `stalledLoops` names the worker's loops that have not come round for too long; `statusReport` is what
-    /// `refresh-worker status --json` prints.
+    /// `stalledLoops` names the worker's loops that have not come round for too long; `certificateExpiry` is the end of the
+    /// internal listener's certificate, if any; `statusReport` is what `refresh-worker status --json` prints.
     package init(
         store: any GrantStore,
         database: DatabaseWatch,
@@ -35,6 +36,7 @@ package struct Probes: Sendable {
         phase: ServingPhase,
         time: any TimeSource,
         stalledLoops: @escaping @Sendable () -> [String],
+        certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
         statusReport: @escaping @Sendable () async throws -> String
     ) {
         self.database = database
@@ -45,6 +47,7 @@ package struct Probes: Sendable {
         self.phase = phase
         self.time = time
         self.stalledLoops = stalledLoops
+        self.certificateExpiry = certificateExpiry
         self.statusReport = statusReport
     }
 
@@ -132,6 +135,7 @@ package struct Probes: Sendable {
             inFlight: await engine.inFlight,
             grants: await countedGrants(),
             clients: clients,
+            certificateExpiresAt: certificateExpiry(),
             usage: .current
         )
         return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)

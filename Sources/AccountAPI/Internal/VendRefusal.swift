@@ -3,7 +3,6 @@ import HTTPServer
 import JSON
 import Observability
 import RefreshEngine
-import Secrets
 import Store
 
 /// Why a service is not given a token: status, code and words of the answer.

@@ -1,5 +1,4 @@
 package import Clocks
-import JSON
 import Secrets
 
 /// Believes or refuses what is posted as one of Google's security event tokens.

@@ -8,9 +8,4 @@ package enum LineDestination: Equatable, Sendable {
     case file(String)
 
     package static let standardOutput = LineDestination.descriptor(STDOUT_FILENO)
-
-    /// Reads what a user writes on the command line: `-` is standard output, anything else a path.
-    package init(argument: String) {
-        self = argument == "-" ? .standardOutput : .file(argument)
-    }
 }

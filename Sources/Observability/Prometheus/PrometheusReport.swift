@@ -43,6 +43,8 @@ package struct PrometheusReport: Sendable {
     /// `nil` when the database cannot be read.
     package var grants: Grants?
     package var clients: [Client]
+    /// `nil` if the internal listener serves no TLS.
+    package var certificateExpiresAt: Timestamp?
     package var usage: ProcessUsage
 
     package init(
@@ -52,6 +54,7 @@ package struct PrometheusReport: Sendable {
         inFlight: Int,
         grants: Grants?,
         clients: [Client],
+        certificateExpiresAt: Timestamp?,
         usage: ProcessUsage
     ) {
         self.counts = counts
@@ -60,6 +63,7 @@ package struct PrometheusReport: Sendable {
         self.inFlight = inFlight
         self.grants = grants
         self.clients = clients
+        self.certificateExpiresAt = certificateExpiresAt
         self.usage = usage
     }
 
@@ -70,6 +74,9 @@ package struct PrometheusReport: Sendable {
         text.family(PrometheusSchema.inFlight, Double(inFlight))
         writeClients(into: &text)
         text.family(PrometheusSchema.storeUp, grants == nil ? 0 : 1)
+        if let end = certificateExpiresAt {
+            text.family(PrometheusSchema.certificateEnd, Double(end.milliseconds) / 1000)
+        }
         text.family(PrometheusSchema.startTime, Double(startedAt.milliseconds) / 1000)
         if let bytes = usage.residentBytes { text.family(PrometheusSchema.residentMemory, Double(bytes)) }
         if let count = usage.openDescriptors { text.family(PrometheusSchema.openDescriptors, Double(count)) }

@@ -88,6 +88,11 @@ package enum PrometheusSchema {
         .gauge,
         "Whether the database could be read for this answer; when not, the metrics that need it are left out."
     )
+    static let certificateEnd = PrometheusFamily(
+        "refresh_worker_internal_certificate_expiry_timestamp_seconds",
+        .gauge,
+        "When the internal listener's certificate expires, in seconds since 1970; left out without TLS."
+    )
     static let startTime = PrometheusFamily(
         "process_start_time_seconds",
         .gauge,
@@ -103,6 +108,7 @@ package enum PrometheusSchema {
     /// The families, in the order of the document and of the answer.
     package static let families: [PrometheusFamily] = [
         refreshes, refreshDuration, vends, vendDuration, requests, notices, securityEvents, droppedLines, grants, due,
-        overdue, oldestOverdue, inFlight, breaker, ceiling, storeUp, startTime, residentMemory, openDescriptors,
+        overdue, oldestOverdue, inFlight, breaker, ceiling, storeUp, certificateEnd, startTime, residentMemory,
+        openDescriptors,
     ]
 }

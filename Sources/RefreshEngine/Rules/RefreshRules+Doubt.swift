@@ -1,5 +1,4 @@
 import Clocks
-import GoogleOAuth
 import Observability
 import Scheduler
 import Store

@@ -1,4 +1,3 @@
-import GoogleOAuth
 import Observability
 import Store
 

@@ -1,7 +1,7 @@
 import Clocks
 import GoogleOAuth
 import Observability
-package import Scheduler
+import Scheduler
 package import Store
 
 /// What an answer makes of its grant and of its client's health: the one place where that is decided.
@@ -27,13 +27,12 @@ package struct RefreshRules: Sendable {
     /// How long a revocation is tried before the tokens go all the same.
     package static let revocationPatience: Duration = .seconds(86_400)
 
-    let backOff: BackOff
+    let backOff = BackOff()
     /// Requests a second of one client: what a halved ceiling is half of.
     private let maxRate: Double
 
-    package init(maxRate: Double, backOff: BackOff = BackOff()) {
+    package init(maxRate: Double) {
         self.maxRate = maxRate
-        self.backOff = backOff
     }
 
     package func decide(

@@ -1,5 +1,4 @@
 import GoogleOAuth
-import Scheduler
 import Store
 private import Synchronization
 

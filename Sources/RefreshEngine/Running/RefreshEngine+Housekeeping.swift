@@ -34,7 +34,12 @@ extension RefreshEngine {
         let (store, log, dueBy) = (store, log, time.now)
         let former = hastening
         hastening = Task {
-            await former?.value
+            // The end of the last one ends those before it.
+            await withTaskCancellationHandler {
+                await former?.value
+            } onCancel: {
+                former?.cancel()
+            }
             do {
                 try await changePages(after: GrantID?.none) { cursor in
                     let next = try await store.hastenRetries(
@@ -61,15 +66,22 @@ extension RefreshEngine {
         do {
             let reading = clockReading
             if clockWitness.map({ reading.sinceBoot - $0.sinceBoot < .seconds(1) }) ?? false { return }
+            let isRepeated = readingBeforeStep != nil
             let isFirst = clockWitness == nil
-            let former = isFirst ? try await store.exchangeClockReading(reading) : clockWitness
+            let witness = isFirst ? try await store.exchangeClockReading(reading) : clockWitness
             clockWitness = reading
-            guard let former else { return }
+            guard let former = readingBeforeStep ?? witness else { return }
             let step = Self.step(from: former, to: reading)
-            guard step.magnitude > Self.tolerance else { return }
-            log.clockStep(step)
+            guard step.magnitude > Self.tolerance else {
+                readingBeforeStep = nil
+                return
+            }
+            // Until everything below is done, the next turn finds the same step again.
+            readingBeforeStep = former
+            if !isRepeated { log.clockStep(step) }
             _ = try await store.exchangeClockReading(reading)
             if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
+            readingBeforeStep = nil
             forgetWindow()
         } catch {
             note(error, waiting: flights.count)

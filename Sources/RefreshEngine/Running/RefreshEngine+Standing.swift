@@ -1,4 +1,3 @@
-import Clocks
 import Scheduler
 
 /// How one client id stands with Google, as far as this worker knows.

@@ -1,5 +1,3 @@
-import Store
-
 /// Answers with tokens that a stopping worker could not store.
 package struct UnstoredResults: Sendable, Hashable {
     /// How many are kept in the spill file.
@@ -10,14 +8,6 @@ package struct UnstoredResults: Sendable, Hashable {
     package init(spilled: Int = 0, lost: Int = 0) {
         self.spilled = spilled
         self.lost = lost
-    }
-
-    mutating func count(_ fate: Unstored?) {
-        switch fate {
-        case .spilled: spilled += 1
-        case .lost: lost += 1
-        case nil: break
-        }
     }
 }
 
@@ -31,7 +21,8 @@ extension RefreshEngine {
 
     /// Stops taking work, lets what is in flight finish until the deadline, and gives back the rest.
     ///
-    /// Answers with tokens that the store has not taken by then go to the spill. No call of the store is waited for longer.
+    /// Answers with tokens that the store has not taken by then go to the spill. Neither the store nor the spill is waited for
+    /// longer.
     package func stop(within deadline: Duration) async -> UnstoredResults {
         isStopping = true
         wake()
@@ -40,7 +31,8 @@ extension RefreshEngine {
                 try await Task.sleep(for: deadline)
                 cancelFlights()
                 try await Task.sleep(for: Self.timeToStoreWhatWasCancelled)
-                await settler.giveUp()
+                // A slow disk must not hold up the stop.
+                Task { await settler.giveUp() }
                 try await Task.sleep(for: Self.timeToSpill)
                 abandonFlights()
             } catch is CancellationError {
@@ -52,7 +44,7 @@ extension RefreshEngine {
         await drain()
         patience.cancel()
         hastening?.cancel()
-        return unstored
+        return await settler.unstored
     }
 
     private func drain() async {

@@ -1,5 +1,4 @@
 package import Clocks
-import Observability
 import Scheduler
 import Secrets
 import Store

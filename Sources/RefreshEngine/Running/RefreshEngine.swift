@@ -1,6 +1,5 @@
 package import Clocks
 package import GoogleOAuth
-import Observability
 import Scheduler
 package import Secrets
 package import Store
@@ -39,13 +38,13 @@ package actor RefreshEngine {
     var claimsResume: BootInstant
     var drained: [CheckedContinuation<Void, Never>] = []
     var clockWitness: ClockReading?
+    /// The last reading before a step whose effects are not repaired in the store yet.
+    var readingBeforeStep: ClockReading?
     /// The clock that all workers judge breakers and paces by: its epoch, and how far it is ahead of this machine's boot clock.
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
     var inFlightLimit: InFlightLimit
     /// The part of the work that falls to this worker.
     var share = Share.whole
-    /// Answers with tokens that were not stored when the stop deadline passed.
-    var unstored = UnstoredResults()
     private let spill: (any ResultSpill)?
     /// Reports that nobody may go on with the store, because it was moved elsewhere or replaced.
     package nonisolated let useEnds: AsyncStream<StoreError>
@@ -119,26 +118,6 @@ package actor RefreshEngine {
         sharePace()
         await settler.use(RefreshRules(maxRate: maxRate))
     }
-
-    /// Takes the part of the work that the reports of all workers leave to this one, and the same part of each client's pace.
-    package func takeShare(among reports: [WorkerReport]) {
-        let share = Share(of: configuration.workerName, among: reports)
-        guard share != self.share else { return }
-        self.share = share
-        sharePace()
-        // What others had, and what is theirs now, shows in the index.
-        storeChanged()
-    }
-
-    private func sharePace() {
-        for client in gates.keys {
-            gates[client]?.pacer.changeMaxRate(configuration.maxRate)
-            gates[client]?.pacer.sharers = share.count
-        }
-    }
-
-    /// How many flights there may be now.
-    var mostInFlight: Int { inFlightLimit.limit(at: configuration.maxRate / Double(share.count)) }
 
     /// This instant by the clock that all workers share.
     var sharedNow: BootInstant { time.sinceBoot + sharedClock.ahead }
@@ -325,7 +304,6 @@ package actor RefreshEngine {
             } else if landed.isNotSent {
                 kept[flight.grant.id] = flight.claim
             } else {
-                unstored.count(landed.unstored)
                 land(flight.grant.id, as: .abandoned)
             }
         }

@@ -1,48 +1,8 @@
 import Clocks
 import Observability
 import Scheduler
-package import Store
+import Store
 import Synchronization
-
-/// What became of one finding once it is durable.
-package struct Settled: Sendable {
-    package var finding: Finding
-    package var ruling: Ruling
-    /// The grant as stored; `nil` when it has been deleted meanwhile.
-    package var grant: Grant?
-    package var health: ClientHealth
-    /// Events of other grants that were called back because of this finding.
-    package var recalled: [GrantEvent] = []
-}
-
-/// A flight whose result is stored, or will not be.
-struct Landed: Sendable {
-    let flight: Flight
-    /// `nil` when what was answered could not be sealed, and so not be read.
-    let report: Courier.Report?
-    /// `nil` when nothing was asked after all, and when the worker stops while the store refuses.
-    let settled: Settled?
-    /// The fate of an answer with tokens that is not stored.
-    var unstored: Unstored?
-
-    /// Whether nothing was sent, so that the grant can be called again at once.
-    var isNotSent: Bool { report?.finding.answer.isNotSent ?? false }
-}
-
-/// Where an answer with tokens is that the store did not take.
-enum Unstored: Sendable {
-    /// In the spill file.
-    case spilled
-    case lost
-}
-
-/// Keeps answers that the store does not take where the next process finds them.
-package protocol ResultSpill: Sendable {
-    /// Writes results durably outside the store, sealed; throws when that fails.
-    func save(_ findings: [Finding]) async throws
-    /// Frees the disk space that is reserved for commits; returns `false` when there was none left to free.
-    func freeReserve() async -> Bool
-}
 
 /// Turns what arrives into stored grants: many in one transaction, none ever dropped.
 ///
@@ -101,6 +61,10 @@ actor Settler {
     /// What the store refused for a reason that does not pass, and answers that could not be sealed; it comes again when the
     /// others have been stored.
     private var aside: [Arrival] = []
+    /// Answers with tokens that the store did not take.
+    ///
+    /// One that is being written to the spill counts as lost until it is there: a process that ends meanwhile leaves it nowhere.
+    private(set) var unstored = UnstoredResults()
     private var lastDelivery: Task<Void, Never>?
 
     /// Begins with nothing to store.
@@ -182,7 +146,8 @@ actor Settler {
                 return Entry(flight: arrival.flight, report: try arrival.report())
             } catch {
                 onTrouble(error, 1)
-                tell([Landed(flight: arrival.flight, report: nil, settled: nil, unstored: .lost)])
+                unstored.lost += 1
+                tell([Landed(flight: arrival.flight, report: nil, settled: nil)])
                 return nil
             }
         }
@@ -193,26 +158,17 @@ actor Settler {
     /// Every other answer would be given again to whoever asks again.
     private func keep(_ entries: [Entry]) async {
         let findings = entries.map(\.report.finding).filter(\.answer.bringsTokens)
-        var fate = Unstored.lost
+        unstored.lost += findings.count
         if let spill, !findings.isEmpty {
             do {
                 try await spill.save(findings)
-                fate = .spilled
+                unstored.lost -= findings.count
+                unstored.spilled += findings.count
             } catch {
                 onTrouble(error, findings.count)
             }
         }
-        tell(
-            entries.map { entry in
-                let bringsTokens = entry.report.finding.answer.bringsTokens
-                return Landed(
-                    flight: entry.flight,
-                    report: entry.report,
-                    settled: nil,
-                    unstored: bringsTokens ? fate : nil
-                )
-            }
-        )
+        tell(entries.map { Landed(flight: $0.flight, report: $0.report, settled: nil) })
     }
 
     private func writeAll() async {
@@ -416,36 +372,6 @@ actor Settler {
             try await Task.sleep(for: span)
         } catch {
             // A cancelled wait only makes the next try come sooner.
-        }
-    }
-}
-
-/// The health of the clients that one transaction touches, each read and written once.
-struct HealthBook {
-    private let transaction: any StoreTransaction
-    private var pages: [String: ClientHealth] = [:]
-    private var stored: [String: ClientHealth] = [:]
-
-    init(transaction: any StoreTransaction) {
-        self.transaction = transaction
-    }
-
-    mutating func health(of client: String) throws -> ClientHealth {
-        if let page = pages[client] { return page }
-        let bytes = try transaction.clientHealth(client)
-        let health = ClientHealth(stored: bytes, epoch: transaction.leaseTime.epoch)
-        pages[client] = health
-        stored[client] = health
-        return health
-    }
-
-    mutating func set(_ health: ClientHealth, of client: String) {
-        pages[client] = health
-    }
-
-    func save() throws {
-        for (client, health) in pages where stored[client] != health {
-            try transaction.setClientHealth(health.stored, of: client)
         }
     }
 }

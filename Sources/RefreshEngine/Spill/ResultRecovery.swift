@@ -1,6 +1,5 @@
 package import Clocks
 import Observability
-import Scheduler
 package import Store
 
 /// Stores results that a former process could not store.

@@ -38,6 +38,8 @@ package enum SpilledResult {
         line.field("client", attempt.clientID)
         line.field("claim", attempt.claim)
         line.field("generation", attempt.generation)
+        if let lastAttemptAt = attempt.lastAttemptAt { line.field("last_attempt_at", lastAttemptAt.milliseconds) }
+        if let sent = attempt.refreshToken { line.object("sent") { write(sent, into: &$0) } }
         switch finding.answer {
         case .granted(let tokens):
             line.object("access") { write(tokens.accessToken, into: &$0) }
@@ -80,7 +82,9 @@ package enum SpilledResult {
             grant: GrantID(rawValue: grant),
             clientID: client,
             claim: claim,
-            generation: generation
+            generation: generation,
+            lastAttemptAt: timestamp(object["last_attempt_at"]),
+            refreshToken: try object["sent"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
         )
         let rotated = try object["rotated"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
         if let flaw = object["flaw"]?.string {

@@ -4,7 +4,6 @@ package import Store
 
 /// A token for a caller.
 package struct VendedToken: Sendable {
-    package var grant: GrantID
     package var accessToken: Secret
     package var type: String
     package var expiresAt: Timestamp
@@ -27,7 +26,6 @@ extension VendedToken {
         }
         guard let stored = grant.accessToken, let opened else { throw .unavailable(for: .noAccessToken) }
         self.init(
-            grant: grant.id,
             accessToken: opened,
             type: stored.type,
             expiresAt: stored.expiresAt,

@@ -5,9 +5,9 @@ extension CommandSpecification {
         summary: "tell the backend again what it may have missed",
         discussion: [
             """
-            With --notice-url the worker posts one signed notice for each account that was disconnected or is connected \
-            again, and tries for a day until it is accepted. docs/notices.md tells what a notice holds and how to check \
-            its signature.
+            With --notice-url the worker posts one signed notice for each account that is disconnected, connected again or \
+            loses scopes, and for each deleted user. It tries for a day until the notice is accepted. docs/notices.md says \
+            what a notice holds and how to check its signature.
             """
         ],
         settings: [.config, .database],

@@ -49,7 +49,7 @@ struct OptionSpecification: Sendable {
         case user
         case endpoint
         case database
-        /// What the expression matches whole, which the word stands for.
+        /// A text of these characters; the help shows the placeholder.
         case text(as: String, AllowedText)
     }
 

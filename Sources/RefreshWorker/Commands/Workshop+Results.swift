@@ -19,6 +19,8 @@ extension Workshop {
             switch try await recovery.recover(path) {
             case .left:
                 throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
+            case .recovered(ResultRecovery.Summary()):
+                throw CommandFailure(.badData, "\(path) holds no results; it stays where it is")
             case .recovered(let summary):
                 try SpillFile.remove(path)
                 Output.standard.line("\(summary.sentence); \(path) is removed")
@@ -58,7 +60,7 @@ extension Workshop {
         do {
             guard try !SpillRecovery.files(of: place).isEmpty else { return }
             try await SpillRecovery(store: store, vault: try openVault(), workshop: self).recoverAll(of: place)
-        } catch let error as StoreError where use == .changing {
+        } catch  where use == .changing && Self.endsWork(error) {
             throw error
         } catch {
             // The file stays where it is: whoever opens the database next tries again.
@@ -66,6 +68,17 @@ extension Workshop {
                 "results that were not saved before cannot be stored now",
                 ["folder": place.folder, "error": CommandFailure(error).message]
             )
+        }
+    }
+
+    /// `true` if nothing may be refreshed after an error of the recovery: a token that Google has rotated since would be sent.
+    ///
+    /// Otherwise there is no file of results, as far as can be known, or only another key ring opens it.
+    static func endsWork(_ error: any Error) -> Bool {
+        switch error {
+        case is StoreError, is CommandFailure: true
+        case let error as SystemCallFailure: error.mayPass
+        default: false
         }
     }
 }

@@ -1,6 +1,5 @@
 import Clocks
 import PostgresStore
-import Store
 
 /// What is different where a PostgreSQL server keeps the grants.
 extension Workshop {

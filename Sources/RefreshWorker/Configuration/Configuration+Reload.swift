@@ -1,11 +1,17 @@
+import GoogleOAuth
+
 extension Configuration {
     /// The settings that differ and that a reload cannot change, by the names of their flags.
     func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
         let comparisons: [(Setting.Name, Bool)] = [
             (.database, database == running.database),
             (.keyFile, keyFile == running.keyFile),
+            (.clientID, clientIDs == running.clientIDs),
             (.clientSecretFile, clientSecretFile == running.clientSecretFile),
-            (.tokenEndpoint, endpoints == running.endpoints),
+            (.tokenEndpoint, endpoints.token == running.endpoints.token),
+            (.userinfoEndpoint, endpoints.userinfo == running.endpoints.userinfo),
+            (.tokeninfoEndpoint, endpoints.tokeninfo == running.endpoints.tokeninfo),
+            (.revocationEndpoint, endpoints.revocation == running.endpoints.revocation),
             (.caFile, certificateAuthorityFile == running.certificateAuthorityFile),
             (.metricsLog, metricsLog == running.metricsLog),
             (.summaryInterval, summaryInterval == running.summaryInterval),

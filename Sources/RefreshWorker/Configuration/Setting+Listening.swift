@@ -115,7 +115,10 @@ extension Setting {
         Setting(
             .noticeURL,
             "URL",
-            "Where the backend is told that an account was disconnected or is connected again. Must be https, except on this machine."
+            """
+            Where the backend is notified that an account is disconnected, connected again or has lost scopes, or that a user \
+            was deleted. Must be https, except on this machine.
+            """
         ),
         Setting(
             .noticeSecretFile,

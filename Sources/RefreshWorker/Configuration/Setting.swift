@@ -58,8 +58,6 @@ struct Setting: Sendable {
     }
 
     var flag: String { "--" + name.rawValue }
-
-    var environmentName: String { name.environmentName }
 }
 
 extension Setting.Name {

@@ -1,6 +1,5 @@
 import AccountAPI
 import Clocks
-import GoogleOAuth
 import HTTPClient
 import Notices
 import Observability
@@ -175,17 +174,16 @@ private struct Crew: Sendable {
             Task { for await error in engine.useEnds { event.yield(.unusable(error)) } },
         ]
         defer { for source in sources { source.cancel() } }
-        var configuration = workshop.configuration
         for await reason in events {
             guard case .signal(.hangUp) = reason else { return reason }
             tell(.reloading(monotonicMicroseconds: MonotonicClock.microseconds))
-            configuration = await reload(configuration)
+            await reload()
             tell(.ready)
         }
         preconditionFailure("the stream of reasons does not end")
     }
 
-    private func reload(_ current: Configuration) async -> Configuration {
+    private func reload() async {
         writer.reopen()
         do {
             // Whatever can fail comes first: a reload happens as a whole or not at all.
@@ -195,20 +193,18 @@ private struct Crew: Sendable {
             try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel
             await engine.change(maxRate: fresh.maximumRate)
-            let pending = fresh.settingsThatNeedRestart(comparedWith: current)
+            let pending = fresh.settingsThatNeedRestart(comparedWith: workshop.configuration)
             if pending.isEmpty {
                 workshop.diagnostics.notice("reloaded")
             } else {
                 let names = pending.joined(separator: ", ")
                 workshop.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
             }
-            return fresh
         } catch {
             workshop.diagnostics.error(
                 "not reloaded, everything stays as it was",
                 ["error": CommandFailure(error).message]
             )
-            return current
         }
     }
 

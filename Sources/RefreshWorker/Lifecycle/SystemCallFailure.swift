@@ -5,6 +5,9 @@ struct SystemCallFailure: Error, Equatable, Sendable, CustomStringConvertible {
     let call: String
     let errorNumber: Int32
 
+    /// `true` if the same call may succeed later without a change by the operator.
+    var mayPass: Bool { [EIO, EMFILE, ENFILE, ENOMEM, EAGAIN].contains(errorNumber) }
+
     var description: String {
         let reason = unsafe String(cString: strerror(errorNumber))
         return "\(call) failed: \(reason)"

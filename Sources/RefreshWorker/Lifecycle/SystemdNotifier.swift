@@ -11,9 +11,6 @@ struct SystemdNotifier: Sendable {
     /// Within which systemd wants ``NotifyMessage/watchdog`` again and again; `nil` when it keeps no watch.
     let watchdogInterval: Duration?
 
-    /// Whether somebody listens.
-    var isListened: Bool { socket != nil }
-
     /// What is wrong with the variables, one sentence each.
     ///
     /// They do not end the worker: its grants need it more than a supervisor needs its messages.

@@ -17,6 +17,9 @@ final class CertificateWatch: Sendable {
         self.time = time
     }
 
+    /// The end of the certificate that is presented now.
+    var expiresAt: Timestamp { certificate.withLock(\.expiresAt) }
+
     /// Goes on with a certificate that was read again.
     func replace(with fresh: ServerCertificate) {
         certificate.withLock { $0 = fresh }

@@ -6,7 +6,6 @@ import JSON
 import Observability
 import RefreshEngine
 import SQLiteStore
-import Store
 
 /// What each listener serves, made from the daemon's parts.
 extension Listeners {
@@ -62,6 +61,7 @@ extension Listeners {
         _ parts: Parts,
         services: ServiceDirectory,
         reader: PromptGrantReader?,
+        certificate: CertificateWatch?,
         phase: ServingPhase
     ) -> Router {
         let workshop = parts.workshop
@@ -79,14 +79,19 @@ extension Listeners {
             diagnostics: workshop.diagnostics,
             time: workshop.time
         )
+        let probes = probes(parts, phase: phase, certificateExpiry: { certificate?.expiresAt })
         let configuration = workshop.configuration
         let exposure: InternalRoutes.Exposure =
             configuration.internalCertificateFile == nil
             ? .thisMachine : .network(servesMetrics: configuration.servesInternalMetrics)
-        return InternalRoutes(desk: desk, probes: probes(parts, phase: phase), exposure: exposure).router
+        return InternalRoutes(desk: desk, probes: probes, exposure: exposure).router
     }
 
-    static func probes(_ parts: Parts, phase: ServingPhase) -> Probes {
+    static func probes(
+        _ parts: Parts,
+        phase: ServingPhase,
+        certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil }
+    ) -> Probes {
         let workshop = parts.workshop
         let pulse = parts.pulse
         return Probes(
@@ -100,6 +105,7 @@ extension Listeners {
             stalledLoops: {
                 pulse.stalled(since: workshop.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
             },
+            certificateExpiry: certificateExpiry,
             statusReport: { try await workshop.statusReport(from: parts.store).json.text }
         )
     }

@@ -65,15 +65,21 @@ struct Listeners: Sendable {
             let reader = try configuration.database.file.map { path throws(StoreError) in
                 try PromptGrantReader(path: path, connections: server.threads)
             }
-            let router = Self.internalRouter(parts, services: directory, reader: reader, phase: phase)
-            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
-            services = directory
-            self.reader = reader
             certificate = server.certificate.flatMap { certificate in
                 configuration.internalCertificateFile.map { path in
                     CertificateWatch(certificate, path: path, log: parts.log, time: workshop.time)
                 }
             }
+            let router = Self.internalRouter(
+                parts,
+                services: directory,
+                reader: reader,
+                certificate: certificate,
+                phase: phase
+            )
+            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
+            services = directory
+            self.reader = reader
         } else {
             certificate = nil
             internalServer = nil

@@ -3,7 +3,6 @@ import HTTPClient
 import HTTPServer
 import Notices
 import Observability
-import RefreshEngine
 import Secrets
 import Store
 

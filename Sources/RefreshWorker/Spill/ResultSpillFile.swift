@@ -1,6 +1,5 @@
-import Observability
+private import Glibc
 import RefreshEngine
-import Secrets
 import Store
 private import Synchronization
 
@@ -10,6 +9,9 @@ final class ResultSpillFile: ResultSpill {
     static let sizeForResults = 2 << 20
     /// What commits of those results need beside that.
     static let sizeForCommits = 2 << 20
+    private static let triesToLock = 20
+    /// In microseconds.
+    private static let pauseBetweenTries: UInt32 = 10_000
 
     let place: SpillPlace
     private let worker: String
@@ -56,25 +58,46 @@ final class ResultSpillFile: ResultSpill {
         }
     }
 
+    /// The file gets the name of a spill file only when it is locked: a recovery would take an unlocked one for left behind.
     private func begin() throws -> SpillFile {
-        let temporary = place.writing(by: worker)
-        let hasReserve = try SpillFile.rename(place.reserve, to: temporary)
-        let file = hasReserve ? try SpillFile.openIfThere(temporary) : try SpillFile.create(temporary)
-        guard let file, try file.tryLock() else {
-            throw SpillError("\(temporary) is in use by another process")
+        let file = try reserveIfFree() ?? newFile()
+        try file.rename(to: place.writing(by: worker))
+        return file
+    }
+
+    /// The reserve, locked; `nil` if there is none, another process uses it, or it cannot be opened, like one of another user.
+    ///
+    /// A process that frees a part of it holds the lock for a moment. That is waited for, because a full disk may have no room
+    /// for another file.
+    private func reserveIfFree() -> SpillFile? {
+        do throws(SystemCallFailure) {
+            guard let file = try SpillFile.openIfThere(place.reserve) else { return nil }
+            for _ in 0..<Self.triesToLock where file.isInPlace {
+                if try file.tryLock() { return file.isInPlace ? file : nil }
+                usleep(Self.pauseBetweenTries)
+            }
+            return nil
+        } catch {
+            return nil
         }
+    }
+
+    private func newFile() throws -> SpillFile {
+        let path = place.newReserve(by: worker)
+        // Left from a try that failed.
+        try SpillFile.remove(path)
+        let file = try SpillFile.create(path)
+        guard try file.tryLock() else { throw SpillError("\(path) is in use by another process") }
         return file
     }
 
     /// Frees the part of the reserve that is kept for commits.
     func freeReserve() async -> Bool {
         guard place.isBesideDatabase else { return false }
-        let place = place
         do {
-            return try await queue.run {
-                guard let file = try SpillFile.openIfThere(place.reserve), try file.size > Self.sizeForResults else {
-                    return false
-                }
+            return try await queue.run { [self] in
+                // Without the lock it could cut off results that another process is writing into it.
+                guard let file = reserveIfFree(), try file.size > Self.sizeForResults else { return false }
                 try file.truncate(to: Self.sizeForResults)
                 return true
             }

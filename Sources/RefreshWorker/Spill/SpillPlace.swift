@@ -1,5 +1,3 @@
-import Secrets
-
 /// Where results lie that a store did not take, and what the files are called.
 ///
 /// For a SQLite file that is its own folder: whoever finds the database finds its results, and they need no other space. For a

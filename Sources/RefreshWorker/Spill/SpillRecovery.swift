@@ -1,7 +1,6 @@
 import Clocks
 import Observability
 import RefreshEngine
-import Secrets
 import Store
 
 /// Finds spill files and stores what is in them, before anything else is done with the database.
@@ -65,13 +64,24 @@ struct SpillRecovery: Sendable {
 
     /// Stores what is in one file, and leaves the file where it is.
     func recover(_ path: String) async throws -> Outcome {
-        guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
-            return .left
+        let content: SpillFormat.Content
+        do {
+            guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
+                return .left
+            }
+            guard let bytes = try file.read(limit: Self.sizeLimit) else {
+                return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any file of results")
+            }
+            content = SpillFormat.read(bytes)
+        } catch let error as SystemCallFailure {
+            throw CommandFailure(
+                .inputOutput,
+                """
+                results wait in \(path), which cannot be read: \(error). See that it is a regular file that this user owns, and try \
+                again: its refresh tokens may be newer than those in the database
+                """
+            )
         }
-        guard let bytes = try file.read(limit: Self.sizeLimit) else {
-            return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any file of results")
-        }
-        let content = SpillFormat.read(bytes)
         var findings: [Finding] = []
         var reason = content.isDamaged ? "it is damaged, or no file of results" : nil
         for result in content.results {

@@ -1,5 +1,5 @@
-import Clocks
-import JSON
+package import Clocks
+package import JSON
 
 extension TokenSigner {
     /// How far another machine's clock may run ahead of this one's.
@@ -10,6 +10,16 @@ extension TokenSigner {
     /// set right must not sign everybody out whose tokens it has made. Further ahead is a forgery or a broken clock, and
     /// such a token would outlive its lifetime.
     private static let issueLeeway = Duration.seconds(3600)
+
+    /// `true` if claims may be used now.
+    package static func areTimely(_ claims: JSONValue, at now: Timestamp) -> Bool {
+        do throws(TokenRefusal) {
+            try checkTimes(of: claims, at: now)
+            return true
+        } catch {
+            return false
+        }
+    }
 
     static func checkTimes(of claims: JSONValue, at now: Timestamp) throws(TokenRefusal) {
         guard let expiry = claims["exp"]?.finiteNumber else { throw .noExpiry }

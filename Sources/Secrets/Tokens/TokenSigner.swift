@@ -31,16 +31,21 @@ package struct TokenSigner: Sendable {
     }
 
     /// The claims of a token that one of the secrets has signed and that is valid now.
+    package func claims(of token: String, at now: Timestamp) throws(TokenRefusal) -> JSONValue {
+        let claims = try signedClaims(of: token)
+        try Self.checkTimes(of: claims, at: now)
+        return claims
+    }
+
+    /// The claims of a token that one of the secrets has signed, whatever its times.
     ///
     /// Before the signature is known to be good, nothing but the header is looked at.
-    package func claims(of token: String, at now: Timestamp) throws(TokenRefusal) -> JSONValue {
+    package func signedClaims(of token: String) throws(TokenRefusal) -> JSONValue {
         let token = try CompactToken(token, limit: Self.greatestTokenLength)
         try token.demand(algorithm: Self.algorithm)
         guard Self.isKnownType(token.header["typ"]) else { throw .unsupportedAlgorithm }
         guard isSigned(token) else { throw .badSignature }
-        let claims = try token.claims()
-        try Self.checkTimes(of: claims, at: now)
-        return claims
+        return try token.claims()
     }
 
     /// Compares with every key, also after one has matched, so that the time does not tell which.

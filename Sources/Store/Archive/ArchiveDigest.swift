@@ -131,6 +131,7 @@ private struct CanonicalBytes {
         add(columns.reason)
         add(columns.lost)
         add(columns.granted)
+        add(columns.session)
         add(notice.pendingSince)
         add(Int64(notice.attempts))
         add(archived.nextTryAt)

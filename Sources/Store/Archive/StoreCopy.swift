@@ -82,16 +82,18 @@ package struct StoreCopy: Sendable {
         // The mark of this copy when it was interrupted: when it ends without success, the source can be used again.
         let former = mark == Self.unfinished(place) ? nil : mark
         try await source.noteMove(to: Self.unfinished(place))
+        let summary: Summary
         do {
-            let summary = try await copyAndCompare()
-            // Ends the use of the source before that of the target begins, so that no end of this program leaves both to be used.
-            try await source.noteMove(to: place)
-            try await target.endReceiving()
-            return summary
+            summary = try await copyAndCompare()
         } catch {
             try await source.noteMove(to: former)
             throw error
         }
+        // Ends the use of the source before that of the target begins, so that no end of this program leaves both to be used. From here
+        // on a failure takes nothing back: the target may be in use although the answer of its database was lost.
+        try await source.noteMove(to: place)
+        try await target.endReceiving()
+        return summary
     }
 
     /// What the source is told of where it goes, as long as not everything has arrived.

@@ -105,6 +105,17 @@ struct FormerTokenTests {
         #expect(try await world.refresh(Self.token(world, days: 29)).status == 200)
     }
 
+    @Test("an answer that is lost on its last day does not sign the user out, and an expired one begins no session")
+    func lastDay() async throws {
+        let world = try await Self.world(acceptFor: 60)
+        let (token, other) = (Self.token(world, days: 2), Self.token(world, days: 3))
+        world.time.advance(by: .seconds(86_400))
+        #expect(try await world.refresh(token).status == 200)
+        world.time.advance(by: .seconds(2 * 86_400))
+        #expect(try await world.refresh(token).status == 200)
+        #expect(try await world.refresh(other).comprehension == Self.refusal)
+    }
+
     @Test("logging out with it ends it, also where it has begun no session", arguments: [false, true])
     func logOut(hasBegun: Bool) async throws {
         let world = try await Self.world()

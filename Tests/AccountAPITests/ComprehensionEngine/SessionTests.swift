@@ -52,7 +52,9 @@ struct SessionTests {
         #expect(third["refresh_token"]?.string != second && third["access_token"]?.string != access)
     }
 
-    @Test("a token that comes after the grace, when its successor was used, ends the family with one line in the log")
+    @Test(
+        "a token that comes after the grace, when its successor was used, ends the family with one log line and one notice"
+    )
     func reuse() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
@@ -75,6 +77,11 @@ struct SessionTests {
         let count = read(ends[0], &bytes, bytes.count)
         let log = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
         #expect(log.split(separator: "\n").count { $0.contains("a spent refresh token came again") } == 1)
+        let claims = try world.signer.claims(of: third, at: world.time.now)
+        let session = try #require(claims["sid"]?.string.flatMap { SessionID(text: $0) })
+        let notices = try await world.store.dueNotices(at: world.time.now, atMost: 9)
+        #expect(notices.map(\.content) == [.sessionReused(session)])
+        #expect(notices.map(\.userID) == [claims["sub"]?.string])
     }
 
     @Test("within the grace any token of the family gets the current tokens, and the time that they have left")
@@ -107,6 +114,33 @@ struct SessionTests {
         let second = try #require(again["refresh_token"]?.string)
         world.time.advance(by: .seconds(1700))
         #expect(try await world.refresh(second).status == 200)
+    }
+
+    @Test("an answer that is lost on a token's last day does not sign the user out while the session lives")
+    func lostAnswerOnLastDay() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let first = try await world.signIn()
+        let day: Duration = .seconds(86_400)
+        world.time.advance(by: day * 29)
+        #expect(try await world.refresh(first.refresh).status == 200)
+        world.time.advance(by: day * 2)
+        let second = try #require(try await world.refresh(first.refresh)["refresh_token"]?.string)
+        world.time.advance(by: day)
+        #expect(try await world.refresh(second).status == 200)
+        // An expired token that was left behind is refused, and does not count as a theft.
+        #expect(try await world.refresh(first.refresh).comprehension == Self.refusal)
+        #expect(try await world.refresh(second).status == 200)
+    }
+
+    @Test("a token that was made by a clock which was ahead is accepted once the clock is right")
+    func clockAhead() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        world.time.stepWallClock(by: .seconds(5 * 86_400))
+        let first = try await world.signIn()
+        world.time.stepWallClock(by: .seconds(-5 * 86_400))
+        #expect(try await world.refresh(first.refresh).status == 200)
     }
 
     @Test("a step of the wall clock ends no grace", arguments: [-3500, 7200])
@@ -270,6 +304,18 @@ struct SessionTests {
         // A token that the worker did not sign is still refused, whatever session it names.
         let forged = String(tokens.refresh.dropLast(2)) + "AA"
         #expect(try await world.ask("POST", "/api/auth/logout", token: forged).status == 401)
+    }
+
+    @Test("logging out with an expired refresh token ends the session if it lives")
+    func lateLogOut() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let tokens = try await world.signIn()
+        world.time.advance(by: .seconds(29 * 86_400))
+        let successor = try #require(try await world.refresh(tokens.refresh)["refresh_token"]?.string)
+        world.time.advance(by: .seconds(2 * 86_400))
+        #expect(try await ask(world, toLogOut: tokens, .refreshTokenInBody).status == 200)
+        #expect(try await world.refresh(successor).comprehension == Self.refusal)
     }
 
     @Test("nobody logs out with a bad token")

@@ -1,5 +1,4 @@
 import Clocks
-import GoogleOAuth
 import JSON
 import RefreshEngine
 import Secrets
@@ -170,6 +169,42 @@ struct SignInTests {
     func vendedTokenByAddress() async throws {
         let world = try AccountWorld()
         try await world.importGrant(owner: Grant.Owner(email: "JANE@gmail.com"))
+        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
+        world.google.know(token)
+        let body = #"{"access_token":"\#(token)"}"#
+        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+    }
+
+    @Test("a vended token stays worthless as a proof while a service has it replaced as often as it may")
+    func replacedTokens() async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let first = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
+        let obtained = world.time.sinceBoot
+        var last = first
+        // A refresh that is not quick, then five that are: more often the worker does not refresh.
+        let pauses = [380, 11, 11, 11, 11, 25]
+        for number in 0... {
+            world.time.advance(by: .seconds(pauses[number % pauses.count]))
+            guard world.time.sinceBoot - obtained < .seconds(3500) else { break }
+            let next = try await world.engine.renewedToken(of: "42", insteadOf: last).accessToken
+            #expect(next != last)
+            last = next
+        }
+        for token in [first, last] {
+            world.google.know(token.reveal())
+            let body = #"{"access_token":"\#(token.reveal())"}"#
+            #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+        }
+    }
+
+    @Test("a vended token of a grant that names no account proves nothing for its user")
+    func vendedTokenOfUnknownAccount() async throws {
+        let world = try AccountWorld()
+        let now = world.time.now
+        try await world.store.transact { try $0.insert(User(id: "42", createdAt: now, googleUserID: "g-1")) }
+        try await world.importGrant()
         let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
         world.google.know(token)
         let body = #"{"access_token":"\#(token)"}"#

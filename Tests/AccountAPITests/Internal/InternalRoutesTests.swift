@@ -2,7 +2,6 @@ import AccountAPI
 import HTTPServer
 import JSON
 import Observability
-import RefreshEngine
 import Testing
 
 @Suite("The internal routes", .timeLimit(.minutes(10)))

@@ -4,7 +4,6 @@ import GoogleOAuth
 import HTTPServer
 import JSON
 import Observability
-import RefreshEngine
 import Store
 import Testing
 

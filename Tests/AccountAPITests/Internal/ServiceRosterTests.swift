@@ -1,6 +1,5 @@
 import AccountAPI
 import Clocks
-import JSON
 import Secrets
 import Testing
 

@@ -1,11 +1,8 @@
-import AccountAPI
 import Clocks
 import GoogleOAuth
 import HTTPServer
 import JSON
 import Observability
-import RefreshEngine
-import Secrets
 import Store
 import Testing
 

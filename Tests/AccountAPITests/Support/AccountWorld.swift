@@ -50,7 +50,7 @@ struct AccountWorld {
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountWorld.nowhere
     ) throws {
-        store = InMemoryStore(timeSource: time, random: random)
+        store = InMemoryStore(timeSource: time, random: random, keepsNotices: true)
         let ring = try KeyRing(keys: [SealingKey.random()])
         vault = TokenVault(ring: try LiveKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])

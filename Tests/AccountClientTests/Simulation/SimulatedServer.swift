@@ -1,8 +1,8 @@
 import Foundation
 
-/// The backend of one session, as a pure model of its rules.
+/// The backend of one session, with the rules of the store.
 struct SimulatedServer {
-    private(set) var family = SessionFamily(first: 1)
+    private(set) var family = SessionFamily(first: 1, at: 0)
     private var issued = 1
     private var accessEnds: [String: Int] = [:]
 

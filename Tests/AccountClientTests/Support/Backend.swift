@@ -104,7 +104,7 @@ final class Backend: Sendable {
 
     private static func issue(_ state: inout State, secondsLeft: Int = 1800) -> (access: String, refresh: String) {
         state.issued += 1
-        state.family = SessionFamily(first: state.issued)
+        state.family = SessionFamily(first: state.issued, at: state.seconds)
         return pair(state.issued, &state, secondsLeft: secondsLeft)
     }
 

@@ -1,48 +1,42 @@
-/// The server's rules for the refresh tokens of one session, as a pure model; tokens are numbers, times are seconds.
-///
-/// - The current token rotates.
-/// - Within the grace after a token was last spent, it gets the current token. Until its successor is presented, that counts
-///   as spending it again: its answer may be lost, and another request with it may be on its way.
-/// - Later, it is accepted as long as its successor was never presented, and gets another successor.
-/// - A spent token whose successor was presented is reuse: the family ends.
+import Clocks
+import Store
+
+/// The refresh tokens of one session under the server's own rules; tokens are numbers that grow, times are seconds.
 struct SessionFamily {
-    static let grace = 60
-
-    private struct Spent {
-        var at: Int
-        var successor: Int
-    }
-
+    private let first: Int
     private(set) var current: Int
     private(set) var hasEnded = false
-    private var spent: [Int: Spent] = [:]
-    private var presented: Set<Int> = []
+    private var family: TokenFamily
 
-    init(first: Int) {
+    init(first: Int, at now: Int) {
+        self.first = first
         current = first
+        family = TokenFamily(firstHash: Self.hash(first), at: Self.time(now))
     }
 
-    /// Returns the refresh token to answer with, which is `successor` after a rotation; nil for a refusal.
+    /// Returns the refresh token to answer with, which is `successor` after a rotation; `nil` for a refusal.
     mutating func present(_ token: Int, successor: Int, at now: Int) -> Int? {
-        guard !hasEnded, token == current || spent[token] != nil else { return nil }
-        if let old = spent[token] {
-            if now <= old.at + Self.grace {
-                presented.insert(token)
-                if !presented.contains(old.successor) { spent[token]?.at = now }
-                return current
-            }
-            guard !presented.contains(old.successor) else {
-                hasEnded = true
-                return nil
-            }
-            // The successor that the client may never have received is replaced as well.
-            spent[current] = Spent(at: now, successor: successor)
+        // A token of another session names that one, and cannot end this one.
+        guard !hasEnded, token >= first, token <= current else { return nil }
+        let (hash, time, grace) = (Self.hash(token), Self.time(now), Session.usualGrace)
+        switch family.decide(presented: hash, canRepeat: true, at: time, grace: grace) {
+        case .renew:
+            family.renew(presented: hash, with: Self.hash(successor), at: time, grace: grace)
+            current = successor
+        case .repeatCurrent(let mustRecord):
+            if mustRecord { family.recordRepetition(to: hash, at: time) }
+        case .reuse:
+            hasEnded = true
+            return nil
         }
-        presented.insert(token)
-        spent[token] = Spent(at: now, successor: successor)
-        current = successor
-        return successor
+        return current
     }
 
     mutating func end() { hasEnded = true }
+
+    private static func hash(_ token: Int) -> [UInt8] { Array("\(token)".utf8) }
+
+    private static func time(_ seconds: Int) -> LeaseTime {
+        LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: Int64(seconds) * 1000))
+    }
 }

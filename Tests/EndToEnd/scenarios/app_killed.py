@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 from accounts import Accounts
-from faults import wrong_clock
+from faults import Clocks
 from harness import BINARIES, check
 
 HOUR = 3600
@@ -76,17 +76,8 @@ class Forward(http.server.BaseHTTPRequestHandler):
 
 
 def scenario(place):
-    library = wrong_clock(place)
-    passed = [0]
-
-    def start_worker():
-        seconds = str(passed[0])
-        accounts.start(
-            environment={"LD_PRELOAD": library, "CLOCK_WRONG_BY": seconds, "BOOT_CLOCK_AHEAD_BY": seconds}
-        )
-
-    accounts = Accounts(place, start=False)
-    start_worker()
+    accounts = Accounts(place)
+    clocks = Clocks(place, accounts)
     network = Network(accounts.port)
     folder = place.folder / "app"
     grant = place.sandbox.create(email="ada@gmail.com")[0]
@@ -106,20 +97,14 @@ def scenario(place):
     def is_alive(story):
         """The app is started again, an hour later too: its access token is refused by then, and it refreshes."""
         for hours in (0, 1):
-            advance(hours * HOUR)
+            if hours:
+                clocks.advance(hours * HOUR)
             check("knows user" in run("call"), f"signed out after {story}")
         check(place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 1, f"not one session after {story}")
 
-    def advance(seconds):
-        """Lets time pass for the worker while it is stopped."""
-        if seconds:
-            accounts.worker.stop()
-            passed[0] += seconds
-            start_worker()
-
     def restart_worker():
         accounts.worker.kill()
-        start_worker()
+        accounts.start(environment=clocks.environment)
 
     def lose(what, restarts=False):
         network.loses = what
@@ -161,12 +146,13 @@ def scenario(place):
             ("half a save", store_half),
         ]:
             happen()
-            advance(delay)
+            if delay:
+                clocks.advance(delay)
             is_alive(f"{story} and {delay} s")
     # Answers that are lost again and again: each start of the app spends the same token.
     for _ in range(3):
         lose("answer")
-        advance(61)
+        clocks.advance(61)
     is_alive("three lost answers in a row")
 
     check("logged out" in run("log-out"), "the log-out")

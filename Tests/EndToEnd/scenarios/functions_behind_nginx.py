@@ -14,7 +14,7 @@ def scenario(place):
     authority = Authority(place.folder)
     certificate, key = authority.issue("nginx")
     accounts = Accounts(place)
-    nginx = Nginx(
+    nginx = Nginx.deployed(
         place, "refresh-worker-internal.conf",
         {
             "listen 9443 ssl;": "listen 127.0.0.1:{port} ssl;",

@@ -216,7 +216,9 @@ def metrics_and_expiry(place, accounts, authority, port):
     worker.signal(signal.SIGHUP)
     internal = TLSListener(port, authority)
     wait_for(lambda: shown(internal) == "short", 20, "the new certificate is shown")
-    check(b"refresh_worker_" in internal.get("/metrics").expect(200).body, "the metrics")
+    end = ssl.cert_time_to_seconds(internal.opened().sock.getpeercert()["notAfter"])
+    gauge = f"refresh_worker_internal_certificate_expiry_timestamp_seconds {end}\n".encode()
+    check(gauge in internal.get("/metrics").expect(200).body, "the gauge of the new certificate's end")
     internal.get("/status").expect(401)
     doctor = place.run(*accounts.extra, "doctor", expect=None).stdout
     check("valid until" in doctor, doctor)

@@ -7,7 +7,8 @@ import threading
 import time
 
 from accounts import Accounts, user_token
-from harness import Observer, check, wait_for
+from harness import check, wait_for
+from observer import Observer
 
 IDLE = 10_000
 

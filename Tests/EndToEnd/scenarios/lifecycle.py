@@ -46,6 +46,13 @@ def scenario(place):
     place.bring_in([grant])
     wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "the new file gets the lines")
     check("debug refresh" in worker.errors.read_text(), "the new log level holds")
+    # A setting that a reload does not apply is named each time, until a restart.
+    configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\nREFRESH_WORKER_SUMMARY_INTERVAL=7\n")
+    for count in (1, 2):
+        worker.signal(signal.SIGHUP)
+        wait_for(
+            lambda: worker.errors.read_text().count("settings=--summary-interval") == count, 20, f"named {count} times"
+        )
     configuration.write_text("REFRESH_WORKER_LOG_LEVL=debug\n")
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "LOG_LEVL" in worker.errors.read_text(), 20, "the bad key is named")

@@ -12,7 +12,8 @@ import time
 
 from accounts import Accounts, free_port
 from former import ENGINE_SECRET, PAYPULSE_SECRET, Engine, Former, PayPulse, claims_of
-from harness import CLIENT, ROOT, WORKER, Observer, Server, Skipped, check, wait_for
+from harness import CLIENT, ROOT, WORKER, Server, Skipped, check, wait_for
+from observer import Observer
 from phones import Crowd, EnginePhone, PayPulsePhone
 
 EACH = 500

@@ -82,7 +82,7 @@ def scenario(place):
     former_certificate = authority.issue("former-backend.example.com", host="former-backend.example.com")
     former = Former(*former_certificate)
     accounts = Accounts(place, "--trusted-proxy", "127.0.0.1", "--google-calls-per-minute", "60")
-    nginx = Nginx(
+    nginx = Nginx.deployed(
         place, "refresh-worker-app.conf",
         {
             "listen 443 ssl;": "listen 127.0.0.1:{port} ssl;",

@@ -6,11 +6,8 @@ import random
 
 from accounts import Accounts
 from delays import PhoneNetwork, post
-from faults import wrong_clock
+from faults import Clocks
 from harness import check, wait_for
-
-# On PostgreSQL the grace goes by the server's clock, which this story cannot move.
-STORE = "sqlite"
 
 FAMILIES = 200
 CALLS = 8
@@ -43,7 +40,7 @@ def scenario(place):
     grant = place.sandbox.create(email="ada@gmail.com")[0]
     phones = [Phone(accounts.sign_in(grant)) for _ in range(FAMILIES)]
     network = PhoneNetwork(accounts.port, seed=1)
-    clock = Clock(place, accounts)
+    clocks = Clocks(place, accounts)
     cut = 0
     for jitter in (0.0, 0.1, 0.3):
         for share in (0.0, 0.1):
@@ -55,30 +52,14 @@ def scenario(place):
     # Whatever token each phone was left with is good hours later, after the grace.
     network.jitter = network.cut = 0.0
     for _ in range(2):
-        clock.advance(7200)
+        clocks.advance(7200)
         asyncio.run(each_once(phones, network.port))
         expect_signed_in(phones, "two hours later")
-    late_answers(accounts, network, clock, phones)
-    reuse(accounts, clock, phones[0])
+    late_answers(accounts, network, clocks, phones)
+    reuse(accounts, clocks, phones[0])
     network.close()
     accounts.close()
     return f"{FAMILIES} families, {CALLS} calls at once, {network.cuts} answers lost, {network.held} held back"
-
-
-class Clock:
-    """The worker's clocks, which a restart sets ahead: the wall clock and the boot clock alike."""
-
-    def __init__(self, place, accounts):
-        self.library = wrong_clock(place)
-        self.accounts = accounts
-        self.ahead = 0
-
-    def advance(self, seconds):
-        self.ahead += seconds
-        ahead = str(self.ahead)
-        self.accounts.worker.stop()
-        wrong = {"LD_PRELOAD": self.library, "CLOCK_WRONG_BY": ahead, "BOOT_CLOCK_AHEAD_BY": ahead}
-        self.accounts.start(environment=wrong)
 
 
 async def all_at_once(phones, port, jitter):
@@ -101,23 +82,21 @@ def expect_signed_in(phones, when):
     check(not lost, f"{when}: {lost} of {len(phones)} are signed out")
 
 
-def late_answers(accounts, network, clock, phones):
+def late_answers(accounts, network, clocks, phones):
     """An answer is held back; meanwhile half of the phones ask again; then it arrives and replaces what they have."""
     for seconds in (15, 60, 3600):
-        asyncio.run(held_back(network, clock, phones[:20], seconds))
+        asyncio.run(held_back(network, clocks, phones[:20], seconds))
         expect_signed_in(phones, f"an answer held back for {seconds} s")
-        clock.advance(3600)
+        clocks.advance(3600)
         asyncio.run(each_once(phones[:20], network.port))
         expect_signed_in(phones, f"an hour after an answer that was held back for {seconds} s")
 
 
-async def held_back(network, clock, phones, seconds):
-    network.released.clear()
-    network.holds, before = True, network.held
+async def held_back(network, clocks, phones, seconds):
+    network.hold(len(phones))
     waiting = [asyncio.create_task(phone.refresh(network.port)) for phone in phones]
-    while network.held < before + len(phones):
-        await asyncio.sleep(0.01)
-    await asyncio.to_thread(clock.advance, seconds)
+    await network.wait_held()
+    await asyncio.to_thread(clocks.advance, seconds)
     network.holds = False
     await each_once(phones[::2], network.port)
     network.release()
@@ -125,11 +104,11 @@ async def held_back(network, clock, phones, seconds):
     await each_once(phones, network.port)
 
 
-def reuse(accounts, clock, phone):
+def reuse(accounts, clocks, phone):
     """A copy of a spent token, used after its successor: the session ends for both, and one line says so."""
     stolen = phone.tokens["refresh_token"]
     for _ in range(2):
-        clock.advance(120)
+        clocks.advance(120)
         asyncio.run(phone.refresh(accounts.port))
         check(not phone.is_signed_out, "the owner is signed out before the theft")
     accounts.public.post(PATH, {"refresh_token": stolen}).expect(401)

@@ -1,6 +1,5 @@
 import Clocks
 import GoogleOAuth
-import Secrets
 import TestSupport
 import Testing
 

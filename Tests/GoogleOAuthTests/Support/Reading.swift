@@ -17,7 +17,6 @@ func response(_ status: Int, _ body: [UInt8], headers: String = "") -> HTTPRespo
         body: HTTPBody(body),
         httpVersion: .http2,
         newConnection: false,
-        elapsed: .zero,
         head: HTTPBody(Array("HTTP/2 \(status)\r\n\(headers)\r\n".utf8))
     )
 }

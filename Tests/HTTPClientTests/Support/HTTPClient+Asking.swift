@@ -1,4 +1,3 @@
-import Clocks
 import HTTPClient
 
 extension HTTPClient {

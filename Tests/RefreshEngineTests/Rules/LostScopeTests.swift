@@ -1,4 +1,3 @@
-import Clocks
 import GoogleOAuth
 import RefreshEngine
 import Store

@@ -1,7 +1,10 @@
 import Clocks
-import RefreshEngine
+import Scheduler
+import Secrets
 import Store
 import Testing
+
+@testable import RefreshEngine
 
 @Suite("What a caller gets whose token Google did not take")
 struct RenewalDecisionTests {
@@ -43,5 +46,24 @@ struct RenewalDecisionTests {
         let grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
         #expect(RenewalDecision.make(for: grant, storesRejectedToken: false, at: start) == .refuse)
         #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == .refuse)
+    }
+
+    @Test("However a caller rejects tokens, each stays known as the worker's own until it expires")
+    func issuedTokens() throws {
+        var grant = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: nil)
+        var last = start - .seconds(3600)
+        for second in 0..<3600 {
+            let now = start + .seconds(Int64(second))
+            let token = try Sample.accessToken(obtainedAt: now)
+            let isQuick = DueTimes.isQuick(token, afterSuccessAt: last, at: now)
+            // The caller waits where one more rejection would slow it down.
+            guard !isQuick || grant.quickRefreshes < DuePolicy.quickRefreshesAllowed,
+                RenewalDecision.make(for: grant, storesRejectedToken: true, at: now) == .refresh
+            else { continue }
+            let tokens = RefreshedTokens(accessToken: token, digest: IssuedTokens.digest(of: Secret("\(second)")))
+            _ = grant.refreshed(tokens, isQuick: isQuick, at: now) { _ in now }
+            last = now
+        }
+        #expect(grant.issuedTokens.contains(IssuedTokens.digest(of: Secret("0"))))
     }
 }

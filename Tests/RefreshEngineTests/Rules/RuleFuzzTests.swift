@@ -3,7 +3,6 @@ import Glibc
 import GoogleOAuth
 import Observability
 import RefreshEngine
-import Scheduler
 import Store
 import Testing
 

@@ -1,4 +1,3 @@
-import Clocks
 import JSON
 import Secrets
 import Store

@@ -1,5 +1,4 @@
 import Clocks
-import GoogleOAuth
 import Scheduler
 import Store
 import Synchronization

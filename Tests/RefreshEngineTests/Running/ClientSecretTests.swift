@@ -1,6 +1,4 @@
-import Clocks
 import GoogleOAuth
-import RefreshEngine
 import Secrets
 import Synchronization
 import Testing

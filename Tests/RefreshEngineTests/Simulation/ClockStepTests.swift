@@ -48,6 +48,28 @@ struct ClockStepTests {
         #expect(world.google.accounts.values.allSatisfy { $0.longestGap == .zero })
     }
 
+    @Test("A clock set back while the store fails is repaired when the store works again")
+    func storeFails() async throws {
+        var failing: FailingStore?
+        let world = try World(seed: 43) { memory in
+            let store = FailingStore(memory)
+            failing = store
+            return store
+        }
+        let store = try #require(failing)
+        try await world.add(0..<20)
+        let engine = world.engine()
+        await world.run(engine, for: .seconds(600), grain: .seconds(60))
+        world.time.stepWallClock(by: .seconds(7200))
+        await world.run(engine, for: .seconds(90), grain: .seconds(2))
+        world.time.stepWallClock(by: .seconds(-7200))
+        store.failReschedules(3)
+        await world.run(engine, for: .seconds(150), grain: .seconds(2))
+        let now = world.time.now
+        #expect(try await world.grants().allSatisfy { $0.accessToken.map { $0.obtainedAt <= now } ?? false })
+        #expect(world.lines.of("clock_step").count == 2)
+    }
+
     @Test("A step between two runs is noticed by the second")
     func betweenRuns() async throws {
         let world = try World(seed: 42)

@@ -1,5 +1,4 @@
 import Clocks
-import GoogleOAuth
 import RefreshEngine
 import Secrets
 import Store

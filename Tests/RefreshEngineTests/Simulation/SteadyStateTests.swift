@@ -1,6 +1,5 @@
 import Clocks
 import GoogleOAuth
-import RefreshEngine
 import Secrets
 import Store
 import Testing

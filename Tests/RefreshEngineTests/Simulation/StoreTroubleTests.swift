@@ -5,6 +5,8 @@ import Secrets
 import Store
 import Testing
 
+@testable import RefreshEngine
+
 /// The settler waits by the real clock between two tries, a second after the first failure.
 @Suite("The store fails for a while", .timeLimit(.minutes(10)))
 struct StoreTroubleTests {
@@ -59,5 +61,27 @@ struct StoreTroubleTests {
         let lost = await engine.stop(within: .zero)
         #expect(lost == UnstoredResults(spilled: 0, lost: 3))
         #expect(await engine.inFlight == 0)
+    }
+
+    @Test("A stop ends the retries after outages of all clients")
+    func retriesEnd() async throws {
+        let (world, store) = try world()
+        store.retryEndlessly()
+        let engine = world.engine()
+        for client in ["one", "two", "three"] { await engine.hastenRetries(of: client) }
+        _ = await engine.stop(within: .seconds(1))
+        await engine.hastening?.value
+    }
+
+    @Test("What a slow disk has not taken into the spill when the worker must end is counted as lost")
+    func slowSpill() async throws {
+        let (world, store) = try world()
+        try await world.add(0..<3)
+        let gate = Gate()
+        let engine = world.engine(spill: MemorySpill(gate: gate))
+        store.failTransactions(.max)
+        _ = await engine.turn()
+        #expect(await engine.stop(within: .zero) == UnstoredResults(lost: 3))
+        gate.open()
     }
 }

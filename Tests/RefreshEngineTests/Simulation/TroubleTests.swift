@@ -1,6 +1,5 @@
 import Clocks
 import GoogleOAuth
-import RefreshEngine
 import Store
 import Testing
 

@@ -31,7 +31,9 @@ struct ResultRecoveryTests {
             grant: grant.id,
             clientID: grant.clientID,
             claim: claim,
-            generation: grant.generation
+            generation: grant.generation,
+            lastAttemptAt: grant.lastAttemptAt,
+            refreshToken: grant.refreshToken
         )
         return Finding(attempt: attempt, answer: .granted(tokens))
     }
@@ -63,6 +65,25 @@ struct ResultRecoveryTests {
         #expect(try await recovery.recover([late]).stored == 1)
         #expect(try await storedToken(0) == "refresh-0-1")
         #expect(try await world.grant(0).state == .active)
+    }
+
+    @Test("count although the user has reconnected meanwhile without a refresh token")
+    func reconnectedWithoutToken() async throws {
+        try await world.add(0..<1)
+        let sealed = try SpilledResult.seal(try await finding(0), with: world.vault)
+        let late = try SpilledResult.open(try #require(sealed), with: world.vault)
+        try await world.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
+        try await world.change(0) { grant in
+            grant.reconnect(
+                Handover(clientID: World.clientID),
+                bringsOtherRefreshToken: false,
+                switchesAccount: false,
+                dueAt: start,
+                at: start
+            )
+        }
+        #expect(try await recovery.recover([late]).stored == 1)
+        #expect(try await storedToken(0) == "refresh-0-1")
     }
 
     @Test("do not overwrite what a user brought since")

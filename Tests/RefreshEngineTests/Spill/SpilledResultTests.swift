@@ -41,6 +41,23 @@ struct SpilledResultTests {
         guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
     }
 
+    @Test("keeps the token that was sent and the time of the try before, which decide about a late answer")
+    func sentToken() throws {
+        let vault = try vault()
+        let attempt = Attempt(
+            grant: GrantID(rawValue: 7),
+            clientID: "client",
+            claim: 1,
+            generation: 2,
+            lastAttemptAt: start,
+            refreshToken: try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
+        )
+        let finding = Finding(attempt: attempt, answer: try Sample.granted())
+        let sealed = try #require(try SpilledResult.seal(finding, with: vault))
+        let back = try SpilledResult.open(sealed, with: vault)
+        #expect(back.attempt == attempt)
+    }
+
     @Test("is none where the answer brings no token")
     func withoutTokens() throws {
         let vault = try vault()

@@ -54,6 +54,8 @@ final class FailingStore: GrantStore {
         var failed = 0
         var claims = 0
         var claimError: StoreError?
+        var rescheduleFailures = 0
+        var hasEndlessRetries = false
         var beforeClaim: @Sendable (_ number: Int) async -> Void = { _ in }
         var beforeTransaction: @Sendable () -> Void = {}
     }
@@ -80,6 +82,16 @@ final class FailingStore: GrantStore {
     /// Makes every claim fail; `nil` ends that.
     func failClaims(with code: StoreError.Code?) {
         state.withLock { $0.claimError = code.map { StoreError($0, "the test says so") } }
+    }
+
+    /// Lets the retries after an outage never end.
+    func retryEndlessly() {
+        state.withLock { $0.hasEndlessRetries = true }
+    }
+
+    /// Makes the next changes of due times after a step of the clock fail.
+    func failReschedules(_ count: Int) {
+        state.withLock { $0.rescheduleFailures = count }
     }
 
     /// Runs `action` at the beginning of each claim, numbered from one.
@@ -148,7 +160,8 @@ final class FailingStore: GrantStore {
         after cursor: GrantID?,
         atMost count: Int
     ) async throws -> GrantID? {
-        try await inner.hastenRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
+        let next = try await inner.hastenRetries(ofClient: client, dueBy: dueBy, after: cursor, atMost: count)
+        return state.withLock(\.hasEndlessRetries) ? GrantID(rawValue: 1) : next
     }
 
     func grant(_ id: GrantID) async throws -> Grant? { try await inner.grant(id) }
@@ -174,7 +187,12 @@ final class FailingStore: GrantStore {
     func keysInUse() async throws -> [KeyID: Int] { try await inner.keysInUse() }
 
     func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
-        try await inner.rescheduleGrantsStoredAfter(now)
+        try state.withLock { state in
+            guard state.rescheduleFailures > 0 else { return }
+            state.rescheduleFailures -= 1
+            throw StoreError(.busy, "the test says so")
+        }
+        return try await inner.rescheduleGrantsStoredAfter(now)
     }
 
     func note(_ name: String) async throws -> String? { try await inner.note(name) }

@@ -1,6 +1,5 @@
 import Clocks
 import Glibc
-import GoogleOAuth
 import JSON
 import Observability
 import Secrets
@@ -61,7 +60,8 @@ struct World {
     func engine(
         _ name: String = "worker",
         scanInterval: Duration = .seconds(60),
-        maxRate: Double = 200
+        maxRate: Double = 200,
+        spill: (any ResultSpill)? = nil
     ) -> RefreshEngine {
         RefreshEngine(
             store: store,
@@ -81,7 +81,8 @@ struct World {
                 diagnostics: DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere),
                 counters: IntervalCounters(time: time),
                 time: time
-            )
+            ),
+            spill: spill
         )
     }
 

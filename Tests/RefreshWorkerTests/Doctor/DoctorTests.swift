@@ -1,8 +1,6 @@
-import Clocks
 import Foundation
 import SQLiteStore
 import Secrets
-import Store
 import Testing
 
 @testable import RefreshWorker

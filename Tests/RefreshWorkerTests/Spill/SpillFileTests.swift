@@ -83,6 +83,35 @@ struct SpillFileTests {
         }
     }
 
+    @Test("is written without the reserve while another process has that, which is not cut meanwhile")
+    func reserveInUse() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let spill = workshop.openSpill(vault: vault)
+            try await spill.keepReserve()
+            let other = try #require(try SpillFile.openIfThere(spill.place.reserve))
+            #expect(try other.tryLock())
+            #expect(await spill.freeReserve() == false)
+            #expect(try other.size == 4 << 20)
+            try await spill.save(findings)
+            #expect(try SpilledFile.list(in: spill.place).map(\.results) == [3])
+            #expect(other.isInPlace)
+        }
+    }
+
+    @Test("is written although the reserve cannot be opened, as one of another user")
+    func unusableReserve() async throws {
+        try await withFindings { bench, workshop, vault, findings in
+            let spill = workshop.openSpill(vault: vault)
+            try FileManager.default.createDirectory(
+                atPath: spill.place.reserve,
+                withIntermediateDirectories: false
+            )
+            #expect(await spill.freeReserve() == false)
+            try await spill.save(findings)
+            #expect(try SpilledFile.list(in: spill.place).map(\.results) == [3])
+        }
+    }
+
     @Test("can be written after a first failure, with and without a reserve", arguments: [true, false])
     func failedOnce(hasReserve: Bool) async throws {
         try await withFindings { bench, workshop, vault, findings in
@@ -175,6 +204,26 @@ struct SpillFileTests {
         }
     }
 
+    @Test("that cannot be read ends what would refresh with older tokens; a command that only reads goes on")
+    func unreadable() async throws {
+        try await withFindings { bench, workshop, _, _ in
+            // As a file of another user, it can be seen and not be opened.
+            try FileManager.default.createDirectory(
+                atPath: bench.path("grants.sqlite.unsaved-1-a"),
+                withIntermediateDirectories: false
+            )
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await workshop.run(.disconnectGrant(user: "user 1"))
+            }
+            #expect(failure?.exitCode == .inputOutput)
+            #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)
+            _ = try await workshop.run(.showStatus(isJSON: true))
+        }
+        // A folder that only lacks the right to be listed, as that of the key ring may, ends nothing.
+        let errors = [EMFILE, EIO, EACCES].map { SystemCallFailure(call: "opendir", errorNumber: $0) }
+        #expect(errors.map(Workshop.endsWork) == [true, true, false])
+    }
+
     @Test("that was never written to is no result, and goes")
     func empty() async throws {
         try await withFindings { bench, workshop, _, _ in
@@ -182,6 +231,19 @@ struct SpillFileTests {
             try SpillFile.create(path).allocate(4096)
             _ = try await workshop.run(.showStatus(isJSON: true))
             #expect(try FileFacts.of(path) == nil)
+        }
+    }
+
+    @Test("is the only file that a recovery by hand removes", arguments: [0, 4096])
+    func noSpillFile(size: Int) async throws {
+        try await withFindings { bench, workshop, _, _ in
+            let path = bench.path("zeros")
+            try bench.write(String(repeating: "\0", count: size), to: "zeros")
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await workshop.run(.recoverResults(file: path))
+            }
+            #expect(failure?.exitCode == .badData)
+            #expect(try FileFacts.of(path) != nil)
         }
     }
 

@@ -227,10 +227,15 @@ struct UserImportTests {
     @Test("A map of one's own renames only the fields that it names")
     func ownMap() async throws {
         let store = InMemoryStore(timeSource: time)
-        let map = try UserFieldMap(reading: "user_id=uid,created_on=since")
-        let result = try await run(#"{"uid":"a","since":"2025-06-01","name":"A","x":1}"#, into: store, map: map)
+        let map = try UserFieldMap(reading: "user_id=uid,created_on=since,email_verified=ok")
+        let result = try await run(
+            #"{"uid":"a","since":"2025-06-01","name":"A","ok":true,"x":1}"#,
+            into: store,
+            map: map
+        )
         #expect(result.ignored == ["x"])
-        let expected = User(id: "a", createdAt: Timestamp(secondsSince1970: 1_748_736_000), name: "A")
+        let createdAt = Timestamp(secondsSince1970: 1_748_736_000)
+        let expected = User(id: "a", createdAt: createdAt, emailIsVerified: true, name: "A")
         #expect(try await store.user("a") == expected)
     }
 

@@ -2,7 +2,6 @@ import AccountAPI
 import Clocks
 import HTTPServer
 import Observability
-import Secrets
 
 /// The checks of what the listeners and the notices need.
 extension Doctor {

@@ -1,5 +1,3 @@
-import Clocks
-
 /// Looks at everything that the worker stands on, and changes none of it.
 struct Doctor: Sendable {
     let workshop: Workshop

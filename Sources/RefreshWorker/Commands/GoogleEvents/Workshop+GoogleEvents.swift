@@ -1,6 +1,5 @@
 import GoogleOAuth
 import HTTPClient
-import Secrets
 
 /// `google-events`: the stream by which Google tells of revoked tokens and of accounts in danger.
 extension Workshop {

@@ -10,9 +10,6 @@ final class InputFile: Sendable {
     private let isStandardInput: Bool
     private let queue = BlockingQueue(label: "refresh-worker.input")
 
-    /// Whether somebody sits at the other end.
-    var isTerminal: Bool { isatty(descriptor) == 1 }
-
     /// Opens the file; `-` is standard input.
     ///
     /// It blocks while a named pipe has no writer, which harms nobody this early.

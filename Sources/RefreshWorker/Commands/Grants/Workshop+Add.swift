@@ -1,6 +1,5 @@
 import Clocks
 private import Glibc
-import Observability
 import Secrets
 import Store
 

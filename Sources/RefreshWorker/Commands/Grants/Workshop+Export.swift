@@ -1,5 +1,4 @@
 import JSON
-import Observability
 import Secrets
 import Store
 

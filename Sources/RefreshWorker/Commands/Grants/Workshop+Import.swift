@@ -1,4 +1,3 @@
-import Observability
 import Store
 
 /// `grants import FILE`: brings in grants that were kept elsewhere.

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// Imports users from a stream of bytes, in batches; bad records do not stop it.
+/// Imports users from a stream of bytes.
 struct UserImport: RecordImport {
     /// Names of fields without a meaning that are remembered, at most.
     private static let ignoredLimit = 20
@@ -12,14 +12,12 @@ struct UserImport: RecordImport {
     /// `true` if everything is decided and nothing is stored.
     let isDryRun: Bool
     let time: any TimeSource
-    /// Takes a line for each bad record and each user that is kept.
     let report: (String) -> Void
 
-    private(set) var tally = ImportTally()
+    var tally = ImportTally()
+    var input = ImportInput<ImportedUser>()
     /// Names of fields that were in a good record and have no meaning.
     private(set) var ignored: Set<String> = []
-    private var splitter = RecordSplitter()
-    private var batch: [(line: Int, reading: Result<ImportedUser, ImportProblem>)] = []
 
     init(
         store: any AccountStore,
@@ -37,23 +35,7 @@ struct UserImport: RecordImport {
         self.report = report
     }
 
-    mutating func feed(_ chunk: [UInt8]) async throws {
-        try await take(splitter.feed(chunk))
-    }
-
-    mutating func finish() async throws {
-        try await take(splitter.finish())
-        try await storeBatch()
-    }
-
-    private mutating func take(_ records: [RecordSplitter.Record]) async throws {
-        for record in records {
-            batch.append((record.line, read(record)))
-            if batch.count == GrantImport.batchSize { try await storeBatch() }
-        }
-    }
-
-    private mutating func read(_ record: RecordSplitter.Record) -> Result<ImportedUser, ImportProblem> {
+    mutating func read(_ record: RecordSplitter.Record) -> Result<ImportedUser, ImportProblem> {
         do throws(ImportProblem) {
             let members = try record.members()
             let user = try ImportedUser(members: members, by: map, at: time.now)
@@ -66,35 +48,16 @@ struct UserImport: RecordImport {
         }
     }
 
-    private mutating func storeBatch() async throws {
-        let users = batch.compactMap { item in
-            if case .success(let user) = item.reading { user } else { nil }
-        }
-        var outcomes = try await store(users, at: time.now)[...]
-        for item in batch {
-            switch item.reading {
-            case .success(let user):
-                guard let outcome = outcomes.popFirst() else { break }
-                count(outcome, of: user, line: item.line)
-            case .failure(let problem):
-                tally.countBad(problem.message)
-                report("line \(item.line): \(problem.message)")
-            }
-        }
-        batch = []
-    }
-
-    private func store(_ users: [ImportedUser], at now: Timestamp) async throws -> [UserIntake.Outcome] {
-        guard !users.isEmpty else { return [] }
-        let (replaces, writes) = (replacesExisting, !isDryRun)
+    func store(_ batch: [ImportedUser]) async throws -> [UserIntake.Outcome] {
+        let (replaces, writes, now) = (replacesExisting, !isDryRun, time.now)
         return try await store.transact { transaction in
-            try users.map { user in
+            try batch.map { user in
                 try UserIntake(imported: user, replaces: replaces, now: now).store(in: transaction, writes: writes)
             }
         }
     }
 
-    private mutating func count(_ outcome: UserIntake.Outcome, of user: ImportedUser, line: Int) {
+    mutating func count(_ outcome: UserIntake.Outcome, of user: ImportedUser, line: Int) {
         let name = "user \(DisplayedText(user.id))"
         switch outcome {
         case .stored: tally.stored += 1

@@ -3,7 +3,6 @@ import Foundation
 import HTTPClient
 import JSON
 import Secrets
-import Store
 import Synchronization
 import TestSupport
 

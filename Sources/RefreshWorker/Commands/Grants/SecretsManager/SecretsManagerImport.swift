@@ -1,4 +1,3 @@
-import Clocks
 import Store
 
 /// Brings grants in from the secrets of AWS Secrets Manager, a page of names after another.
@@ -82,7 +81,7 @@ struct SecretsManagerImport {
             case .deleted:
                 tally.deleted += 1
             case .bad(let problem):
-                tally.grants.bad += 1
+                tally.grants.countBad(problem.message)
                 report("secret \(DisplayedText(named.secret)): \(problem.message)")
             }
         }
@@ -105,7 +104,7 @@ struct SecretsManagerImport {
             tally.grants.kept += 1
             detail("\(user) \(GrantImport.endedGrant)")
         case .refused:
-            tally.grants.bad += 1
+            tally.grants.countBad("the user was deleted")
             report("\(user) was deleted and is not brought back")
         }
     }

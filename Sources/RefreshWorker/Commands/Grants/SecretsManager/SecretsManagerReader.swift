@@ -1,5 +1,4 @@
 import Clocks
-import Store
 
 /// Makes grants of secrets: which user a name stands for, and what the content says.
 struct SecretsManagerReader: Sendable {

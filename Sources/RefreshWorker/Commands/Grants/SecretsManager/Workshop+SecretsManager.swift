@@ -1,6 +1,5 @@
 import HTTPClient
 import Observability
-import Secrets
 import Store
 
 /// `grants import --from aws-secrets-manager`: brings in grants that a backend kept as secrets at Amazon's.
@@ -79,6 +78,7 @@ extension Workshop {
             failure = CommandFailure(error)
         }
         let tally = grants.tally
+        tally.grants.reasonLines.forEach(tell)
         tell("\(tally.sentence(isRehearsal: order.isRehearsal)), under \(order.prefix) in \(order.region)")
         guard let failure else { return .success(tally.grants.bad == 0 ? .success : .badData) }
         guard tally.all > 0 else { return .failure(failure) }

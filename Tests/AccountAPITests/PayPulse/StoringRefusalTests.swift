@@ -1,0 +1,212 @@
+import Clocks
+import GoogleOAuth
+import JSON
+import Store
+import Testing
+
+@testable import AccountAPI
+
+@Suite("Refusing what the app brings")
+struct StoringRefusalTests {
+    private static let path = "/v1/auth/gmail-tokens"
+
+    /// A body, and what comes of it.
+    struct BadBody: CustomTestStringConvertible, Sendable {
+        var body: String
+        var expected: String
+        var names: String = ""
+        var testDescription: String { body }
+    }
+
+    @Test(
+        "bad bodies are told where they are bad, and nothing is stored",
+        arguments: [
+            BadBody(body: "", expected: "400 INVALID_JSON"),
+            BadBody(body: "{", expected: "400 INVALID_JSON"),
+            BadBody(body: "[]", expected: "400 INVALID_JSON"),
+            BadBody(body: "{}", expected: "400 MISSING_FIELDS", names: "access_token"),
+            BadBody(body: #"{"access_token":null}"#, expected: "400 MISSING_FIELDS", names: "access_token"),
+            BadBody(body: #"{"access_token":""}"#, expected: "400 MISSING_FIELDS", names: "access_token"),
+            BadBody(body: #"{"access_token":1}"#, expected: "400 INVALID_JSON", names: "access_token"),
+            BadBody(body: #"{"access_token":"a\r\nb: c"}"#, expected: "400 INVALID_CREDENTIALS"),
+            BadBody(
+                body: #"{"access_token":"ya29.jane","refresh_token":[]}"#,
+                expected: "400 INVALID_JSON",
+                names: "refresh_token"
+            ),
+            BadBody(
+                body: #"{"access_token":"ya29.jane","refresh_token":"a b"}"#,
+                expected: "400 INVALID_JSON",
+                names: "refresh_token"
+            ),
+            BadBody(
+                body: #"{"access_token":"ya29.jane","expires_in":"soon"}"#,
+                expected: "400 INVALID_JSON",
+                names: "expires_in"
+            ),
+            BadBody(
+                body: #"{"access_token":"ya29.jane","expires_in":-1}"#,
+                expected: "400 INVALID_JSON",
+                names: "expires_in"
+            ),
+            BadBody(
+                body: #"{"access_token":"ya29.jane","expires_in":true}"#,
+                expected: "400 INVALID_JSON",
+                names: "expires_in"
+            ),
+            BadBody(
+                body: #"{"access_token":"ya29.jane","refresh_token_expires_in":{}}"#,
+                expected: "400 INVALID_JSON",
+                names: "refresh_token_expires_in"
+            ),
+            BadBody(body: #"{"access_token":"ya29.jane","scope":7}"#, expected: "400 INVALID_JSON", names: "scope"),
+            BadBody(body: #"{"access_token":"ya29.jane","scope":[7]}"#, expected: "400 INVALID_JSON", names: "scope"),
+            BadBody(body: #"{"access_token":"ya29.jane","email":7}"#, expected: "400 INVALID_JSON", names: "email"),
+        ]
+    )
+    func badBodies(_ example: BadBody) async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        let answer = try await world.ask("POST", Self.path, token: world.token(ofUser: "42"), json: example.body)
+        #expect(answer.payPulse == example.expected)
+        #expect(answer["error"]?["message"]?.string?.contains(example.names) ?? false || example.names.isEmpty)
+        #expect(world.google.lookups == 0)
+        #expect(try await world.store.user("42") == nil)
+    }
+
+    @Test("no body at all, and no word about one", arguments: [path, "/api/auth/mobile/google", "/api/auth/refresh"])
+    func undeclared(path: String) async throws {
+        let world = try AccountWorld()
+        let token = world.token(ofUser: "42")
+        #expect(try await world.ask("POST", path, token: token, declaringLength: false).status == 411)
+    }
+
+    @Test("a body of another kind", arguments: ["text/plain", "multipart/form-data; boundary=x", ""])
+    func otherMediaType(_ type: String) async throws {
+        let world = try AccountWorld()
+        let answer = try await world.ask(
+            "POST",
+            Self.path,
+            token: world.token(ofUser: "42"),
+            headers: type.isEmpty ? [] : [("Content-Type", type)]
+        )
+        #expect(answer.payPulse == "415 INVALID_JSON")
+    }
+
+    @Test("a repeated field of a form is one too many")
+    func repeatedField() async throws {
+        let world = try AccountWorld()
+        let answer = try await world.ask(
+            "POST",
+            Self.path,
+            token: world.token(ofUser: "42"),
+            form: "access_token=ya29.jane&access_token=ya29.john"
+        )
+        #expect(answer.payPulse == "400 INVALID_JSON")
+    }
+
+    /// What Google says of a token, and what comes of it in both families.
+    struct Doubt: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var userInfo: FakeGoogle.Saying
+        var tokenInfo: FakeGoogle.Saying
+        var isRefusal: Bool
+
+        init(_ name: String, _ userInfo: FakeGoogle.Saying, _ tokenInfo: FakeGoogle.Saying, isRefusal: Bool = true) {
+            testDescription = name
+            self.userInfo = userInfo
+            self.tokenInfo = tokenInfo
+            self.isRefusal = isRefusal
+        }
+
+        init(_ name: String, _ account: FakeGoogle.Account) {
+            self.init(name, .account(account), .account(account))
+        }
+    }
+
+    @Test(
+        "a token that may not be believed stores nothing",
+        .timeLimit(.minutes(10)),
+        arguments: [
+            Doubt("another app's audience", .init(audience: "789-theirs.apps.googleusercontent.com")),
+            Doubt("another app's party", .init(authorizedParty: "789-theirs.apps.googleusercontent.com")),
+            Doubt("an unverified address", .init(emailIsVerified: false)),
+            Doubt("no address", .init(email: nil)),
+            Doubt("another subject", .init(subject: "g-2")),
+            Doubt("no life left", .init(lifetime: 0)),
+            Doubt("refused by userinfo", .failure(.refused), .account(.init())),
+            Doubt("refused by tokeninfo", .account(.init()), .failure(.refused)),
+            Doubt("refused by one, the other silent", .failure(.refused), .nothing),
+            Doubt("userinfo is away", .failure(.unavailable(code: "http_503")), .account(.init()), isRefusal: false),
+            Doubt("tokeninfo is away", .account(.init()), .failure(.unavailable(code: "dns")), isRefusal: false),
+        ]
+    )
+    func doubts(_ doubt: Doubt) async throws {
+        let world = try AccountWorld()
+        world.google.say("ya29.jane", userInfo: doubt.userInfo, tokenInfo: doubt.tokenInfo)
+        let answer = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        #expect(answer.payPulse == (doubt.isRefusal ? "400 INVALID_CREDENTIALS" : "502 DEPENDENCY_FAILURE"))
+        #expect(try await world.grant() == nil)
+        #expect(try await world.store.user("42") == nil)
+
+        let signIn = try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        #expect(
+            signIn.comprehension
+                == (doubt.isRefusal ? "400 Invalid Google access token" : "502 Google cannot be reached; try again")
+        )
+    }
+
+    @Test("Google is silent beyond the deadline", .timeLimit(.minutes(10)))
+    func deadline() async throws {
+        let world = try AccountWorld(googleDeadline: .milliseconds(1))
+        world.google.say("ya29.jane", userInfo: .nothing, tokenInfo: .nothing)
+        #expect(try await world.connect("ya29.jane").payPulse == "502 DEPENDENCY_FAILURE")
+        #expect(world.google.lookups == 2)
+    }
+
+    @Test("an address that signs in too often waits")
+    func budget() async throws {
+        let world = try AccountWorld(signInsPerMinute: 2)
+        world.google.know("ya29.jane")
+        let signIn = #"{"access_token":"ya29.jane"}"#
+        #expect(try await world.connect("ya29.jane").status == 201)
+        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: signIn).status == 200)
+        let refused = try await world.connect("ya29.jane")
+        #expect(refused.payPulse == "429 DEPENDENCY_FAILURE")
+        #expect(refused.header("Retry-After").flatMap { Int($0) } ?? 0 > 0)
+        let other = try await world.ask("POST", "/api/auth/mobile/google", json: signIn)
+        #expect(other.comprehension == "429 Too many requests; try again later")
+        #expect(other.header("Retry-After") != nil)
+        // Another address, and the routes that cost Google nothing, are not meant.
+        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200)
+        #expect(try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42")).status == 200)
+        world.time.advance(by: .seconds(60))
+        #expect(try await world.connect("ya29.jane").status == 201)
+    }
+
+    @Test("an address that fails too often waits, and sign-ins that succeed do not count")
+    func failures() async throws {
+        let world = try AccountWorld(failuresPerMinute: 2)
+        world.google.know("ya29.jane")
+        let signIn = { (token: String) in
+            try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(token)"}"#).status
+        }
+        for _ in 1...20 { #expect(try await signIn("ya29.jane") == 200) }
+        #expect(try await signIn("ya29.guessed") == 400)
+        for _ in 1...20 { #expect(try await world.connect("ya29.jane").status == 201) }
+        #expect(try await world.connect("ya29.guessed").status == 400)
+        #expect(try await signIn("ya29.jane") == 429)
+        #expect(try await world.connect("ya29.jane").status == 429)
+        world.time.advance(by: .seconds(60))
+        #expect(try await signIn("ya29.jane") == 200)
+    }
+
+    @Test("an outage of Google counts as no failure of the address")
+    func outage() async throws {
+        let world = try AccountWorld(failuresPerMinute: 1)
+        world.google.know("ya29.jane")
+        world.google.say("ya29.away", userInfo: .failure(.unavailable(code: "http_503")), tokenInfo: .nothing)
+        for _ in 1...5 { #expect(try await world.connect("ya29.away").status == 502) }
+        #expect(try await world.connect("ya29.jane").status == 201)
+    }
+}

@@ -1,0 +1,51 @@
+"""A token endpoint behind nginx that speaks HTTP/1.1 only: each request opens a connection, which resumes a TLS session."""
+
+import collections
+
+from accounts import free_port
+from harness import check
+from nginx import Nginx
+from tls import Authority
+
+GRANTS = 300
+SITE = """
+log_format sessions '$ssl_session_reused';
+server {{
+    access_log {folder}/sessions.log sessions;
+    listen 127.0.0.1:{port} ssl;
+    server_name localhost;
+    ssl_certificate {certificate};
+    ssl_certificate_key {key};
+    ssl_protocols {protocol};
+    ssl_session_cache shared:sessions:1m;
+    location / {{ proxy_pass {sandbox}; }}
+}}
+"""
+
+
+def scenario(place):
+    place.generate_keys()
+    place.bring_in(place.sandbox.create(GRANTS))
+    authority = Authority(place.folder)
+    shares = [resumed(place, authority, protocol) for protocol in ("TLSv1.2", "TLSv1.3")]
+    return f"resumed of {GRANTS} connections: {shares[0]} over TLS 1.2, {shares[1]} over TLS 1.3"
+
+
+def resumed(place, authority, protocol):
+    """Refreshes the grants over one version of TLS; returns how many connections resumed a session."""
+    folder = place.folder / protocol
+    folder.mkdir()
+    certificate, key = authority.issue("endpoint")
+    port = free_port()
+    values = dict(folder=folder, port=port, certificate=certificate, key=key, protocol=protocol)
+    nginx = Nginx(folder, SITE.format(sandbox=place.sandbox.url, **values), port)
+    try:
+        place.set_due(0)
+        place.run("--run-once", "--ca-file", authority.file, "--token-endpoint", f"https://localhost:{port}/token")
+    finally:
+        nginx.stop()
+    counts = collections.Counter((folder / "sessions.log").read_text().split())
+    check(counts.total() == GRANTS, f"{protocol}: {counts.total()} requests, not {GRANTS}")
+    # With TLS 1.3 transfers that run at one time replace each other's ticket, so fewer are resumed.
+    check(counts["r"] >= GRANTS // 4, f"{protocol}: {counts['r']} of {GRANTS} connections resumed a session")
+    return counts["r"]

@@ -1,0 +1,35 @@
+import Synchronization
+
+@testable import RefreshEngine
+
+/// A spill in memory, with a reserve that can be freed so many times.
+///
+/// It saves once the gate is open, if there is one.
+final class MemorySpill: ResultSpill {
+    private let state: Mutex<(saved: [Finding], reserves: Int)>
+    private let error: SpillError?
+    private let gate: Gate?
+
+    init(reserves: Int = 0, error: SpillError? = nil, gate: Gate? = nil) {
+        state = Mutex(([], reserves))
+        self.error = error
+        self.gate = gate
+    }
+
+    var saved: [Finding] { state.withLock { $0.saved } }
+    var reserves: Int { state.withLock { $0.reserves } }
+
+    func save(_ findings: [Finding]) async throws {
+        await gate?.pass()
+        if let error { throw error }
+        state.withLock { $0.saved += findings }
+    }
+
+    func freeReserve() async -> Bool {
+        state.withLock { state in
+            guard state.reserves > 0 else { return false }
+            state.reserves -= 1
+            return true
+        }
+    }
+}
