@@ -1,11 +1,11 @@
-# Everything there is to do here: make help
+# All targets: make help
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 export SWIFT
 
-# The build for other machines has a folder of its own: its Swift runtime is linked in, so its objects differ.
+# The release build has its own folder: it links the Swift runtime statically, so its objects differ.
 RELEASE_FOLDER := .build/static
 BINARY := $(RELEASE_FOLDER)/release/refresh-worker
 SOURCES := $(shell find Sources -type f) Package.swift
@@ -16,10 +16,10 @@ BUILD_FLAGS := --explicit-target-dependency-import-check error
 .PHONY: run build test sanitize fuzz check format lint stories faults faults-short openapi check-units check-docs release install uninstall clean bench \
 	bench-check help toolchain packages
 
-help: ## say what there is
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
-run: toolchain ## start the worker: on Google with GOOGLE_CLIENT_ID set, else on a sandbox with sample grants
+run: toolchain ## start the worker: with Google if GOOGLE_CLIENT_ID is set, otherwise a demo against a fake Google server
 	@scripts/ensure-packages run
 	@$(SWIFT) build $(BUILD_FLAGS)
 	@scripts/run-demo
@@ -44,15 +44,15 @@ fuzz: toolchain packages ## feed random input to every parser for TIME seconds (
 stories: build ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run
 
-faults: build ## run the real program under thousands of faults and judge the tokens (about 40 minutes; Tests/Faults/run --help)
+faults: build ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)
 	@scripts/ensure-packages check
 	@Tests/Faults/run
 
-faults-short: build ## a short part of that with a fixed seed (about a minute)
+faults-short: build ## run a short part of the faults with a fixed seed (about a minute)
 	@scripts/ensure-packages check
 	@Tests/Faults/run --short
 
-openapi: build ## hold the running worker to docs/openapi.yaml (about two minutes)
+openapi: build ## compare the running worker with docs/openapi.yaml (about two minutes)
 	@scripts/ensure-python-tools
 	@Tests/OpenAPI/run
 
@@ -60,19 +60,19 @@ bench: toolchain ## measure everything and write Benchmarks/RESULTS.md (about an
 	@scripts/ensure-packages bench
 	@Benchmarks/run
 
-bench-check: toolchain ## see that the benchmarks run and do their work right (about two minutes)
+bench-check: toolchain ## check that the benchmarks run and give correct results (about two minutes)
 	@scripts/ensure-packages bench
 	@Benchmarks/run --short
 
-check: toolchain ## everything that a change must pass
+check: toolchain ## run everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
 	@$(MAKE) --no-print-directory lint sanitize fuzz build faults-short stories openapi release check-units check-docs bench-check
 
-format: toolchain ## lay the Swift code out
+format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
 
-lint: toolchain ## check the layout of the code and the scripts
+lint: toolchain ## check the format of the code and the scripts
 	@scripts/lint
 
 check-units: ## check the systemd units
@@ -94,10 +94,10 @@ $(BINARY): $(SOURCES)
 install: $(BINARY) ## install the program, its units and an example configuration (PREFIX, DESTDIR)
 	@BINARY=$(BINARY) PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install install
 
-uninstall: ## remove what install put there; grants, keys and configuration stay
+uninstall: ## remove the installed files; grants, keys and configuration stay
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' scripts/install uninstall
 
-clean: ## remove everything that was built
+clean: ## remove all build products
 	@rm -rf .build
 
 toolchain:
