@@ -9,9 +9,18 @@ private import Synchronization
 struct AccountCheck: Sendable {
     let endpoint: any TokenEndpoint
 
-    /// `true` until a refresh with the grant's refresh token has succeeded, if the account is known.
+    private static let identityScopes: Set<Substring> = [
+        "openid", "email", "profile", "https://www.googleapis.com/auth/userinfo.email",
+        "https://www.googleapis.com/auth/userinfo.profile",
+    ]
+
+    /// `true` until a refresh with the grant's refresh token has succeeded, if the account is known and can be looked up.
+    ///
+    /// Without one of the identity scopes Google names the account of no access token, so that the check would never end.
+    /// An import may store such a grant, and the account is then the operator's statement.
     static func isNeeded(for grant: Grant) -> Bool {
         !grant.isProven && grant.owner.googleUserID != nil
+            && !identityScopes.isDisjoint(with: grant.scope.split(separator: " "))
     }
 
     /// The answer as it counts for the grant.

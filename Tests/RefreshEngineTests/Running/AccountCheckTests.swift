@@ -73,6 +73,21 @@ struct AccountCheckTests {
         #expect(!AccountCheck.isNeeded(for: try Self.grant(account: "g-1", isProven: true)))
     }
 
+    @Test(
+        "is left out for a grant whose stored scopes do not let the account be looked up",
+        arguments: [
+            ("https://www.googleapis.com/auth/gmail.readonly", false), ("", false), ("mail openidx", false),
+            ("mail openid", true), ("email", true), ("profile mail", true),
+            ("https://www.googleapis.com/auth/userinfo.email", true),
+            ("mail https://www.googleapis.com/auth/userinfo.profile", true),
+        ]
+    )
+    func scopes(scope: String, isNeeded: Bool) throws {
+        var grant = try Self.grant(account: "g-1")
+        grant.scope = scope
+        #expect(AccountCheck.isNeeded(for: grant) == isNeeded)
+    }
+
     private static func grant(account: String?, isProven: Bool = false) throws -> Grant {
         var grant = try Sample.grant(isProven: isProven)
         grant.owner.googleUserID = account
