@@ -182,10 +182,11 @@ extension Grant {
 
     /// Only the user can repair the grant.
     ///
-    /// The refresh token of another account goes at once.
+    /// The refresh token of another account stays, sealed, and is not used again: an import may have stated a wrong account,
+    /// and have brought the only copy.
     package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .reauthRequired, reason: reason, at: now)
-        if reason == .accountMismatch { wipeTokens() }
+        if hasForeignToken { accessToken = nil }
         return events
     }
 
@@ -198,12 +199,14 @@ extension Grant {
 
     /// The user asked to end the grant, or was deleted.
     ///
-    /// With `revokes` its tokens are kept until Google has been told, else wiped at once.
+    /// With `revokes` its tokens are kept until Google has been told, else wiped at once. The refresh token of another account
+    /// is never revoked.
     package mutating func disconnectByRequest(
         revokes: Bool,
         reason: GrantReason = .userRequest,
         at now: Timestamp
     ) -> [GrantEvent] {
+        let revokes = revokes && !hasForeignToken
         let events = end(as: .disconnected, reason: reason, at: now)
         if revokes, refreshToken != nil || accessToken != nil {
             revocationAskedAt = revocationAskedAt ?? now
@@ -343,6 +346,9 @@ extension Grant {
 }
 
 extension Grant {
+    /// `true` if the stored refresh token belongs to another Google account than the owner.
+    package var hasForeignToken: Bool { reason == .accountMismatch }
+
     /// `true` if the user ended the grant, here or at Google.
     package var wasEndedByUser: Bool {
         state == .disconnected && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked].contains(reason)

@@ -33,7 +33,8 @@ package enum GrantEnding {
     /// It is asked again before each try to tell Google: while that failed, the account may have been connected anew.
     package static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
         try transaction.grants(sharingAccountWith: grant).contains { other in
-            other.revocationAskedAt == nil && ClientProject.same(other.clientID, grant.clientID)
+            other.revocationAskedAt == nil && !other.hasForeignToken
+                && ClientProject.same(other.clientID, grant.clientID)
         }
     }
 }

@@ -119,6 +119,30 @@ struct GrantLifeTests {
         #expect(grant.owner == .init(googleUserID: "new"))
     }
 
+    @Test("The refresh token of another account is kept for an import that corrects the account")
+    func accountMismatch() throws {
+        var grant = try Sample.grant(1, owner: .init(googleUserID: "wrong"))
+        let token = try #require(grant.refreshToken)
+        _ = grant.requireSignIn(reason: .accountMismatch, at: start)
+        #expect(grant.refreshToken == token && grant.accessToken == nil && grant.dueAt == nil)
+        _ = grant.reconnect(
+            Handover(clientID: grant.clientID, owner: .init(googleUserID: "right"), refreshToken: token),
+            bringsOtherRefreshToken: false,
+            switchesAccount: true,
+            dueAt: later,
+            at: later
+        )
+        #expect(grant.state == .active && grant.refreshToken == token && !grant.isProven)
+    }
+
+    @Test("The refresh token of another account is never revoked at Google")
+    func accountMismatchEnded() throws {
+        var grant = try Sample.grant(1)
+        _ = grant.requireSignIn(reason: .accountMismatch, at: start)
+        _ = grant.disconnectByRequest(revokes: true, at: later)
+        #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
+    }
+
     @Test("A rotated refresh token moves the fence, and the grant stays proven")
     func rotation() throws {
         var grant = try Sample.grant(1)

@@ -48,8 +48,10 @@ enum ConnectionRules {
     }
 
     /// Whether one of the grants that hold a refresh token is known to be of another account than the one that is brought.
+    ///
+    /// A holder whose token was found to be foreign says nothing about the token's account.
     static func belongToOthers(_ holders: [Grant], than brought: Grant.Owner) -> Bool {
-        holders.contains { $0.owner.named.isOtherAccount(than: brought) }
+        holders.contains { !$0.hasForeignToken && $0.owner.named.isOtherAccount(than: brought) }
     }
 
     private static func verdict(_ stored: Grant, ownedBy owner: Grant.Owner, brought: Grant.Owner) -> Verdict {
@@ -60,7 +62,8 @@ enum ConnectionRules {
             )
         }
         // What the user asked to end may be on its way to being revoked at Google: it is not called back to life.
-        return Verdict(relation: .same, keepsStored: stored.reason != .userRequest)
+        // A refresh token of another account is not the user's at all.
+        return Verdict(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasForeignToken)
     }
 }
 

@@ -90,7 +90,7 @@ struct GmailConnection: Sendable {
     /// An app that sends on what it kept from before a switch would else give one account the other's mail.
     private func ownRefreshToken(_ verdict: ConnectionRules.Verdict, over stored: Grant?) async throws -> Secret? {
         guard let token = tokens.refreshToken else { return nil }
-        if let stored, verdict.relation.isSwitch,
+        if let stored, verdict.relation.isSwitch, !stored.hasForeignToken,
             !services.vault.isOther(refreshToken: token, ofClient: stored.clientID, than: stored)
         {
             return nil

@@ -207,7 +207,7 @@ struct StoringTests {
         #expect(try await world.refreshToken() == "1//imported")
     }
 
-    @Test("a refresh token of another account is found out at its first refresh, wiped and never vended")
+    @Test("a refresh token of another account is found out at its first refresh and never used again")
     func foreignRefreshToken() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -218,14 +218,35 @@ struct StoringTests {
         }
         let grant = try #require(try await world.grant())
         #expect(grant.state == .reauthRequired && grant.reason == .accountMismatch)
-        #expect(grant.refreshToken == nil && grant.accessToken == nil)
+        #expect(grant.accessToken == nil)
+        #expect(try await world.refreshToken() == "1//other")
         let profile = try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42"))
         #expect(profile.data?["gmail_account_connected"] == .bool(false))
+        // A connection without a refresh token does not bring it back.
+        #expect(try await world.connect("ya29.jane").status == 201)
+        #expect(try await world.refreshToken() == nil)
         // With a refresh token of the right account the user is connected again.
         #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
         let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(3000))
         #expect(token.accessToken.reveal().hasPrefix("fresh-"))
         #expect(try await world.grant()?.state == .active)
+    }
+
+    @Test("a grant that was imported with a wrong account is connected again by a sign-in with the token's account")
+    func wrongImport() async throws {
+        let world = try AccountWorld()
+        try await world.importGrant(owner: Grant.Owner(googleUserID: "g-wrong"))
+        let other = FakeGoogle.Account(id: "g-2", email: "other@x.org")
+        world.google.knowOwner(ofRefreshToken: "1//imported", .account(other))
+        await #expect(throws: VendFailure.self) {
+            try await world.engine.freshToken(of: "42", minimumLife: .seconds(60))
+        }
+        #expect(try await world.grant()?.reason == .accountMismatch)
+        world.google.know("ya29.other", other)
+        #expect(try await world.connect("ya29.other", refreshToken: "1//imported").status == 201)
+        _ = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+        let grant = try #require(try await world.grant())
+        #expect(grant.state == .active && grant.owner.googleUserID == "g-2" && grant.isProven)
     }
 
     @Test("while the account of a new refresh token cannot be looked up, the app's own token is vended")
