@@ -70,6 +70,9 @@ extension Query {
         """
     )
     /// Rows that a result is being stored in are left out: they get a due time of their own.
+    ///
+    /// Both rows are locked: only a locked row is read again if another transaction has changed it since the snapshot, and the
+    /// grant's reason must be the latest.
     fileprivate static let hasten = Query(
         "hasten retries",
         """
@@ -77,7 +80,7 @@ extension Query {
             SELECT g.id FROM refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id
             WHERE g.state = 'retrying' AND g.id > $4 AND g.client_id = $1 AND s.due_at > $2 AND g.reason NOT IN (
                 \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
-            ) ORDER BY g.id LIMIT $3 FOR UPDATE OF s SKIP LOCKED
+            ) ORDER BY g.id LIMIT $3 FOR UPDATE OF s, g SKIP LOCKED
         )
         UPDATE refresh_worker.grant_schedule AS s SET due_at = $2 FROM part WHERE s.grant_id = part.id
         RETURNING s.grant_id

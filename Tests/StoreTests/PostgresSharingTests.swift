@@ -119,6 +119,49 @@ struct PostgresSharingTests {
         }
     }
 
+    @Test("A grant that awaits a second opinion since a moment ago is not hastened")
+    func hastenedWhileChanging() async throws {
+        try await withStores { store, _, url in
+            try await store.add([try Sample.grant(2)])
+            try await store.change(GrantID(rawValue: 2)) {
+                $0.retry(reason: GrantReason(rawValue: "http_503"), dueAt: start + .seconds(500), at: start)
+            }
+            // Reading the grants waits, after the snapshot was taken, until the other session has changed them.
+            let held =
+                "SELECT FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database "
+                + "WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.objid ="
+            try await PostgresServer.run(
+                """
+                CREATE FUNCTION refresh_worker.pause() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$ BEGIN
+                    PERFORM pg_advisory_xact_lock(77001);
+                    WHILE NOT EXISTS (\(held) 77002) LOOP END LOOP;
+                    RETURN true;
+                END $$;
+                ALTER TABLE refresh_worker.grants RENAME TO held_grants;
+                CREATE VIEW refresh_worker.grants AS SELECT * FROM refresh_worker.held_grants WHERE refresh_worker.pause();
+                """,
+                on: url.reveal()
+            )
+            let change: [String] = [
+                "DO $$ BEGIN WHILE NOT EXISTS (\(held) 77001) LOOP END LOOP; END $$",
+                """
+                UPDATE refresh_worker.held_grants SET reason = 'invalid_grant_unconfirmed';
+                UPDATE refresh_worker.grant_schedule SET due_at = due_at + 1000;
+                """,
+                "SELECT pg_advisory_lock(77002)",
+                "DO $$ BEGIN WHILE EXISTS (\(held) 77001) LOOP END LOOP; END $$",
+            ]
+            async let changed = ChildProcess.run(
+                ["psql", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"]
+                    + change.map { "--command=\($0)" } + [url.reveal()]
+            )
+            _ = try await store.hastenRetries(ofClient: "client 0", dueBy: start, after: nil, atMost: 10)
+            _ = try await changed
+            let due = try await PostgresServer.run("SELECT due_at FROM refresh_worker.grant_schedule", on: url.reveal())
+            #expect(due == "\((start + .seconds(501)).milliseconds)\n")
+        }
+    }
+
     @Test("Transactions take turns: no update is lost")
     func turns() async throws {
         try await withStores { first, second, _ in
