@@ -116,18 +116,20 @@ extension PostgresStore {
         }
     }
 
-    package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
-        let key = "clock_reading"
-        return try await leasing.run { [self] connection, deadline throws(Failure) in
+    private static let clockReadingKey = "clock_reading"
+
+    package func clockReading() async throws -> ClockReading? {
+        try await note(Self.clockReadingKey).flatMap { ClockReading(stored: $0) }
+    }
+
+    package func record(_ reading: ClockReading) async throws {
+        try await leasing.run { [self] connection, deadline throws(Failure) in
             var batch = changes(until: deadline, on: connection)
-            let place = batch.add(.readMeta) { $0.bind(key) }
             batch.add(.writeMeta) {
-                $0.bind(key)
+                $0.bind(Self.clockReadingKey)
                 $0.bind(reading.stored)
             }
-            let former = try commit(batch, on: connection, until: deadline)[place]
-                .first { (row: inout Row) throws(Failure) in row.text() }
-            return former.flatMap { ClockReading(stored: $0) }
+            _ = try commit(batch, on: connection, until: deadline)
         }
     }
 

@@ -82,16 +82,19 @@ extension SQLiteStore {
         }
     }
 
-    package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
-        let key = "clock_reading"
-        return try await writer.run { connection throws(StoreError) in
+    private static let clockReadingKey = "clock_reading"
+
+    package func clockReading() async throws -> ClockReading? {
+        try await note(Self.clockReadingKey).flatMap { ClockReading(stored: $0) }
+    }
+
+    package func record(_ reading: ClockReading) async throws {
+        try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in
-                let former = try connection.note(key)
                 try connection.run(.writeMeta) { statement in
-                    statement.bind(key)
+                    statement.bind(Self.clockReadingKey)
                     statement.bind(reading.stored)
                 }
-                return former.flatMap { ClockReading(stored: $0) }
             }
         }
     }

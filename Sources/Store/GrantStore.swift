@@ -91,8 +91,11 @@ package protocol GrantStore: Sendable {
     /// The health of each client, as last stored.
     func clientHealth() async throws -> [String: [UInt8]]
 
-    /// Stores a reading of both clocks and answers the one stored before, so that a step between two runs can be told.
-    func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading?
+    /// Returns the reading of both clocks that was stored last, so that a step between two runs can be found.
+    func clockReading() async throws -> ClockReading?
+
+    /// Stores a reading of both clocks.
+    func record(_ reading: ClockReading) async throws
 
     /// Returns the incidents since the last call, each once.
     func takeIncidents() -> [StoreIncident]

@@ -260,11 +260,12 @@ package final class InMemoryStore: AccountStore {
         try withOpenState { $0.health }
     }
 
-    package func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
-        try withOpenState { state in
-            defer { state.clockReading = reading }
-            return state.clockReading
-        }
+    package func clockReading() async throws -> ClockReading? {
+        try withOpenState(\.clockReading)
+    }
+
+    package func record(_ reading: ClockReading) async throws {
+        try withOpenState { $0.clockReading = reading }
     }
 
     package func close() async {

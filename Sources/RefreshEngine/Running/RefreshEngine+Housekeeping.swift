@@ -64,23 +64,25 @@ extension RefreshEngine {
     /// The first call of a process compares with what the last process stored, so a step between two runs is noticed too.
     package func watchClock() async {
         do {
-            let reading = clockReading
+            let reading = presentReading
             if clockWitness.map({ reading.sinceBoot - $0.sinceBoot < .seconds(1) }) ?? false { return }
             let isRepeated = readingBeforeStep != nil
             let isFirst = clockWitness == nil
-            let witness = isFirst ? try await store.exchangeClockReading(reading) : clockWitness
+            let witness = isFirst ? try await store.clockReading() : clockWitness
             clockWitness = reading
-            guard let former = readingBeforeStep ?? witness else { return }
+            let former = readingBeforeStep ?? witness ?? reading
             let step = Self.step(from: former, to: reading)
             guard step.magnitude > Self.tolerance else {
                 readingBeforeStep = nil
+                if isFirst { try await store.record(reading) }
                 return
             }
             // Until everything below is done, the next turn finds the same step again.
             readingBeforeStep = former
             if !isRepeated { log.clockStep(step) }
-            _ = try await store.exchangeClockReading(reading)
             if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
+            // Until this is stored, the next process finds the same step.
+            try await store.record(reading)
             readingBeforeStep = nil
             forgetWindow()
         } catch {
@@ -88,16 +90,17 @@ extension RefreshEngine {
         }
     }
 
-    /// Stores the reading of the clocks for the next process.
+    /// Stores the reading of the clocks for the next process, unless a step before it is still to be repaired.
     package func recordClock() async {
+        guard clockWitness != nil, readingBeforeStep == nil else { return }
         do {
-            _ = try await store.exchangeClockReading(clockReading)
+            try await store.record(presentReading)
         } catch {
             note(error, waiting: flights.count)
         }
     }
 
-    private var clockReading: ClockReading {
+    private var presentReading: ClockReading {
         ClockReading(now: time.now, sinceBoot: time.sinceBoot, bootID: store.bootID)
     }
 

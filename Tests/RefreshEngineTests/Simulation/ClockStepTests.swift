@@ -70,6 +70,31 @@ struct ClockStepTests {
         #expect(world.lines.of("clock_step").count == 2)
     }
 
+    @Test("A step that a worker died of repairing is repaired by the next one", arguments: [false, true])
+    func diesDuringRepair(stopsInOrder: Bool) async throws {
+        var failing: FailingStore?
+        let world = try World(seed: 44) { memory in
+            let store = FailingStore(memory)
+            failing = store
+            return store
+        }
+        let store = try #require(failing)
+        world.time.stepWallClock(by: .seconds(3600))
+        try await world.add(0..<20)
+        let first = world.engine("first")
+        await world.run(first, for: .seconds(600), grain: .seconds(5))
+        await first.recordClock()
+        world.time.stepWallClock(by: .seconds(-3600))
+        store.failReschedules(1)
+        let second = world.engine("second")
+        await second.watchClock()
+        if stopsInOrder { await second.recordClock() }
+        let third = world.engine("third")
+        await world.run(third, for: .seconds(90), grain: .seconds(2))
+        let now = world.time.now
+        #expect(try await world.grants().allSatisfy { $0.accessToken.map { $0.obtainedAt <= now } ?? false })
+    }
+
     @Test("A step between two runs is noticed by the second")
     func betweenRuns() async throws {
         let world = try World(seed: 42)

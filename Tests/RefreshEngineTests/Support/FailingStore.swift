@@ -209,9 +209,9 @@ final class FailingStore: GrantStore {
 
     func clientHealth() async throws -> [String: [UInt8]] { try await inner.clientHealth() }
 
-    func exchangeClockReading(_ reading: ClockReading) async throws -> ClockReading? {
-        try await inner.exchangeClockReading(reading)
-    }
+    func clockReading() async throws -> ClockReading? { try await inner.clockReading() }
+
+    func record(_ reading: ClockReading) async throws { try await inner.record(reading) }
 
     func close() async { await inner.close() }
 }
