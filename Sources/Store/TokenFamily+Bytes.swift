@@ -5,6 +5,8 @@ import Clocks
 /// Numbers are big end first. A format byte, the epoch, the state of the current token, then the earlier tokens.
 extension TokenFamily {
     private static let format: UInt8 = 1
+    /// Far more milliseconds than any boot clock or server clock shows, and few enough that differences do not overflow.
+    fileprivate static let possibleInstants: ClosedRange<Int64> = -1 << 53...1 << 53
 
     package var historyBytes: [UInt8] {
         var writer = Writer()
@@ -92,12 +94,14 @@ private struct Reader {
         return Array(rest.prefix(Int(count)))
     }
 
-    /// The instant, which may be unknown; `nil` if the bytes end before it does.
+    /// The instant, which may be unknown; `nil` if the bytes end before it does, or hold an instant that no clock shows.
     mutating func instant() -> BootInstant?? {
         guard rest.count >= 8 else { return nil }
         let bits = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         rest = rest.dropFirst(8)
         let milliseconds = Int64(bitPattern: bits)
-        return .some(milliseconds == .min ? nil : BootInstant(milliseconds: milliseconds))
+        if milliseconds == .min { return .some(nil) }
+        guard TokenFamily.possibleInstants.contains(milliseconds) else { return nil }
+        return BootInstant(milliseconds: milliseconds)
     }
 }

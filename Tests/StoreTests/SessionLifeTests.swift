@@ -1,7 +1,8 @@
 import Clocks
 import Secrets
-import Store
 import Testing
+
+@testable import Store
 
 @Suite("A session's refresh tokens rotate, and a stolen one ends the family")
 struct SessionLifeTests {
@@ -106,6 +107,22 @@ struct SessionLifeTests {
         }
         #expect(TokenFamily(currentHash: [6], historyBytes: bytes + [0]) == nil)
         #expect(TokenFamily(currentHash: [6], historyBytes: nil) != nil)
+    }
+
+    @Test("Instants that no clock shows are damage", arguments: [Int64.min + 1, -1 << 62, 1 << 62, .max])
+    func impossibleInstants(milliseconds: Int64) throws {
+        var session = Sample.session(1)
+        #expect(try Sample.rotate(&session, 1, to: 2) == Self.renewed)
+        let impossible = BootInstant(milliseconds: milliseconds)
+        var issued = session.family
+        issued.issuedAt = impossible
+        var given = session.family
+        given.givenAt = impossible
+        var replaced = session.family
+        replaced.earlier[0].replacedAt = impossible
+        for family in [issued, given, replaced] {
+            #expect(TokenFamily(currentHash: [2], historyBytes: family.historyBytes) == nil)
+        }
     }
 
     @Test("What a session remembers is bounded, whatever is presented")
