@@ -35,6 +35,7 @@ enum GrantRow {
         Column("quick_refreshes", .integer { Int64($0.quickRefreshes) }),
         Column("answer_lost_at", .integer { $0.answerLostAt?.milliseconds }),
         Column("rotation_claims", .bytes { $0.rotationClaims.bytes }),
+        Column("former_tokens_until", .integer { $0.formerTokensUntil?.milliseconds }),
     ]
     private static let moving = [
         Column("reason", .text { $0.reason.rawValue }),
@@ -120,6 +121,7 @@ enum GrantRow {
             && grant.quickRefreshes == former.quickRefreshes
             && grant.answerLostAt == former.answerLostAt
             && grant.rotationClaims == former.rotationClaims
+            && grant.formerTokensUntil == former.formerTokensUntil
     }
 
     static func read(_ row: inout Row) throws(Failure) -> Grant {
@@ -145,6 +147,7 @@ enum GrantRow {
         let quickRefreshes = Int(row.integer())
         let answerLostAt = row.timestamp()
         let rotationClaims = RotationClaims(bytes: row.optionalBlob())
+        let formerTokensUntil = row.timestamp()
 
         let reason = GrantReason(rawValue: row.text())
         let since = Timestamp(milliseconds: row.integer())
@@ -199,6 +202,7 @@ enum GrantRow {
             answerLostAt: answerLostAt,
             rotationClaims: rotationClaims,
             issuedTokens: issuedTokens,
+            formerTokensUntil: formerTokensUntil,
             lease: lease
         )
     }

@@ -22,7 +22,10 @@ extension Migration {
                 ADD COLUMN quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
                 ADD COLUMN answer_lost_at bigint,
                 ADD COLUMN rotation_claims bytea,
-                ADD COLUMN issued_tokens bytea;
+                ADD COLUMN issued_tokens bytea,
+                ADD COLUMN former_tokens_until bigint;
+            CREATE INDEX grants_with_former_tokens ON refresh_worker.grants (former_tokens_until)
+                WHERE former_tokens_until IS NOT NULL;
             -- A session remembers every token that may still come, and when its successor is wiped.
             DROP INDEX refresh_worker.sessions_with_successor;
             ALTER TABLE refresh_worker.sessions

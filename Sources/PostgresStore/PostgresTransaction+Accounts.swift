@@ -15,6 +15,8 @@ extension Query {
         UNION ALL
         SELECT issued_tokens FROM refresh_worker.grants WHERE email IS NOT NULL AND lower(email) = lower($2 COLLATE "C")
             AND google_user_id IS NULL AND issued_tokens IS NOT NULL
+        UNION ALL
+        SELECT issued_tokens FROM refresh_worker.grants WHERE former_tokens_until > $3
         """
     )
     fileprivate static let grantsByPrefixMark = lockedGrants(
@@ -64,10 +66,11 @@ extension PostgresTransaction {
         try find(.grantsOfAccount) { $0.bind(googleUserID) }
     }
 
-    func issuedTokens(toAccount owner: Grant.Owner) throws -> [IssuedTokens] {
+    func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens] {
         let answer = try ask(.issuedTokens) {
             $0.bind(owner.googleUserID)
             $0.bind(owner.email)
+            $0.bind(now)
         }
         return try read { () throws(Failure) in
             try answer.rows { (row: inout Row) throws(Failure) in IssuedTokens(bytes: row.optionalBlob()) }

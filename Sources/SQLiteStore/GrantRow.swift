@@ -36,6 +36,7 @@ enum GrantRow {
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
         "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes", "answer_lost_at",
+        "former_tokens_until",
     ]
     private static let fixed = ["id", "user_id", "created_at"]
     private static let lease = ["owner", "claim", "epoch", "until"]
@@ -75,6 +76,7 @@ enum GrantRow {
         let suspectedSince = row.timestamp()
         let quickRefreshes = Int(row.integer())
         let answerLostAt = row.timestamp()
+        let formerTokensUntil = row.timestamp()
         // The day of use follows from the times below.
         _ = row.optionalInteger()
 
@@ -136,6 +138,7 @@ enum GrantRow {
             answerLostAt: answerLostAt,
             rotationClaims: rotationClaims,
             issuedTokens: issuedTokens,
+            formerTokensUntil: formerTokensUntil,
             lease: lease
         )
     }
@@ -177,6 +180,7 @@ enum GrantRow {
             && grant.suspectedSince == former.suspectedSince
             && grant.quickRefreshes == former.quickRefreshes
             && grant.answerLostAt == former.answerLostAt
+            && grant.formerTokensUntil == former.formerTokensUntil
     }
 
     private static func bindIndexed(_ grant: Grant, to statement: Statement) {
@@ -192,6 +196,7 @@ enum GrantRow {
         statement.bind(grant.suspectedSince)
         statement.bind(Int64(grant.quickRefreshes))
         statement.bind(grant.answerLostAt)
+        statement.bind(grant.formerTokensUntil)
     }
 
     private static func bindPlain(_ grant: Grant, to statement: Statement) {

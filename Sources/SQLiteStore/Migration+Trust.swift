@@ -50,6 +50,8 @@ extension Migration {
             ALTER TABLE grants ADD COLUMN answer_lost_at INTEGER;
             ALTER TABLE grants ADD COLUMN rotation_claims BLOB;
             ALTER TABLE grants ADD COLUMN issued_tokens BLOB;
+            ALTER TABLE grants ADD COLUMN former_tokens_until INTEGER;
+            CREATE INDEX grants_with_former_tokens ON grants (former_tokens_until) WHERE former_tokens_until IS NOT NULL;
 
             -- A session remembers every token that may still come, and when its successor is wiped.
             DROP INDEX sessions_with_successor;

@@ -16,6 +16,8 @@ extension Query {
         UNION ALL
         SELECT issued_tokens FROM grants WHERE email IS NOT NULL AND lower(email) = lower(?2)
             AND google_user_id IS NULL AND issued_tokens IS NOT NULL
+        UNION ALL
+        SELECT issued_tokens FROM grants WHERE former_tokens_until > ?3
         """
     )
     static let grantsByPrefixMark = Query(
@@ -65,13 +67,14 @@ extension SQLiteTransaction {
         }
     }
 
-    func issuedTokens(toAccount owner: Grant.Owner) throws -> [IssuedTokens] {
+    func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens] {
         try perform { () throws(StoreError) in
             try connection.rows(
                 .issuedTokens,
                 bind: { statement in
                     statement.bind(owner.googleUserID)
                     statement.bind(owner.email)
+                    statement.bind(now)
                 },
                 read: { (row: inout Row) throws(StoreError) in IssuedTokens(bytes: row.optionalBlob()) }
             )

@@ -50,7 +50,7 @@ extension Grant {
         dueAt: Timestamp?,
         at now: Timestamp
     ) -> [GrantEvent] {
-        let former = state
+        let (former, formerOwner) = (state, owner)
         let broughtToken = handover.accessToken?.bounded(at: now)
         if switchesAccount {
             owner = handover.owner
@@ -58,6 +58,9 @@ extension Grant {
         } else {
             owner.merge(handover.owner)
             accessToken = AccessToken.later(of: accessToken, broughtToken, at: now)
+        }
+        if owner.googleUserID != formerOwner.googleUserID || owner.email != formerOwner.email {
+            formerTokensUntil = issuedTokens.end
         }
         if switchesAccount || bringsOtherRefreshToken {
             generation += 1
@@ -341,7 +344,9 @@ extension Grant {
     private mutating func wipeTokens() {
         refreshToken = nil
         accessToken = nil
-        if reason == .userDeleted { owner = Owner() }
+        guard reason == .userDeleted else { return }
+        owner = Owner()
+        formerTokensUntil = issuedTokens.end
     }
 }
 

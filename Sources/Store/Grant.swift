@@ -98,6 +98,10 @@ package struct Grant: Hashable, Sendable {
     /// The claims of the last rotated refresh tokens that were stored.
     package internal(set) var rotationClaims: RotationClaims
     package internal(set) var issuedTokens: IssuedTokens
+    /// The end of the last of ``issuedTokens`` that were issued before the owner changed; `nil` if the owner never did.
+    ///
+    /// A look-up by account no longer finds these.
+    package internal(set) var formerTokensUntil: Timestamp?
 
     /// Who is calling Google for this grant now.
     package internal(set) var lease: Lease?
@@ -128,6 +132,7 @@ package struct Grant: Hashable, Sendable {
         answerLostAt: Timestamp? = nil,
         rotationClaims: RotationClaims = RotationClaims(),
         issuedTokens: IssuedTokens = IssuedTokens(),
+        formerTokensUntil: Timestamp? = nil,
         lease: Lease?
     ) {
         self.id = id
@@ -154,6 +159,7 @@ package struct Grant: Hashable, Sendable {
         self.answerLostAt = answerLostAt
         self.rotationClaims = rotationClaims
         self.issuedTokens = issuedTokens
+        self.formerTokensUntil = formerTokensUntil
         self.lease = lease
     }
 }

@@ -7,8 +7,9 @@ extension InMemoryTransaction {
             .sorted { $0.id < $1.id }
     }
 
-    func issuedTokens(toAccount owner: Grant.Owner) -> [IssuedTokens] {
+    func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) -> [IssuedTokens] {
         state.grants.values.filter { grant in
+            if let until = grant.formerTokensUntil, until > now { return true }
             if let account = grant.owner.googleUserID { return account == owner.googleUserID }
             guard let email = grant.owner.email, let address = owner.email else { return false }
             return email.loweringASCII == address.loweringASCII

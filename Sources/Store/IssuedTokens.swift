@@ -51,6 +51,9 @@ package struct IssuedTokens: Hashable, Sendable {
         token.withBytes { span in span.withUnsafeBytes { Array(Digest.sha256(Array($0)).prefix(digestLength)) } }
     }
 
+    /// The instant at which the last of them expires; `nil` if there are none.
+    var end: Timestamp? { entries.map(\.expiresAt).max() }
+
     package func contains(_ digest: [UInt8]) -> Bool { entries.contains { $0.digest == digest } }
 
     /// Adds a token, and forgets those that have expired.

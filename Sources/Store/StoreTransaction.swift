@@ -22,8 +22,9 @@ package protocol StoreTransaction {
     /// The tokens that refreshes brought for an account at Google: of the grants with its id, and of those without an id that
     /// have its e-mail address.
     ///
-    /// Nothing else of a grant is read, so that a damaged one keeps nobody from signing in.
-    func issuedTokens(toAccount owner: Grant.Owner) throws -> [IssuedTokens]
+    /// Grants whose owner has changed count for every account while a token from before lives. Nothing else of a grant is
+    /// read, so that a damaged one does not keep users from signing in.
+    func issuedTokens(toAccount owner: Grant.Owner, at now: Timestamp) throws -> [IssuedTokens]
 
     /// Grants, but those of deleted users, whose stored refresh token has this mark.
     func grants(withRefreshTokenMark mark: TokenMark) throws -> [Grant]

@@ -37,6 +37,7 @@ struct GrantConformanceTests {
                 revocationAskedAt: start + .seconds(9),
                 rotationClaims: claims,
                 issuedTokens: issued,
+                formerTokensUntil: start + .seconds(12),
                 lease: Lease(owner: "worker", claim: 10, epoch: "boot", until: BootInstant(milliseconds: 11))
             )
             let bare = try Sample.grant(1, refreshToken: nil, accessToken: nil)
@@ -77,12 +78,42 @@ struct GrantConformanceTests {
             }
             try await store.add(grants)
             let found = try await store.transact { transaction in
-                try transaction.issuedTokens(toAccount: .init(googleUserID: "g-1", email: "a@B.c"))
+                try transaction.issuedTokens(toAccount: .init(googleUserID: "g-1", email: "a@B.c"), at: start)
             }
             let numbers = (0..<5).filter { number in
                 found.contains { $0.contains(IssuedTokens.digest(of: Secret("\(number)"))) }
             }
             #expect(numbers == [0, 1])
+        }
+    }
+
+    @Test(
+        "The tokens issued before the owner changed are found for any account while one lives",
+        arguments: StoreKind.allCases
+    )
+    func formerTokens(kind: StoreKind) async throws {
+        try await kind.withStore { store, _ in
+            var grant = try Sample.grant(1, owner: .init(googleUserID: "g-1"))
+            let digest = IssuedTokens.digest(of: Secret("token"))
+            let token = RefreshedTokens(accessToken: try Sample.accessToken(""), digest: digest)
+            let end = token.accessToken.expiresAt
+            _ = grant.refreshed(token, at: start) { _ in start }
+            try await store.add([grant])
+            try await store.change(grant.id) { grant in
+                grant.reconnect(
+                    Handover(clientID: "client", owner: .init(googleUserID: "g-2")),
+                    bringsOtherRefreshToken: false,
+                    switchesAccount: true,
+                    dueAt: nil,
+                    at: start
+                )
+            }
+            for (now, isFound) in [(start, true), (end - .milliseconds(1), true), (end, false)] {
+                let found = try await store.transact { transaction in
+                    try transaction.issuedTokens(toAccount: .init(googleUserID: "g-1"), at: now)
+                }
+                #expect(found.contains { $0.contains(digest) } == isFound)
+            }
         }
     }
 

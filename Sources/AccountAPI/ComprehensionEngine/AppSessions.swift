@@ -16,7 +16,7 @@ struct AppSessions: Sendable {
         let newUserID = UserIdentifier.random(from: services.random)
         let (tokens, linking) = (tokens, services.emailLinking)
         return try await services.store.transact { transaction in
-            try ProofOfIdentity.check(googleToken, of: identity, in: transaction)
+            try ProofOfIdentity.check(googleToken, of: identity, in: transaction, at: now)
             let known = SignInRules.user(
                 for: identity,
                 withAccount: try transaction.user(withGoogleUserID: identity.googleUserID),

@@ -1,3 +1,4 @@
+internal import Clocks
 internal import Secrets
 internal import Store
 
@@ -7,9 +8,10 @@ enum ProofOfIdentity {
     static func check(
         _ accessToken: Secret,
         of identity: GoogleIdentity,
-        in transaction: any StoreTransaction
+        in transaction: any StoreTransaction,
+        at now: Timestamp
     ) throws {
-        try check(accessToken, against: try transaction.issuedTokens(toAccount: identity.owner))
+        try check(accessToken, against: try transaction.issuedTokens(toAccount: identity.owner, at: now))
     }
 
     /// The same for the tokens of a user's own grant, which may name no account or another one.

@@ -169,7 +169,7 @@ struct GmailConnection: Sendable {
         try services.vault.checkMaySeal()
         let (caller, identity, token) = (caller, identity, tokens.accessToken)
         return try await services.store.transact { transaction in
-            try ProofOfIdentity.check(token, of: identity, in: transaction)
+            try ProofOfIdentity.check(token, of: identity, in: transaction, at: now)
             let arrival: (grant: Grant, events: [GrantEvent], isNew: Bool)
             switch (plan, try transaction.grant(ofUser: caller.userID)) {
             case (.new(let grant, let events), nil):

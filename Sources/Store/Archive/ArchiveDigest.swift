@@ -94,6 +94,7 @@ private struct CanonicalBytes {
         add(grant.answerLostAt)
         add(grant.rotationClaims.bytes)
         add(grant.issuedTokens.bytes)
+        add(grant.formerTokensUntil)
     }
 
     private mutating func add(_ event: GrantEvent) {

@@ -199,6 +199,36 @@ struct SignInTests {
         }
     }
 
+    enum Change: CaseIterable {
+        case switchOfAccount, disconnection, deletion
+    }
+
+    @Test(
+        "a vended token proves nothing after its grant has moved on to another account, or ended",
+        arguments: Change.allCases
+    )
+    func vendedTokenOfFormerAccount(change: Change) async throws {
+        let world = try AccountWorld()
+        world.google.know("ya29.jane")
+        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken.reveal()
+        world.google.know(token)
+        let now = world.time.now
+        switch change {
+        case .switchOfAccount:
+            world.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
+            #expect(try await world.connect("ya29.john", refreshToken: "1//john").status == 201)
+        case .disconnection:
+            try await world.change { _ = $0.disconnectByRequest(revokes: false, at: now) }
+        case .deletion:
+            try await world.change { _ = $0.disconnectByRequest(revokes: false, reason: .userDeleted, at: now) }
+        }
+        let body = #"{"access_token":"\#(token)"}"#
+        let answer = try await world.ask("POST", "/api/auth/mobile/google", json: body)
+        #expect(answer.comprehension == "400 Invalid Google access token")
+        #expect(try await world.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
+    }
+
     @Test("a vended token of a grant that names no account proves nothing for its user")
     func vendedTokenOfUnknownAccount() async throws {
         let world = try AccountWorld()
