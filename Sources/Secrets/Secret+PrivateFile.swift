@@ -13,6 +13,11 @@ package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConverti
     package let path: String
     package let reason: Reason
 
+    /// `true` if the same file may be read later without a change by the operator.
+    package var mayPass: Bool {
+        if case .system(let error) = reason { error.mayPass } else { false }
+    }
+
     package var description: String {
         switch reason {
         case .notRegular: "\(path) is no regular file"

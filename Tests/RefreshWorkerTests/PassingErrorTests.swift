@@ -16,6 +16,26 @@ struct PassingErrorTests {
         #expect(failure(code).exitCode == .inputOutput)
     }
 
+    @Test(
+        "A configuration file that cannot be read for now is tried again, whatever settings are missing without it",
+        arguments: [
+            (EIO, ExitCode.inputOutput), (EMFILE, .inputOutput), (ENFILE, .inputOutput), (EACCES, .configuration),
+        ]
+    )
+    func configuration(code: Int32, exitCode: ExitCode) {
+        let inputs = ConfigurationInputs(
+            flags: [ConfigurationInputs.Flag(name: .config, value: "/etc/worker.conf")],
+            environment: [:],
+            files: FileReader(
+                read: { _ throws(FileReader.Failure) in throw FileReader.Failure(errorNumber: code) },
+                readPrivate: { _ throws(FileReader.Failure) in throw FileReader.Failure(errorNumber: code) },
+                exists: { _ in true }
+            )
+        )
+        let error = #expect(throws: ConfigurationError.self) { try Configuration.resolve(inputs) }
+        #expect(error?.exitCode == exitCode)
+    }
+
     @Test("A key file that stays unusable is a fault of the configuration", arguments: [ELOOP, ENAMETOOLONG, EISDIR])
     func lasting(code: Int32) {
         #expect(failure(code).exitCode == .configuration)

@@ -5,13 +5,16 @@ struct ConfigurationError: Error, Equatable, Sendable {
         /// Where the mistake stands: a flag, a variable, `file:line` or a credential.
         let origin: String
         let message: String
+        /// `true` if a file could not be read for now.
+        var mayPass = false
 
         var description: String { "\(origin): \(message)" }
     }
 
     let problems: [Problem]
 
-    var exitCode: ExitCode { .configuration }
+    /// After a file that could not be read for now, the settings that are missing may be in it.
+    var exitCode: ExitCode { problems.contains(where: \.mayPass) ? .inputOutput : .configuration }
 }
 
 extension ConfigurationError: CustomStringConvertible {

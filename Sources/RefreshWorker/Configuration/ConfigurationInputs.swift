@@ -20,6 +20,8 @@ struct FileReader: Sendable {
         let reason: String
         /// Whether there is no such file, which for an optional one is no failure.
         let isMissing: Bool
+        /// `true` if the same call may succeed later without a change by the operator.
+        var mayPass = false
     }
 
     let read: @Sendable (_ path: String) throws(Failure) -> [UInt8]

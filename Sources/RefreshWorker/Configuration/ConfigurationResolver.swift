@@ -89,7 +89,9 @@ struct ConfigurationResolver {
             content = try files.read(path)
         } catch {
             if !error.isMissing {
-                problems.append(.init(origin: "credential client-id", message: error.reason))
+                problems.append(
+                    .init(origin: "credential client-id", message: error.reason, mayPass: error.mayPass)
+                )
             }
             return []
         }

@@ -19,7 +19,7 @@ extension FileReader {
                 do throws(PrivateFileError) {
                     return try Secret.read(privateFile: path)
                 } catch {
-                    throw Failure(reason: "\(error)", isMissing: false)
+                    throw Failure(reason: "\(error)", isMissing: false, mayPass: error.mayPass)
                 }
             },
             exists: { path in unsafe access(path, F_OK) == 0 }
@@ -63,7 +63,11 @@ extension FileReader {
 
 extension FileReader.Failure {
     init(errorNumber: Int32) {
-        let reason = unsafe String(cString: strerror(errorNumber))
-        self.init(reason: "cannot be read: \(reason)", isMissing: errorNumber == ENOENT)
+        let failure = SystemCallFailure(call: "read", errorNumber: errorNumber)
+        self.init(
+            reason: "cannot be read: \(failure.reason)",
+            isMissing: errorNumber == ENOENT,
+            mayPass: failure.mayPass
+        )
     }
 }

@@ -63,7 +63,13 @@ struct SettingSources {
         do throws(FileReader.Failure) {
             content = try files.read(path)
         } catch {
-            problems.append(.init(origin: "configuration file \(DisplayedText(path))", message: error.reason))
+            problems.append(
+                .init(
+                    origin: "configuration file \(DisplayedText(path))",
+                    message: error.reason,
+                    mayPass: error.mayPass
+                )
+            )
             return layer
         }
         let parsed = EnvironmentFile(parsing: content)

@@ -8,8 +8,7 @@ struct SystemCallFailure: Error, Equatable, Sendable, CustomStringConvertible {
     /// `true` if the same call may succeed later without a change by the operator.
     var mayPass: Bool { [EIO, EMFILE, ENFILE, ENOMEM, EAGAIN].contains(errorNumber) }
 
-    var description: String {
-        let reason = unsafe String(cString: strerror(errorNumber))
-        return "\(call) failed: \(reason)"
-    }
+    var reason: String { unsafe String(cString: strerror(errorNumber)) }
+
+    var description: String { "\(call) failed: \(reason)" }
 }

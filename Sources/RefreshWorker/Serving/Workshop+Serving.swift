@@ -48,7 +48,8 @@ extension Workshop {
         do throws(FileReader.Failure) {
             chain = try inputs.files.read(path)
         } catch {
-            throw CommandFailure(.configuration, "--internal-certificate: \(path) \(error.reason)")
+            let code: ExitCode = error.mayPass ? .inputOutput : .configuration
+            throw CommandFailure(code, "--internal-certificate: \(path) \(error.reason)")
         }
         let key = try Workshop.readPrivate(keyPath, for: "--internal-key")
         do throws(ServerCertificateError) {
