@@ -17,7 +17,14 @@ final class ResultSpillFile: ResultSpill {
     private let worker: String
     private let vault: TokenVault
     private let queue = BlockingQueue(label: "refresh-worker.spill")
-    private let current = Mutex<(file: SpillFile, end: Int)?>(nil)
+    private let current = Mutex<Current?>(nil)
+
+    private struct Current {
+        let file: SpillFile
+        var end = 0
+        /// `true` once the file durably has the name of a spill file.
+        var isNamed = false
+    }
 
     init(at place: SpillPlace, worker: String, vault: TokenVault) {
         self.place = place
@@ -26,7 +33,7 @@ final class ResultSpillFile: ResultSpill {
     }
 
     /// The file that holds results of this process; `nil` if there are none.
-    var path: String? { current.withLock { ($0?.end ?? 0) > 0 ? $0?.file.path : nil } }
+    var path: String? { current.withLock { ($0?.isNamed ?? false) ? $0?.file.path : nil } }
 
     func save(_ findings: [Finding]) async throws {
         let results = try findings.compactMap { finding in try SpilledResult.seal(finding, with: vault) }
@@ -46,15 +53,18 @@ final class ResultSpillFile: ResultSpill {
 
     /// Adds to the file of this process, which the reserve becomes if there is one.
     ///
-    /// After a failure the file stays open and the same place is written again: the worker tries once more for its next batch.
+    /// After a failure the file stays open: the worker tries once more for its next batch. A batch that was not written is
+    /// overwritten. One that was written stays, though it counts as lost: only the file's name was missing.
     private func write(_ bytes: [UInt8]) throws {
         try current.withLock { current in
-            let (file, end) = try current ?? (begin(), 0)
-            current = (file, end)
-            let added = end == 0 ? SpillFormat.head + bytes : bytes
-            try file.write(added, at: end)
-            if end == 0 { try file.rename(to: place.unsaved(by: worker)) }
-            current = (file, end + added.count)
+            var state = try current ?? Current(file: begin())
+            defer { current = state }
+            let added = state.end == 0 ? SpillFormat.head + bytes : bytes
+            try state.file.write(added, at: state.end)
+            state.end += added.count
+            guard !state.isNamed else { return }
+            try state.file.rename(to: place.unsaved(by: worker))
+            state.isNamed = true
         }
     }
 

@@ -122,10 +122,10 @@ struct SpillFileTests {
                 // A folder in the place of the file makes the rename fail.
                 let target = spill.place.unsaved(by: workshop.workerName)
                 try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
-                await #expect(throws: SpillError.self) { try await spill.save(findings) }
+                await #expect(throws: SpillError.self) { try await spill.save(Array(findings.prefix(1))) }
                 #expect(spill.path == nil)
                 try FileManager.default.removeItem(atPath: target)
-                try await spill.save(findings)
+                try await spill.save(Array(findings.dropFirst()))
             }
             _ = try await workshop.run(.showStatus(isJSON: true))
             #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
