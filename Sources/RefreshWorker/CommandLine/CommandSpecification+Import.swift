@@ -1,6 +1,6 @@
 extension CommandSpecification {
     private static let secretsManager = "aws-secrets-manager"
-    /// What has a meaning only with `--from`.
+    /// The options that are valid only with `--from`.
     private static let secretsOptions = ["prefix", "region", "aws-endpoint", "aws-credentials-file"]
 
     /// `grants import`, from a file or from AWS Secrets Manager.

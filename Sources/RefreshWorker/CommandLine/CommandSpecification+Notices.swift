@@ -1,5 +1,5 @@
 extension CommandSpecification {
-    /// The commands about what the backend is told.
+    /// The commands about notices to the backend.
     static let notices = CommandSpecification(
         words: ["notices"],
         summary: "tell the backend again what it may have missed",

@@ -1,5 +1,5 @@
 extension CommandSpecification {
-    /// The whole program: the daemon at the root, every command below it.
+    /// The whole program: the daemon at the root, the commands below it.
     static let program = CommandSpecification(
         words: [],
         summary: "keeps stored Google OAuth grants alive",

@@ -1,5 +1,5 @@
 extension CommandSpecification {
-    /// The commands about results that a database did not take.
+    /// The commands about results that a database did not accept.
     static let results = CommandSpecification(
         words: ["results"],
         summary: "store results that were kept outside the database",

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// `notices replay`: has notices posted again.
+/// `notices replay`: queues notices for another delivery.
 extension Workshop {
     func replayNotices(of user: String?, within span: Duration) async throws -> ExitCode {
         let since = time.now - span

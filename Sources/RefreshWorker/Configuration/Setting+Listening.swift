@@ -1,7 +1,7 @@
 import AccountAPI
 
 extension Setting {
-    /// What the worker needs to be asked and to tell: its two listeners, who may ask, and whom it tells.
+    /// The settings of the two listeners, their callers, and the notices.
     static let listening: [Setting] = [
         Setting(
             .listen,

@@ -3,28 +3,29 @@ import Observability
 import RefreshEngine
 import Store
 
-/// Finds spill files and stores what is in them, before anything else is done with the database.
+/// Finds spill files and stores their results before any other use of the database.
 ///
-/// A file goes only after its results are committed. One that cannot be recovered as a whole is set aside, never deleted.
+/// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
+/// deleted.
 struct SpillRecovery: Sendable {
-    /// What became of one file.
+    /// The outcome for one file.
     enum Outcome: Equatable, Sendable {
         case recovered(ResultRecovery.Summary)
-        /// Some of it cannot be read, or belongs to no grant of this database; why, for a person.
+        /// Some results cannot be read, or belong to grants that are not in this database; the reason is for people.
         case incomplete(ResultRecovery.Summary, reason: String)
-        /// A process that lives has it, or it is gone.
+        /// A running process uses the file, or it is gone.
         case left
     }
 
     static let sizeLimit = 64 << 20
-    /// How long a file that another process recovers, or still writes, is waited for.
+    /// The time to wait for a file that another process recovers or still writes.
     private static let patience: Duration = .seconds(10)
 
     let store: any GrantStore
     let vault: TokenVault
     let workshop: Workshop
 
-    /// The spill files of a place, complete or not.
+    /// Returns the spill files of a place, complete or not.
     static func files(of place: SpillPlace) throws(SystemCallFailure) -> [String] {
         try SpillFile.names(in: place.folder).filter(place.isSpill).map { "\(place.folder)/\($0)" }
     }
@@ -62,7 +63,7 @@ struct SpillRecovery: Sendable {
         }
     }
 
-    /// Stores what is in one file, and leaves the file where it is.
+    /// Stores the results of one file and leaves the file in place.
     func recover(_ path: String) async throws -> Outcome {
         let content: SpillFormat.Content
         do {

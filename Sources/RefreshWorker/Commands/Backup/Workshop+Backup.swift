@@ -1,7 +1,7 @@
 import SQLiteStore
 import Store
 
-/// `backup FILE`: a copy of the database while workers go on.
+/// `backup FILE`: copies the database while workers continue.
 extension Workshop {
     func backUp(to file: String) async throws -> ExitCode {
         guard let database = configuration.database.file else {
@@ -32,7 +32,7 @@ extension Workshop {
         return .success
     }
 
-    /// Says in plain words what SQLite would say about a file of another name.
+    /// Throws errors that are clearer than SQLite's own.
     private func checkDestination(_ file: String) throws {
         if try FileFacts.of(file) != nil {
             throw CommandFailure(.cannotCreate, "\(file) exists already and is left as it is: name another file")
@@ -54,7 +54,7 @@ extension Workshop {
 }
 
 extension CommandFailure {
-    /// A server has tools of its own for this, which know more than this program does.
+    /// PostgreSQL has its own backup tools, which do this better than this program could.
     fileprivate init(notBackedUp database: DatabasePlace, to file: String) {
         self.init(
             .configuration,

@@ -3,9 +3,9 @@ import SQLiteStore
 import Secrets
 import Store
 
-/// The checks of the database: its file, its content, and whether the key ring opens what it holds.
+/// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {
-    /// Below this SQLite may not have room for its log.
+    /// The free space below which SQLite may not have room for its log.
     private static let leastSpace: Int64 = 16 << 20
     private static let ampleSpace: Int64 = 256 << 20
     private static let subject = "database"
@@ -43,7 +43,7 @@ extension Doctor {
         )
     }
 
-    /// The judgement on the file, and whether opening it would leave it as it is.
+    /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
     private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
         do {
             guard let facts = try FileFacts.of(path) else { return (missingDiagnosis(path), false) }
@@ -118,7 +118,7 @@ extension Doctor {
         return await recordDiagnoses(of: store)
     }
 
-    /// What the records themselves tell, whichever store keeps them.
+    /// The checks of the stored records, for both stores.
     func recordDiagnoses(of store: any StoreArchive) async -> [Diagnosis] {
         let place = workshop.configuration.database
         do {

@@ -2,7 +2,7 @@ import Clocks
 
 /// Imports grants from a stream of bytes.
 struct GrantImport: RecordImport {
-    /// The rest of a sentence about a user whose grant stays ended.
+    /// The end of a report about a user whose grant stays ended.
     static let endedGrant = "ended the stored grant: kept, for there is no new refresh token"
 
     let reader: GrantReader

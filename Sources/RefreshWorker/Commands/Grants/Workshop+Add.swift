@@ -3,7 +3,7 @@ private import Glibc
 import Secrets
 import Store
 
-/// `grants add USER`: stores one grant, in the place of the one that the user may have.
+/// `grants add USER`: stores one grant and replaces the user's stored one.
 extension Workshop {
     func addGrant(of user: String, tokenFile: String?, clientID: String?) async throws -> ExitCode {
         let vault = try openVault()

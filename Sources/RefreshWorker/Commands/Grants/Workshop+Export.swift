@@ -2,7 +2,7 @@ import JSON
 import Secrets
 import Store
 
-/// `grants export --plaintext`: everything that `grants import` needs to bring the grants in elsewhere.
+/// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.
 extension Workshop {
     func exportGrants(isPlaintext: Bool) async throws -> ExitCode {
         guard isPlaintext else {
@@ -40,9 +40,9 @@ extension Workshop {
 
 /// One page of an export, in plain text.
 struct GrantExport: Sendable {
-    /// A line for each grant that can be opened.
+    /// One line for each grant that can be opened.
     private(set) var text = ""
-    /// A line for each that cannot.
+    /// One line for each grant that cannot be opened.
     private(set) var problems: [String] = []
 
     init(page: [Grant], vault: TokenVault) {

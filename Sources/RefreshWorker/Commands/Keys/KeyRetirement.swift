@@ -1,9 +1,9 @@
 import Secrets
 import Store
 
-/// Whether a key may leave the ring.
+/// The rules by which a key may leave the ring.
 enum KeyRetirement {
-    /// Why the key must stay, or `nil` when nothing needs it any more.
+    /// Returns the reason why the key must stay, or `nil` if nothing needs it any longer.
     static func refusal(
         of id: KeyID,
         roster: KeyRoster,

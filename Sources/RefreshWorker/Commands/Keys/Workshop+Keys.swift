@@ -89,14 +89,15 @@ extension Workshop {
         return .success
     }
 
-    /// Takes a key that nothing needs out of the list in the database, then out of the file: a worker that reads the file in
-    /// between finds more than it needs, not less.
+    /// Removes an unneeded key from the list in the database, then from the file.
+    ///
+    /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
     static func take(_ id: KeyID, outOf path: String, ring: KeyRing, book: KeyCheckBook) async throws {
         try await book.remove([id], with: ring)
         try await BlockingQueue.files.run { try KeyRingFile.remove(id, path: path) }
     }
 
-    /// Lets the workers go on without a key that is lost.
+    /// Lets the workers continue without a lost key.
     private func giveUp(
         _ id: KeyID,
         ring: KeyRing,
@@ -126,7 +127,7 @@ extension CommandFailure {
         )
     }
 
-    /// A key ring that could not be made is a file that could not be created, unless the disk is at fault.
+    /// Reports a key ring that was not made: the file could not be created, unless the disk failed.
     fileprivate init(notGenerated error: KeyRingFileError) {
         switch error.reason {
         case .folderMissing:

@@ -2,7 +2,7 @@ import Secrets
 import Store
 private import Synchronization
 
-/// `keys rotate`.
+/// `keys rotate`: replaces the sealing key.
 extension Workshop {
     func rotateKeys() async throws -> ExitCode {
         let vault = try openVault()
@@ -76,7 +76,7 @@ extension Workshop {
     }
 }
 
-/// Set by a signal, read between batches.
+/// A flag that a signal sets and the rotation reads between batches.
 private final class StopFlag: Sendable {
     private let flag = Atomic(false)
 
@@ -86,7 +86,7 @@ private final class StopFlag: Sendable {
 }
 
 extension KeyRotation.News {
-    /// Whether it is of interest only while it lasts.
+    /// `true` if the news matters only while it lasts.
     fileprivate var isPassing: Bool {
         switch self {
         case .added, .resumed, .promoted: false
@@ -122,7 +122,7 @@ extension KeyRotation.Outcome {
 }
 
 extension CommandFailure {
-    /// How many users are named; the rest only counted.
+    /// The number of users that are named; the others are counted.
     private static let namedUsers = 20
 
     fileprivate init(leftovers outcome: KeyRotation.Outcome) {

@@ -2,7 +2,7 @@ import Clocks
 import PostgresStore
 import Store
 
-/// What `store copy` tells: how far it is, what it copied, and what stood in its way.
+/// The messages of `store copy`: its progress, its summary and its problems.
 enum StoreCopyReport {
     static func line(of progress: StoreCopy.Progress) -> String {
         switch progress {
@@ -28,7 +28,7 @@ enum StoreCopyReport {
             """
     }
 
-    /// A place as it is named to those who come to the one that was copied, from whatever folder.
+    /// Returns the name of a place in a form that is valid from any folder, for users of the copied database.
     static func title(of place: DatabasePlace) -> String {
         switch place {
         case .file(let path): "the SQLite file \(FileFacts.absolute(path))"

@@ -2,7 +2,7 @@ import HTTPClient
 import Observability
 import Store
 
-/// `grants import --from aws-secrets-manager`: brings in grants that a backend kept as secrets at Amazon's.
+/// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
 extension Workshop {
     func importSecrets(_ order: SecretsManagerOrder) async throws -> ExitCode {
         let endpoint: Endpoint
