@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A wrong configuration")
 struct ConfigurationProblemTests {
-    /// A setting, a value and a part of the complaint.
+    /// A setting, a value and a part of the error.
     @Test(
         "is refused with the name of the setting",
         arguments: [
@@ -43,7 +43,7 @@ struct ConfigurationProblemTests {
         )
     }
 
-    /// A key of the file and the name that is suggested.
+    /// A key of the file and the suggested name.
     @Test(
         "suggests the name that was meant",
         arguments: [
@@ -119,7 +119,7 @@ struct ConfigurationProblemTests {
     }
 }
 
-/// Made-up credentials in the shapes that Google uses.
+/// Made-up credentials in the forms that Google uses.
 enum CredentialSamples {
     static let all = [
         "1//0gMadeUpRefreshToken-abc", "ya29.madeUpAccessToken", "GOCSPX-madeUpSecret", "4/0AMadeUpCode",

@@ -33,7 +33,7 @@ struct ConfigurationTests {
         #expect(Setting.all.map(\.name) == Setting.Name.allCases)
     }
 
-    /// The values of flag, variable and file, and the one that counts.
+    /// The values of flag, variable and file, and the resulting one.
     @Test(
         "takes flags over environment over file over default",
         arguments: [

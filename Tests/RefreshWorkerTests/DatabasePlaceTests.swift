@@ -12,7 +12,7 @@ struct DatabasePlaceTests {
         #expect(try TestMachine(flags: [(.database, "a b:c")]).resolve().database == .file("a b:c"))
     }
 
-    /// An address and how it prints.
+    /// An address and its printed form.
     @Test(
         "is an address that prints without what is secret",
         arguments: [
@@ -36,7 +36,7 @@ struct DatabasePlaceTests {
         #expect("\(place)" == shown)
         #expect(place.holdsPassword == text.contains(Self.password))
         #expect(!rendered(place).contains(Self.password))
-        // What prints leads to the same place.
+        // The printed form leads to the same place.
         #expect("\(try DatabasePlace(shown))" == shown)
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A configuration file")
 struct EnvironmentFileTests {
-    /// The rows walk through the states of systemd's parser, `parse_env_file_internal`.
+    /// The rows go through the states of systemd's parser, `parse_env_file_internal`.
     @Test(
         "reads a value as systemd does",
         arguments: [

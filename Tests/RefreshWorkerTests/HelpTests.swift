@@ -53,7 +53,7 @@ struct HelpTests {
     func examplesWork(words: [String]) throws {
         let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
         for example in command.examples {
-            // What stands between the program's name and the shell's own signs.
+            // The words between the program's name and the shell's own operators.
             let parts = example.line.split(separator: " ").map(String.init)
             let start = try #require(parts.lastIndex(of: "refresh-worker"), "\(example.line)")
             let arguments = parts[(start + 1)...].prefix { !["|", ">", "<"].contains($0) }

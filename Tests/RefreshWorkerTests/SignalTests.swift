@@ -50,7 +50,7 @@ struct SignalTests {
             kill(getpid(), SIGINT)
             _ = await iterator.next()
             kill(getpid(), SIGINT)
-            // Nobody sends a third: only the end of the process ends this.
+            // A third signal never comes: only the end of the process ends this.
             _ = await iterator.next()
         }
     }

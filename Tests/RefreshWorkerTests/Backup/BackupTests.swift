@@ -16,7 +16,7 @@ struct BackupTests {
             try await bench.insert(1...50, sealedBy: vault, into: store)
             let file = bench.path("copy.sqlite")
             #expect(try await bench.workshop().backUp(to: file) == .success)
-            // The original goes on.
+            // The original is still in use.
             try await bench.insert(51...51, sealedBy: vault, into: store)
             await store.close()
             #expect(try FileFacts.of(file)?.mode == "0600")

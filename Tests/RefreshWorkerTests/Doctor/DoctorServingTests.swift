@@ -10,7 +10,7 @@ import Testing
 struct DoctorServingTests {
     private static let secret = String(repeating: "s", count: 32)
 
-    /// A set-up with everything, which is good, and a proxy that is named.
+    /// A complete, valid set-up with a trusted proxy.
     private func flags(_ bench: OperatorBench) throws -> [(Setting.Name, String)] {
         try bench.write(Self.secret + "\n", to: "jwt")
         try bench.write(Self.secret + "\n", to: "notices")
@@ -29,7 +29,7 @@ struct DoctorServingTests {
         without left: Set<Setting.Name> = [],
         with others: [(Setting.Name, String)] = []
     ) throws -> [Diagnosis] {
-        // The first value of a setting is the one that counts.
+        // The first value of a setting counts.
         let flags = others + (try flags(bench)).filter { !left.contains($0.0) }
         return try Doctor(workshop: bench.workshop(flags)).servingDiagnoses()
     }
@@ -73,7 +73,7 @@ struct DoctorServingTests {
         }
     }
 
-    /// A file of the good set-up, what it is made into, and what the doctor must say.
+    /// A file of the valid set-up, its damaged content, and the expected diagnosis.
     struct Damage: Sendable, CustomTestStringConvertible {
         let file: String
         let text: String
@@ -158,7 +158,8 @@ struct DoctorServingTests {
             let taken = try diagnose(bench, without: [.listen], with: [(.listen, "127.0.0.1:\(server.port)")])
             #expect(taken.first { $0.subject == "public listener" }?.words.contains("is taken") == true, "\(taken)")
 
-            // An address that is kept for documentation is nobody's (https://www.rfc-editor.org/rfc/rfc5737).
+            // Addresses reserved for documentation do not belong to any machine
+            // (https://www.rfc-editor.org/rfc/rfc5737).
             let foreign = try diagnose(bench, without: [.listen], with: [(.listen, "192.0.2.1:80")])
             #expect(foreign.filter { $0.grade == .fault }.map(\.subject) == ["public listener"])
 

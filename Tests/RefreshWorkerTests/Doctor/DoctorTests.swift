@@ -7,14 +7,14 @@ import Testing
 
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {
-    /// Everything but what the network has to say.
+    /// Makes all checks except those over the network.
     private func diagnose(_ bench: OperatorBench, _ flags: [(Setting.Name, String)] = []) async throws -> [Diagnosis] {
         let doctor = Doctor(workshop: try bench.workshop(flags))
         let files = doctor.fileDiagnoses() + doctor.servingDiagnoses()
         return files + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
     }
 
-    /// A ring, and a database with some grants.
+    /// Makes a key ring, and a database with some grants.
     private func setUp(_ bench: OperatorBench) async throws {
         _ = try KeyRingFile.generate(path: bench.keyFile)
         let store = try bench.openStore()
@@ -36,7 +36,7 @@ struct DoctorTests {
         }
     }
 
-    /// What is done to a good set-up, and the one subject that must complain of it.
+    /// A change to a valid set-up, and the only subject that must report it.
     enum Damage: String, CaseIterable, Sendable {
         case keyFileOpenToOthers
         case keyFileMissing
@@ -81,7 +81,7 @@ struct DoctorTests {
             }
         }
 
-        /// Does it, and answers the flags that go with it.
+        /// Makes the change and returns the flags for it.
         func apply(to bench: OperatorBench) throws -> [(Setting.Name, String)] {
             switch self {
             case .keyFileOpenToOthers: try bench.chmod("keys", 0o644)

@@ -46,7 +46,7 @@ struct ServerDiagnosisTests {
         #expect(!"\(diagnoses)".contains("secret-of-test"))
     }
 
-    /// What is changed, the grade, and a part of what is said.
+    /// A change of the facts, the grade, and a part of the text.
     private static let cases: [(@Sendable (inout ServerFacts) -> Void, Diagnosis.Grade, String)] = [
         ({ $0.isStandby = true }, .fault, "name the primary"),
         ({ $0.isReadOnly = true }, .fault, "default_transaction_read_only"),

@@ -106,13 +106,13 @@ struct GrantImportTests {
         #expect(try await bench.store.user("new") == User(id: "new", createdAt: now, name: "Google"))
         #expect(try await bench.store.user("named")?.name == "Own")
         #expect(try await bench.store.user("nameless")?.name == "Google")
-        // The user's own row still counts as the first word about the user.
+        // The user's own row still counts as the first one about the user.
         var users = UserImport(store: bench.store, replacesExisting: false, time: bench.time) { _ in }
         try await users.feed(Array(#"{"user_id":"new","name":"Ann","created_on":"2025-06-01"}"#.utf8))
         try await users.finish()
         #expect(users.tally == ImportTally(stored: 1))
         #expect(try await bench.store.user("new")?.name == "Ann")
-        // A grant that is replaced names its user, too.
+        // A replaced grant names its user, too.
         #expect(try await bench.bring(try line("late", ["google_name": nil])).stored == 1)
         #expect(try await bench.bring(try line("late", ["google_name": "Later"]), replace: true).replaced == 1)
         #expect(try await bench.store.user("late")?.name == "Later")
@@ -150,7 +150,7 @@ struct GrantImportTests {
             #expect(grant.reason.rawValue == (state == .active ? "none" : "some_code"))
             #expect(grant.since == Timestamp(iso8601: "2026-03-04T05:06:07.089Z"))
             #expect((grant.dueAt == nil) == state.endsCalls)
-            // The fence rises with a move to a state that ends calls.
+            // The generation grows with a change to a state that ends calls.
             #expect(grant.generation == (replaces && state.endsCalls ? 2 : 1))
             let event = try #require(try await bench.store.events(of: grant.id, atMost: 1).first)
             #expect(event.kind == .connected)
@@ -185,33 +185,33 @@ struct GrantImportTests {
     @Test("replaces by the rules of a reconnect")
     func replacements() async throws {
         try await bench.bring(try line("a"))
-        // The same refresh token: no other version.
+        // The same refresh token keeps its generation.
         try await bench.bring(try line("a", ["scope": "openid"]), replace: true)
         #expect(try await bench.grant("a").generation == 1)
         #expect(try await bench.grant("a").scope == "openid")
-        // None: the stored one stays, with the same account in other letters.
+        // Without a refresh token the stored one stays; the account is the same in other letters.
         let none = try line("a", ["refresh_token": nil, "google_email": "A@EXAMPLE.com"])
         try await bench.bring(none, replace: true)
         #expect(try await bench.refreshToken("a") == "1//refresh-a")
-        // Nobody knows whose: no switch.
+        // An unknown account does not count as a switch.
         try await bench.bring(try line("a", ["refresh_token": nil, "google_email": nil]), replace: true)
         #expect(try await bench.refreshToken("a") == "1//refresh-a")
-        // Another one.
+        // Another refresh token.
         try await bench.bring(try line("a", ["refresh_token": "1//new"]), replace: true)
         #expect(try await bench.refreshToken("a") == "1//new")
         #expect(try await bench.grant("a").generation == 2)
-        // Another client for the same token.
+        // The same token for another client.
         try await bench.bring(try line("a", ["refresh_token": "1//new", "client_id": "other"]), replace: true)
         #expect(try await bench.grant("a").clientID == "other")
         #expect(try await bench.grant("a").generation == 3)
-        // Another account without a refresh token: the old account's is not kept.
+        // Another account without a refresh token: the old account's token is not kept.
         let other = try line("a", ["refresh_token": nil, "google_email": "b@example.com", "access_token": "ya29.b"])
         try await bench.bring(other, replace: true)
         let grant = try await bench.grant("a")
         #expect(grant.refreshToken == nil)
         #expect(grant.owner.email == "b@example.com")
         #expect(try bench.vault.openAccessToken(of: grant)?.reveal() == "ya29.b")
-        // The access token is all there is, so the grant is due when that ends.
+        // The access token is the only token, so the grant is due when it expires.
         #expect(grant.dueAt == grant.accessToken?.expiresAt)
     }
 
@@ -233,7 +233,7 @@ struct GrantImportTests {
         }
         let ended = try await bench.grant("a")
         let tally = try await bench.bring(try line("a", ["refresh_token": refreshToken]), replace: true)
-        // The tokens of a security event are deleted at once, so nothing is left to compare a token with.
+        // The tokens of a security event are deleted immediately, so a new token cannot be compared with them.
         let isNew = refreshToken == "1//another" || (refreshToken != nil && reason != .userRequest)
         if isNew {
             #expect(tally.replaced == 1)
@@ -298,7 +298,7 @@ struct GrantImportTests {
             try text.split(separator: "\n").sorted().map { try JSONValue.parse($0.utf8) }
         }
         #expect(try sorted(try await other.export()) == sorted(exported))
-        // And over what is there, by --replace.
+        // The same import over the stored grants, with --replace.
         #expect(try await other.bring(exported, replace: true).replaced == lines.count)
         #expect(try sorted(try await other.export()) == sorted(exported))
     }

@@ -87,12 +87,12 @@ struct GrantReaderTests {
         (#""expires_in": "3599""#, 0, 3599),
         (#""expires_at": 1800001800"#, -1800, 1800),
         (#""expires_at": 1800001800, "expires_in": 7200"#, -5400, 1800),
-        // The time of the first sign-in says nothing about this token.
+        // The time of the first sign-in does not apply to this token.
         (#""expires_at": 1800001800, "created_at": "2026-01-01T00:00:00""#, -1800, 1800),
-        // A clock that is ahead: it was not obtained later than now.
+        // The issuer's clock is ahead: the token was not obtained later than now.
         (#""expires_at": 1800009000"#, 0, 9000),
         (#""created_at": 1799999000"#, -1000, 2600),
-        // Nobody knows: not to be handed out, since another can be had.
+        // The age is unknown: the token is not vended, because a refresh can replace it.
         (#""scope": null"#, 0, 0),
     ]
 

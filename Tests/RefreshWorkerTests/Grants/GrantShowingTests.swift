@@ -124,7 +124,7 @@ struct GrantShowingTests {
         #expect(!text.contains("\"b\""))
         #expect(bench.reports.count == 1)
         #expect(bench.reports.first?.hasPrefix("user 'b': a stored token cannot be opened") == true)
-        // Replacing it mends it.
+        // Replacing the grant repairs it.
         try await bench.bring(try line("b"), replace: true)
         #expect(try await bench.refreshToken("b") == "1//refresh-b")
     }

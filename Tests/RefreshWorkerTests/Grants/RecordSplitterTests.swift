@@ -16,7 +16,7 @@ struct RecordSplitterTests {
         return records + splitter.finish()
     }
 
-    /// Line numbers with the text of each record, or what it is instead.
+    /// Returns the line number of each record with its text, or its kind if it is not an object.
     private func summary(_ records: [RecordSplitter.Record]) -> [String] {
         records.map { record in
             switch record.content {
@@ -32,7 +32,7 @@ struct RecordSplitterTests {
         ("{\"a\":1}\n{\"b\":2}\n", ["1 {\"a\":1}", "2 {\"b\":2}"]),
         ("{\"a\":1}\r\n\r\n  {\"b\":2}", ["1 {\"a\":1}", "3 {\"b\":2}"]),
         ("\u{feff}{\"a\":1}", ["1 {\"a\":1}"]),
-        // Pretty-printed, alone and one after the other.
+        // Pretty-printed, alone and in sequence.
         ("\n{\n  \"a\": [\n    {\n    }\n  ]\n}\n", ["2 {\n  \"a\": [\n    {\n    }\n  ]\n}"]),
         ("{\n\"a\": 1\n}\n{\n\"b\": 2\n}", ["1 {\n\"a\": 1\n}", "4 {\n\"b\": 2\n}"]),
         // An array around them.
@@ -43,7 +43,7 @@ struct RecordSplitterTests {
         ("[{\"a\":1},\n", ["1 {\"a\":1}", "2 unclosedArray"]),
         // Brackets and quotes in strings.
         (#"{"a":"}\"{"}"#, [#"1 {"a":"}\"{"}"#]),
-        // Broken lines take no good one along.
+        // A broken line does not lose the good one after it.
         ("{\"a\":\n{\"b\":2}", ["1 {\"a\":", "2 {\"b\":2}"]),
         ("{\"a\":\"x\n{\"b\":2}", ["1 {\"a\":\"x", "2 {\"b\":2}"]),
         ("{\"a\":1\nnull\n{\"b\":2}", ["1 {\"a\":1", "2 stray", "3 {\"b\":2}"]),
@@ -95,7 +95,7 @@ struct RecordSplitterTests {
                 text += Array("{\"user_id\":\"\(number)\"}".utf8)
                 good.append(number)
             } else {
-                // An array at the very beginning is a shape of its own.
+                // An array at the very beginning has other rules.
                 text += number == 1 ? [UInt8(ascii: "x")] : []
                 for _ in 0..<random.nextBits() % 30 {
                     text.append(alphabet[Int(random.nextBits() % UInt64(alphabet.count))])

@@ -157,7 +157,7 @@ struct KeyRetirementTests {
     }
 }
 
-/// How a command failed, as the program would end; `nil` when it did not.
+/// Returns the failure of a command as the program would end; `nil` if it succeeded.
 func failure(of command: () async throws -> ExitCode) async -> CommandFailure? {
     do {
         _ = try await command()

@@ -194,7 +194,7 @@ struct KeyRingWatchTests {
     }
 }
 
-/// A worker's presence, and the alarms that it has raised.
+/// A worker's presence, and the alarms that it raised.
 private struct Worker: Sendable {
     let store: SQLiteStore
     let vault: TokenVault
@@ -235,7 +235,7 @@ private struct Worker: Sendable {
     func report() async throws { try await presence.report() }
 }
 
-/// Keeps the kinds of the alarms among metrics lines.
+/// A sink that keeps the kinds of the alarms among metrics lines.
 private final class AlarmLines: LineSink {
     private let state = Mutex<[String]>([])
 

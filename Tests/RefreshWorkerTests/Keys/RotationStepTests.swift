@@ -10,7 +10,7 @@ struct RotationStepTests {
     static let new = KeyID.named("00000002")
     static let foreign = KeyID.named("0000000f")
 
-    /// A worker that holds both keys or only the old one, and seals with one of them.
+    /// Returns a worker that holds both keys or only the old one, and seals with one of them.
     static func worker(_ id: String, holdsNew: Bool, seals: KeyID) -> WorkerReport {
         WorkerReport(id: id, keyIDs: holdsNew ? [old, new] : [old], sealingKeyID: seals)
     }
@@ -79,7 +79,7 @@ struct RotationStepTests {
 }
 
 extension KeyID {
-    /// The id so written, which a test knows to be good.
+    /// Returns the id of a valid text.
     static func named(_ text: String) -> KeyID {
         guard let id = KeyID(text) else { preconditionFailure("\(text) is no key id") }
         return id

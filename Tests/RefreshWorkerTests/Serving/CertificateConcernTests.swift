@@ -9,7 +9,7 @@ struct CertificateConcernTests {
     private static let start = Timestamp(secondsSince1970: 1_800_000_000)
     private static let day: Int64 = 86_400
 
-    /// Days of life, days since its beginning, and what is to be said.
+    /// Days of life, days since its beginning, and the expected alarm.
     @Test(
         "concern somebody in the last 14 days, or in the last quarter of a short life",
         arguments: [

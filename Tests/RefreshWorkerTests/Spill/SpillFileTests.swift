@@ -10,7 +10,8 @@ import Testing
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {
-    /// A database with the grants of three users, each refreshed and rotated by a worker that could not store it.
+    /// Makes a database with the grants of three users, each refreshed and rotated by a worker that could not store the
+    /// result.
     private func withFindings(
         _ body: (OperatorBench, Workshop, TokenVault, [Finding]) async throws -> Void
     ) async throws {
@@ -115,11 +116,11 @@ struct SpillFileTests {
     @Test("can be written after a first failure, with and without a reserve", arguments: [true, false])
     func failedOnce(hasReserve: Bool) async throws {
         try await withFindings { bench, workshop, vault, findings in
-            // The process that wrote the file must be gone before another one recovers it.
+            // The process that wrote the file must have ended before another one recovers it.
             do {
                 let spill = workshop.openSpill(vault: vault)
                 if hasReserve { try await spill.keepReserve() }
-                // A folder in the place of the file makes the rename fail.
+                // A folder in place of the file makes the rename fail.
                 let target = spill.place.unsaved(by: workshop.workerName)
                 try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
                 await #expect(throws: SpillError.self) { try await spill.save(findings) }
@@ -146,7 +147,7 @@ struct SpillFileTests {
             #expect(try FileFacts.of(aside)?.size == Int64(bytes.count))
             let rotated = try await storedTokens(bench, vault).count { $0?.hasPrefix("rotated") ?? false }
             #expect(rotated < 3 && (place < 100 || rotated > 0))
-            // Mended, it is recovered by hand.
+            // After a repair the file can be recovered by hand.
             bytes[place] ^= 1
             let mended = try #require(try SpillFile.openIfThere(aside))
             try mended.write(bytes, at: 0)
@@ -207,7 +208,7 @@ struct SpillFileTests {
     @Test("that cannot be read ends what would refresh with older tokens; a command that only reads goes on")
     func unreadable() async throws {
         try await withFindings { bench, workshop, _, _ in
-            // As a file of another user, it can be seen and not be opened.
+            // A file of another user can be seen and not opened.
             try FileManager.default.createDirectory(
                 atPath: bench.path("grants.sqlite.unsaved-1-a"),
                 withIntermediateDirectories: false
@@ -219,7 +220,7 @@ struct SpillFileTests {
             #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)
             _ = try await workshop.run(.showStatus(isJSON: true))
         }
-        // A folder that only lacks the right to be listed, as that of the key ring may, ends nothing.
+        // A folder that only lacks the permission to list it, such as that of the key ring, does not end the work.
         let errors = [EMFILE, EIO, EACCES].map { SystemCallFailure(call: "opendir", errorNumber: $0) }
         #expect(errors.map(Workshop.endsWork) == [true, true, false])
     }

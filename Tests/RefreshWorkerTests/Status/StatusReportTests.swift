@@ -17,7 +17,7 @@ struct StatusReportTests {
     private static let now = ManualTime().now
     private static let boot = BootInstant(milliseconds: 50_000)
 
-    /// A report in which all is well.
+    /// A report without concerns.
     private static var quiet: StatusReport {
         StatusReport(
             at: now,
@@ -178,7 +178,7 @@ struct StatusReportTests {
     func database() async throws {
         try await OperatorBench.with { bench in
             let key = try KeyRingFile.generate(path: bench.keyFile)
-            // Boot time as the command reads it, so that the worker's report is of now.
+            // Boot time as the command reads it, so that the worker's report is current.
             let store = try bench.openStore(time: SystemTime())
             try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))

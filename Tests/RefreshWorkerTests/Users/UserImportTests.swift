@@ -7,7 +7,7 @@ import Testing
 
 @Suite("users import brings in what is good and tells what is not", .timeLimit(.minutes(10)))
 struct UserImportTests {
-    /// What came of one import.
+    /// The result of one import.
     private struct Result {
         var tally = ImportTally()
         var reports: [String] = []
@@ -135,7 +135,7 @@ struct UserImportTests {
         let former = User(id: "b", createdAt: Timestamp(secondsSince1970: 1), name: "B", picture: "p", isActive: false)
         #expect(try await store.user("b") == former)
         #expect(try await run(text, into: store).tally == ImportTally(kept: 2))
-        // A date says no more about its day than an instant of that day does.
+        // A date does not replace a stored instant of the same day: the instant is more precise.
         let date = #"{"user_id":"a","created_on":"1970-01-02"}"#
         try await store.transact { transaction in
             try transaction.insert(User(id: "c", createdAt: Timestamp(secondsSince1970: 90_000), name: "C"))

@@ -57,7 +57,7 @@ struct SecretsManagerImportTests {
     func resumed() async throws {
         for number in 0..<120 { try put("u\(number)") }
         let service = bench.service
-        // A run that ends in its second page.
+        // A run that fails on its second page.
         service.interfere { _, secret, _ in
             secret == "gmail/user/u99" ? fault(400, "ExpiredTokenException") : nil
         }
@@ -68,7 +68,7 @@ struct SecretsManagerImportTests {
         service.forgetCalls()
         let tally = try await bench.bring()
         #expect(tally.grants == ImportTally(stored: 20, replaced: 0, kept: 100, bad: 0))
-        // A request that the first run cancelled may be counted late; it is for a user who is not stored.
+        // A request that the first run cancelled may be counted late; it concerns a user who is not stored.
         #expect(Set(read) == Set((0..<120).map { "gmail/user/u\($0)" }).subtracting(stored.map { "gmail/user/\($0)" }))
         #expect(bench.reports.isEmpty)
         #expect(bench.details.count { $0.hasSuffix("is stored already: kept") } == 100)
@@ -146,7 +146,7 @@ struct SecretsManagerImportTests {
 
 @Suite("Replacing by secrets of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerReplacementTests {
-    /// Seconds from the moment that the grant was stored here, which is the manual clock's start.
+    /// A case; times are seconds from the manual clock's start, when the grant was stored here.
     struct Case: CustomTestStringConvertible {
         let testDescription: String
         var createdAt: Int64?
@@ -162,7 +162,7 @@ struct SecretsManagerReplacementTests {
             Case(testDescription: "the same moment", createdAt: 0, versionAt: 0, isReplaced: false),
             // The backend wrote an old grant again, for example after a refresh.
             Case(testDescription: "only the version later", createdAt: -60, versionAt: 60, isReplaced: false),
-            // The content claims to be younger than the version that holds it.
+            // The content claims to be newer than the version that holds it.
             Case(testDescription: "only the content later", createdAt: 60, versionAt: -60, isReplaced: false),
             Case(testDescription: "only a version's date, later", createdAt: nil, versionAt: 60, isReplaced: true),
             Case(testDescription: "only a version's date, earlier", createdAt: nil, versionAt: -1, isReplaced: false),
