@@ -66,7 +66,7 @@ struct OpenAPITests {
         for operation in operations {
             let bringsBody = operation.name.hasPrefix("POST ")
             let limited = operation.name.hasPrefix("DELETE ") ? Self.limited : []
-            // A deletion that is repeated is no error.
+            // A repeated deletion is not an error.
             let deletesUser = operation.name.hasPrefix("DELETE ") && operation.name.hasSuffix("/me")
             let authentication = Self.authentication.filter {
                 !(deletesUser && $0 as? AuthenticationRefusal == .deleted)

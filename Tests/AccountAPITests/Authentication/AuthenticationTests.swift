@@ -11,7 +11,7 @@ import Testing
 struct AuthenticationTests {
     private static let path = "/v1/user/me"
 
-    /// A way to present oneself, and what the profile then says.
+    /// Headers of a request, and the expected answer of the profile route.
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var expected: String
@@ -190,7 +190,7 @@ struct AuthenticationTests {
         }
         #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
         #expect(try await world.store.user("42") == nil)
-        // Nor one who is known.
+        // A session that was never stored does not admit a known user either.
         #expect(try await world.ask("GET", Self.path, token: world.token(ofUser: "42")).status == 200)
         #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
     }

@@ -27,7 +27,7 @@ struct FormerTokenTests {
         return world
     }
 
-    /// A token as the former backends sign it: neither `jti` nor session.
+    /// Returns a token as the former backends sign it: without `jti` and without a session.
     private static func token(
         _ world: AccountWorld,
         _ shape: Shape = .comprehensionEngine,

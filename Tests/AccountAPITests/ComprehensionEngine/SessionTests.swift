@@ -67,7 +67,8 @@ struct SessionTests {
         let third = try #require(answer["refresh_token"]?.string)
         let access = try #require(answer["access_token"]?.string)
         world.time.advance(by: .seconds(60))
-        // Two hold tokens of the family, and the server cannot tell the thief from the user: it has ended for both.
+        // Two devices have tokens of the family, and the server cannot tell the attacker from the user: it has ended
+        // for both.
         for token in [first.refresh, third, first.refresh, second] {
             #expect(try await world.refresh(token).comprehension == Self.refusal)
         }
@@ -288,7 +289,7 @@ struct SessionTests {
         let user = try await world.ask("GET", "/api/auth/me", token: tokens.access)
         #expect(user.comprehension == "401 Could not validate credentials")
         #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).payPulse == "401 INVALID_TOKEN")
-        // Another device's session goes on.
+        // Another device's session continues.
         #expect(try await world.refresh(other.refresh).status == 200)
     }
 

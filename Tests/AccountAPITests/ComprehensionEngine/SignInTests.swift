@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Which user signs in")
 struct SignInTests {
-    /// A user who is stored, Google's account, and whether that user is signed in.
+    /// Stored users, a Google account, and the user that it signs in as.
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var stored: [User]
@@ -95,7 +95,7 @@ struct SignInTests {
         #expect(user.googleUserID == "g-1")
         #expect(user.email == example.account.email)
         #expect(user.lastLoginAt == world.time.now)
-        // Signing in again is the same user.
+        // Signing in again returns the same user.
         let again = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
         #expect(again["id"]?.string == id)
     }
@@ -148,7 +148,7 @@ struct SignInTests {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
         #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
-        // The app's own token still does.
+        // The Google token that the app itself obtained is still accepted.
         _ = try await world.signIn()
         var vended: [String] = []
         for _ in 1...2 {
@@ -183,7 +183,7 @@ struct SignInTests {
         let first = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
         let obtained = world.time.sinceBoot
         var last = first
-        // A refresh that is not quick, then five that are: more often the worker does not refresh.
+        // One refresh that is not quick, then five that are: the worker does not refresh more often.
         let pauses = [380, 11, 11, 11, 11, 25]
         for number in 0... {
             world.time.advance(by: .seconds(pauses[number % pauses.count]))

@@ -88,7 +88,7 @@ struct ProbesTests {
         #expect(watch.trouble == nil && watch.sinceLastSuccess == .zero)
         await world.store.close()
         #expect(watch.trouble == nil)
-        // A check that hangs is a failure as soon as it should have answered.
+        // A check that hangs counts as failed once its time is over.
         world.time.advance(by: DatabaseWatch.interval + DatabaseWatch.patience)
         #expect(watch.trouble == nil)
         world.time.advance(by: .milliseconds(1))

@@ -34,7 +34,7 @@ struct TokenDeskTests {
     func refreshed() async throws {
         let world = try VendWorld()
         try await world.add(lifetime: .seconds(59))
-        // Four fifths of 59 s is less than the 60 s of a caller that names nothing.
+        // Four fifths of 59 s is less than the default of 60 s.
         world.time.advance(by: .seconds(12))
         #expect(await world.ask().token == "access-1")
         #expect(await world.ask().token == "access-1")
@@ -121,7 +121,7 @@ struct TokenDeskTests {
         #expect(await world.ask([("min_ttl", minimum)]).token == "stored")
     }
 
-    /// The scopes asked for by the service that may have one scope of one user.
+    /// The requests of a service that may have one scope of one user.
     @Test(
         "A service gets a token only for the users it may have and for scopes that it names and may have",
         arguments: [

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AccountAPI
 
-/// What is stored when an app brings tokens of Jane's account, `g-1`.
+/// The stored grant when an app brings tokens of Jane's account, `g-1`.
 private struct Case: CustomTestStringConvertible, Sendable {
     var id: String?
     var email: String?

@@ -138,7 +138,7 @@ struct EndingTests {
         let other = try await world.ask("GET", "/api/auth/me", token: token)
         #expect(other.comprehension == "401 Could not validate credentials")
 
-        // The presented token lived longer than a day, so the tombstone stands as long.
+        // The presented token is valid for longer than a day, and the tombstone is kept as long.
         world.time.advance(by: .seconds(2 * 86_400))
         _ = try await world.store.sweep(at: world.time.now)
         #expect(try await world.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")

@@ -10,7 +10,7 @@ import Testing
 struct StoringRefusalTests {
     private static let path = "/v1/auth/gmail-tokens"
 
-    /// A body, and what comes of it.
+    /// A body and the expected answer.
     struct BadBody: CustomTestStringConvertible, Sendable {
         var body: String
         var expected: String
@@ -105,7 +105,7 @@ struct StoringRefusalTests {
         #expect(answer.payPulse == "400 INVALID_JSON")
     }
 
-    /// What Google says of a token, and what comes of it in both families.
+    /// Google's answers about a token, and the outcome in both families.
     struct Doubt: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var userInfo: FakeGoogle.Saying
@@ -177,7 +177,7 @@ struct StoringRefusalTests {
         let other = try await world.ask("POST", "/api/auth/mobile/google", json: signIn)
         #expect(other.comprehension == "429 Too many requests; try again later")
         #expect(other.header("Retry-After") != nil)
-        // Another address, and the routes that cost Google nothing, are not meant.
+        // The limit does not apply to another address, or to routes that do not call Google.
         #expect(try await world.ask("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200)
         #expect(try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42")).status == 200)
         world.time.advance(by: .seconds(60))
