@@ -32,7 +32,7 @@ struct KilledProcessTests {
         if step == .beforeSending { dying.kill() }
         backend.loseAnswers(step == .answerLost)
         let client = try backend.client(dying)
-        // A killed process has no outcome to look at.
+        // A killed process does not have an outcome.
         _ = await Task { try await client.forceRefresh() }.result
         dying.kill()
         backend.loseAnswers(false)

@@ -8,7 +8,7 @@ import Testing
 struct SharedStoreTests {
     private let store = InMemoryTokenStore()
 
-    /// A backend that answers the refreshes of `refresh-1` only when the gate opens, and with `steps` where they are given.
+    /// Returns a backend that answers the refreshes of `refresh-1` only when the gate opens, and with `steps` if given.
     private func backend(_ gate: Gate, _ steps: [ScriptedServer.Step]?) throws -> Backend {
         let isFirst = Mutex(true)
         return try Backend { asked in

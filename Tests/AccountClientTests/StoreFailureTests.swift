@@ -21,7 +21,7 @@ struct StoreFailureTests {
         store.fail(at: [.save(key)])
         await #expect(throws: Self.failure(.save)) { try await client.forceRefresh() }
         #expect(try await client.status() == 200)
-        // Its refresh token is the only one that the server takes: it is not spent before it is kept.
+        // Its refresh token is the only one that the server accepts: it must be saved before it is spent.
         await #expect(throws: Self.failure(.save)) { try await client.forceRefresh() }
         #expect(backend.refreshes == 1)
         store.fail(at: [])
