@@ -31,7 +31,10 @@ struct BackupTests {
         }
     }
 
-    @Test("nothing is overwritten, and no folder is made", arguments: ["there", "no/copy", "file/copy"])
+    @Test(
+        "existing files are not overwritten, and folders are not created",
+        arguments: ["there", "no/copy", "file/copy"]
+    )
     func refused(name: String) async throws {
         try await OperatorBench.with { bench in
             let store = try bench.openStore()
@@ -46,7 +49,7 @@ struct BackupTests {
         }
     }
 
-    @Test("a damaged database is no success")
+    @Test("a damaged database fails")
     func damaged() async throws {
         try await OperatorBench.with { bench in
             try bench.write(String(repeating: "no database ", count: 500), to: "grants.sqlite")

@@ -17,7 +17,7 @@ struct DoctorEndpointTests {
         return await Doctor(workshop: try bench.workshop(flags)).endpointDiagnoses()
     }
 
-    @Test("any answer is good, and its date tells whether the clocks agree")
+    @Test("any answer is ok, and its date shows whether the clocks agree")
     func answers() async throws {
         try await OperatorBench.with { bench in
             let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
@@ -44,7 +44,7 @@ struct DoctorEndpointTests {
         }
     }
 
-    @Test("where nobody listens, and a name that does not exist, are told apart")
+    @Test("a refused connection and an unknown name are distinguished")
     func unreachable() async throws {
         try await OperatorBench.with { bench in
             try OpenSSL.makeCertificate("good", in: bench)

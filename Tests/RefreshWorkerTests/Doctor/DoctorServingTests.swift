@@ -34,7 +34,7 @@ struct DoctorServingTests {
         return try Doctor(workshop: bench.workshop(flags)).servingDiagnoses()
     }
 
-    @Test("a worker that serves nothing has nothing to be checked")
+    @Test("a worker without listeners and notices gets no checks")
     func nothing() async throws {
         try await OperatorBench.with { bench in
             let doctor = Doctor(workshop: try bench.workshop())
@@ -42,7 +42,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("a good set-up is ok, each part of it")
+    @Test("each part of a valid set-up is ok")
     func good() async throws {
         try await OperatorBench.with { bench in
             let diagnoses = try diagnose(bench)
@@ -53,11 +53,11 @@ struct DoctorServingTests {
             ]
             #expect(diagnoses.map(\.subject) == subjects)
             #expect(!"\(diagnoses)".contains(Self.secret))
-            #expect(try bench.names == ["jwt", "notices", "services"], "it makes no socket")
+            #expect(try bench.names == ["jwt", "notices", "services"], "the doctor created a socket")
         }
     }
 
-    @Test("it says until when former refresh tokens are accepted")
+    @Test("it shows the end of the time for former refresh tokens")
     func formerTokens() async throws {
         try await OperatorBench.with { bench in
             let cases: [(String?, Diagnosis.Grade, String)] = [
@@ -85,7 +85,7 @@ struct DoctorServingTests {
     }
 
     @Test(
-        "a secret or a services file that the worker would refuse is a fault, with what to mend",
+        "a secret or a services file that the worker would refuse is a fault with advice",
         arguments: [
             Damage(file: "jwt", text: "short", mode: 0o600, subject: "app's token secret", advice: "32"),
             Damage(file: "jwt", text: secret, mode: 0o644, subject: "app's token secret", advice: "chmod 600"),
@@ -106,7 +106,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("a proxy that nobody trusts is worth a word where only this machine is listened to")
+    @Test("missing trusted proxies are a warning for a listener of this machine only")
     func proxies() async throws {
         try await OperatorBench.with { bench in
             let found = try diagnose(bench, without: [.trustedProxy]).filter { $0.grade != .ok }
@@ -117,7 +117,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("the internal listener's certificate is read, and judged by its dates", arguments: [2, -1])
+    @Test("the internal listener's certificate is checked by its dates", arguments: [2, -1])
     func certificate(days: Int) async throws {
         try #require(Tool.openssl.isInstalled)
         let authority = try TestAuthority()
@@ -150,7 +150,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("a place where nobody can listen is a fault, one that is taken may be the worker's own")
+    @Test("an impossible address is a fault, one in use may be the worker's own")
     func places() async throws {
         try await OperatorBench.with { bench in
             let server = try ScriptedServer { _ in [] }

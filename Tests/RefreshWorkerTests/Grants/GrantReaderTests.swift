@@ -39,7 +39,7 @@ struct GrantReaderTests {
     ]
 
     @Test(
-        "understands times",
+        "parses times",
         arguments: Self.knownTimes
     )
     func times(text: String, milliseconds: Int64) {
@@ -47,7 +47,7 @@ struct GrantReaderTests {
     }
 
     @Test(
-        "refuses what is no time",
+        "refuses texts that are not times",
         arguments: [
             "", "now", "2027-01-15", "2027-13-01T00:00:00", "2026-02-29T00:00:00", "2100-02-29T00:00:00Z",
             "2027-01-15T24:00:00", "2027-01-15T08:60:00", "2027-01-15T08:00:61", "2027-01-15T08:00:00.",
@@ -97,7 +97,7 @@ struct GrantReaderTests {
     ]
 
     @Test(
-        "dates the access token by what is told",
+        "derives the access token's times from the given fields",
         arguments: Self.datings
     )
     func dates(fields: String, obtained: Int64, expires: Int64) throws {
@@ -106,7 +106,7 @@ struct GrantReaderTests {
         #expect(grant.accessToken?.expiresAt == now + .seconds(expires))
     }
 
-    @Test("gives a token of unknown age that nothing can renew the usual hour")
+    @Test("gives a token of unknown age without a refresh token the usual hour")
     func unknownAge() throws {
         #expect(try read(#"{"user_id":"u","access_token":"a"}"#).accessToken?.expiresAt == now + .seconds(3600))
     }
@@ -133,7 +133,7 @@ struct GrantReaderTests {
     ]
 
     @Test(
-        "honours a state",
+        "reads a state",
         arguments: Self.standings
     )
     func states(fields: String, state: GrantState, reason: String) throws {
@@ -192,7 +192,7 @@ struct GrantReaderTests {
     ]
 
     @Test(
-        "names what is wrong and never shows a value",
+        "names the problem and never shows a value",
         arguments: Self.brokenLines
     )
     func problems(json: String, expected: String) throws {
@@ -216,7 +216,7 @@ struct GrantReaderTests {
         }
     }
 
-    @Test("needs a client id from somewhere")
+    @Test("needs a client id from the line or the configuration")
     func clients() throws {
         let json = #"{"user_id":"u","refresh_token":"r"}"#
         #expect(problem(json, clientIDs: []) == "client_id is missing, and none is configured")

@@ -55,7 +55,7 @@ struct RecordSplitterTests {
     ]
 
     @Test(
-        "finds the records and their lines, wherever the pieces end",
+        "finds the records and their line numbers, wherever the chunks end",
         arguments: Self.splittings
     )
     func finds(text: String, expected: [String]) {
@@ -64,27 +64,27 @@ struct RecordSplitterTests {
         }
     }
 
-    @Test("skips the rest of a line that is too long, and goes on after it")
+    @Test("skips the rest of a line that is too long, and continues after it")
     func tooLong() {
         let long = "{\"user_id\":\"" + String(repeating: "x", count: RecordSplitter.longestRecord) + "\"}"
         let text = "{\"a\":1}\n\(long)\n{\"b\":2}\n"
         #expect(summary(split(text)) == ["1 {\"a\":1}", "2 tooLong", "3 {\"b\":2}"])
     }
 
-    @Test("takes a record of exactly the longest length")
+    @Test("accepts a record of exactly the longest length")
     func longest() {
         let text = "{\"a\":\"" + String(repeating: "x", count: RecordSplitter.longestRecord - 8) + "\"}"
         #expect(text.utf8.count == RecordSplitter.longestRecord)
         #expect(split(text).map(\.content) == [.text(Array(text.utf8))])
     }
 
-    @Test("gives a line up that opens too many brackets")
+    @Test("refuses a line that opens too many brackets")
     func tooDeep() {
         let text = "{\"a\":" + String(repeating: "[", count: 100_000) + "\n{\"b\":2}"
         #expect(summary(split(text)) == ["1 tooDeep", "2 {\"b\":2}"])
     }
 
-    @Test("finds each good line among random rubbish", arguments: [1, 2, 3, 4, 5, 6, 7, 8])
+    @Test("finds each valid line among random bytes", arguments: [1, 2, 3, 4, 5, 6, 7, 8])
     func fuzz(seed: UInt64) {
         let random = SeededRandom(seed: seed)
         let alphabet = Array("{}[]\",:\\ \t1tnax\u{e9}".utf8)

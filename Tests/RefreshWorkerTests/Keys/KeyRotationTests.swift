@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {
-    @Test("waits for a worker that lags, then seals everything anew while it goes on writing with what it holds")
+    @Test("waits for a slow worker, then seals all tokens again while that worker continues to write")
     func laggingWorker() async throws {
         try await RotationBench.with { bench in
             let lagging = try bench.openWorker()
@@ -37,7 +37,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("seals anew also what an old key sealed while it was at it")
+    @Test("also seals again tokens that an old key sealed during the rotation")
     func lateWrite() async throws {
         try await RotationBench.with { bench in
             // A former ring in a process that does not report.
@@ -52,7 +52,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("stopped anywhere, goes on to the same end without another key")
+    @Test("continues after a stop at any point to the same end, without another key")
     func interruptions() async throws {
         var stops = 0
         var isWhole = false
@@ -80,7 +80,7 @@ struct KeyRotationTests {
         #expect(stops > 8)
     }
 
-    @Test("gives up on a worker that never follows, names it, and has put no key to use")
+    @Test("gives up on a worker that never follows, names it, and has not activated a key")
     func stubbornWorker() async throws {
         try await RotationBench.with { bench in
             let worker = try bench.openWorker()
@@ -112,7 +112,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("leaves a damaged token as it is, names its user, and seals the others anew")
+    @Test("leaves a damaged token unchanged, names its user, and seals the others again")
     func damagedToken() async throws {
         try await RotationBench.with { bench in
             // Another grant's token: its key opens it only in its own place.
@@ -132,7 +132,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("tells nobody's token or key in what it says")
+    @Test("never prints a token or a key")
     func silence() async throws {
         try await RotationBench.with { bench in
             let outcome = try await bench.rotate()

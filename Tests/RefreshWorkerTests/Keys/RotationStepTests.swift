@@ -23,7 +23,7 @@ struct RotationStepTests {
     static let sealing = worker("sealing", holdsNew: true, seals: new)
 
     @Test(
-        "follows from the ring, the workers and the stored tokens",
+        "depends on the ring, the workers and the stored tokens",
         arguments: [
             ("nothing begun", picture(alone, [behind], [old: 4]), .addKey),
             ("nothing begun, nothing stored", picture(alone), .addKey),

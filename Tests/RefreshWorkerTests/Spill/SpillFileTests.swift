@@ -53,7 +53,7 @@ struct SpillFileTests {
         return try grants.map { try vault.openRefreshToken(of: $0)?.reveal() }
     }
 
-    @Test("is private, and recovered by the next command that opens the database, which removes it")
+    @Test("is private, and the next command that opens the database recovers and removes it")
     func recovered() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -65,7 +65,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("takes the reserve's place on the disk, and the reserve is filled up again")
+    @Test("uses the disk space of the reserve, which is refilled")
     func reserve() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let first = workshop.openSpill(vault: vault)
@@ -74,7 +74,7 @@ struct SpillFileTests {
             #expect(try FileFacts.of(reserve)?.size == 4 << 20)
             #expect(await first.freeReserve())
             #expect(try FileFacts.of(reserve)?.size == 2 << 20)
-            #expect(await first.freeReserve() == false, "the other half is for the spill")
+            #expect(await first.freeReserve() == false, "the half for the spill file was freed too")
             try await first.save(findings)
             #expect(try FileFacts.of(reserve) == nil)
             let path = try #require(first.path)
@@ -84,7 +84,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is written without the reserve while another process has that, which is not cut meanwhile")
+    @Test("is written without the reserve while another process uses it, and does not truncate it")
     func reserveInUse() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let spill = workshop.openSpill(vault: vault)
@@ -99,7 +99,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is written although the reserve cannot be opened, as one of another user")
+    @Test("is written even if the reserve cannot be opened, such as one of another user")
     func unusableReserve() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let spill = workshop.openSpill(vault: vault)
@@ -113,7 +113,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("can be written after a first failure, with and without a reserve", arguments: [true, false])
+    @Test("can be written after a failed try, with and without a reserve", arguments: [true, false])
     func failedOnce(hasReserve: Bool) async throws {
         try await withFindings { bench, workshop, vault, findings in
             // The process that wrote the file must have ended before another one recovers it.
@@ -133,7 +133,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is set aside when it is damaged, with what can be read of it stored", arguments: [5, 40, 700])
+    @Test("is set aside if it is damaged, and its readable results are stored", arguments: [5, 40, 700])
     func damaged(place: Int) async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -154,7 +154,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("of another database is set aside, and stored by hand where it belongs")
+    @Test("is set aside if it belongs to another database, and can be recovered there by hand")
     func foreign() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -172,13 +172,13 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is listed by doctor with the command that stores it, and by status as long as it was not recovered")
+    @Test("is listed by doctor with the command that recovers it, and by status until it is recovered")
     func listed() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let doctor = Doctor(workshop: workshop)
             #expect(doctor.spillDiagnoses().map(\.grade) == [.ok])
             try SpillFile.create(bench.path("grants.sqlite.writing-2-b")).allocate(4096)
-            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "space in which nothing was written is no result")
+            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "empty reserved space counts as a result")
             let path = try await spill(findings, workshop, vault)
             let waiting = doctor.spillDiagnoses()
             #expect(waiting.map(\.grade) == [.warning])
@@ -187,7 +187,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("that was set aside is listed until it is recovered by hand, also where the key ring cannot be read")
+    @Test("is listed after it was set aside until it is recovered by hand, even without a readable key ring")
     func listedAside() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -205,7 +205,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("that cannot be read ends what would refresh with older tokens; a command that only reads goes on")
+    @Test("stops commands that would refresh with older tokens if it cannot be read; commands that only read continue")
     func unreadable() async throws {
         try await withFindings { bench, workshop, _, _ in
             // A file of another user can be seen and not opened.
@@ -225,7 +225,7 @@ struct SpillFileTests {
         #expect(errors.map(Workshop.endsWork) == [true, true, false])
     }
 
-    @Test("that was never written to is no result, and goes")
+    @Test("is removed if it was never written to")
     func empty() async throws {
         try await withFindings { bench, workshop, _, _ in
             let path = bench.path("grants.sqlite.writing-1-a")
@@ -248,7 +248,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("lies beside a SQLite file, and for a server in the state folder or beside the key ring")
+    @Test("is next to a SQLite file, and for a server in the state folder or next to the key ring")
     func places() throws {
         let file = SpillPlace(
             of: .file("/nowhere/g.sqlite"),
