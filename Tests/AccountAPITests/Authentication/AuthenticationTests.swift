@@ -7,7 +7,7 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("Who is let in")
+@Suite("Authentication")
 struct AuthenticationTests {
     private static let path = "/v1/user/me"
 
@@ -33,7 +33,7 @@ struct AuthenticationTests {
     }
 
     @Test(
-        "each way to present oneself",
+        "each form of credentials",
         arguments: [
             Case("no header", "401 INVALID_CREDENTIALS") { _ in [] },
             Case("an empty header", "401 INVALID_CREDENTIALS") { _ in [("Authorization", "")] },
@@ -138,7 +138,7 @@ struct AuthenticationTests {
         #expect((other.header("WWW-Authenticate") == "Bearer") == !isIn)
     }
 
-    @Test("a user who was not seen before is made of the claims")
+    @Test("an unknown user is created from the claims")
     func creation() async throws {
         let world = try AccountWorld()
         let answer = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "jane@example.com"))
@@ -167,7 +167,7 @@ struct AuthenticationTests {
         #expect((answer["id"] == .string("42")) == isLinked)
     }
 
-    @Test("what an import did not know of a user is taken from the claims")
+    @Test("fields that an import did not know are taken from the claims")
     func completion() async throws {
         let world = try AccountWorld()
         try await world.importGrant()
@@ -177,7 +177,7 @@ struct AuthenticationTests {
         #expect(other.data?["email"] == .string("jane@example.com"))
     }
 
-    @Test("a session of another user lets nobody in")
+    @Test("a session of another user is refused")
     func foreignSession() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")

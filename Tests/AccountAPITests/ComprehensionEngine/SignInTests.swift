@@ -7,7 +7,7 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("Which user signs in")
+@Suite("The user of a sign-in")
 struct SignInTests {
     /// Stored users, a Google account, and the user that it signs in as.
     struct Case: CustomTestStringConvertible, Sendable {
@@ -36,7 +36,7 @@ struct SignInTests {
     private static let twins = [user("jane@gmail.com", id: "1"), user("jane@gmail.com", id: "2")]
 
     @Test(
-        "by the account's id, else by an address that Google decides about",
+        "is found by the account's id, otherwise by an address that Google decides about",
         arguments: [
             Case("nobody is stored", [], .init(), as: nil),
             Case("the id is known", [user("old@x.org", google: "g-1")], .init(), as: "42"),
@@ -101,7 +101,7 @@ struct SignInTests {
     }
 
     @Test(
-        "by address as the setting says",
+        "is found by address according to the setting",
         arguments: [
             (.verified, true, true), (.verified, nil, false), (.verified, false, false),
             (.any, true, true), (.any, nil, true), (.any, false, true),
@@ -127,7 +127,7 @@ struct SignInTests {
         #expect(owner["id"]?.string != "stranger")
     }
 
-    @Test("a later token of the backend's that says the address is verified lets the account be linked")
+    @Test("a later backend token with a verified address allows linking the account")
     func verifiedLater() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -143,7 +143,7 @@ struct SignInTests {
         #expect(answer["id"]?.string == "42")
     }
 
-    @Test("a token that the worker obtained by a refresh proves nothing, also after the next refresh")
+    @Test("a token that the worker obtained by a refresh is not accepted, even after the next refresh")
     func vendedToken() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -165,7 +165,7 @@ struct SignInTests {
         }
     }
 
-    @Test("a vended token proves nothing either if only the address of its account is known")
+    @Test("a vended token is not accepted either if only the address of its account is known")
     func vendedTokenByAddress() async throws {
         let world = try AccountWorld()
         try await world.importGrant(owner: Grant.Owner(email: "JANE@gmail.com"))
@@ -175,7 +175,7 @@ struct SignInTests {
         #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
     }
 
-    @Test("a vended token stays worthless as a proof while a service has it replaced as often as it may")
+    @Test("a vended token is not accepted even after a service replaced it as often as allowed")
     func replacedTokens() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -199,7 +199,7 @@ struct SignInTests {
         }
     }
 
-    @Test("a vended token of a grant that names no account proves nothing for its user")
+    @Test("a vended token of a grant without an account is not accepted for its user")
     func vendedTokenOfUnknownAccount() async throws {
         let world = try AccountWorld()
         let now = world.time.now
@@ -226,7 +226,7 @@ struct SignInTests {
         #expect(ids.count == 20)
     }
 
-    @Test("an inactive user does not sign in")
+    @Test("an inactive user cannot sign in")
     func inactive() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
