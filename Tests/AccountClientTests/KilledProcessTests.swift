@@ -47,7 +47,7 @@ struct KilledProcessTests {
         #expect(try await restarted.status() == 200)
     }
 
-    @Test("A process that is killed during a sign-in leaves no tokens of two users together", arguments: 0...3)
+    @Test("A process that is killed during a sign-in never leaves tokens of two users together", arguments: 0...3)
     func signIn(writes: Int) async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
