@@ -43,7 +43,7 @@ struct RefreshTests {
         #expect(store.load(.refreshToken) == "refresh-2")
     }
 
-    @Test("A hundred calls that are refused at once share one refresh, and each is sent once more")
+    @Test("A hundred concurrent refused calls share one refresh, and each is sent once more")
     func sharedRefresh() async throws {
         let gate = Gate()
         let backend = try Backend { asked in

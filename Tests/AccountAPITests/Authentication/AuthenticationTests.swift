@@ -56,7 +56,7 @@ struct AuthenticationTests {
                 let old = try TokenSigner(secrets: [AccountWorld.oldSecret])
                 return [("Authorization", "Bearer \(world.sign(by: old) { $0.field("sub", "42") })")]
             },
-            Case("signed by a stranger", "401 INVALID_TOKEN") { world in
+            Case("signed with another secret", "401 INVALID_TOKEN") { world in
                 let stranger = try TokenSigner(secrets: [Secret("a stranger's secret of thirty-two bytes")])
                 return [("Authorization", "Bearer \(world.sign(by: stranger) { $0.field("sub", "42") })")]
             },

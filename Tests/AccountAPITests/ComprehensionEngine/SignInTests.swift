@@ -38,7 +38,7 @@ struct SignInTests {
     @Test(
         "is found by the account's id, otherwise by an address that Google decides about",
         arguments: [
-            Case("nobody is stored", [], .init(), as: nil),
+            Case("no user is stored", [], .init(), as: nil),
             Case("the id is known", [user("old@x.org", google: "g-1")], .init(), as: "42"),
             Case("the address is known", [user("JANE@gmail.com")], .init(), as: "42"),
             Case(
@@ -48,12 +48,12 @@ struct SignInTests {
                 as: "42"
             ),
             Case(
-                "a domain that Google runs for somebody",
+                "a Workspace domain",
                 [user("jane@x.org")],
                 .init(email: "jane@x.org", hostedDomain: "x.org"),
                 as: "42"
             ),
-            Case("a domain of somebody else's", [user("jane@x.org")], .init(email: "jane@x.org"), as: nil),
+            Case("a domain outside of Google", [user("jane@x.org")], .init(email: "jane@x.org"), as: nil),
             Case(
                 "a domain that ends like Google's",
                 [user("jane@notgmail.com")],
@@ -117,7 +117,7 @@ struct SignInTests {
         #expect((answer["id"]?.string == stored.id) == isLinked)
     }
 
-    @Test("a user who signed up with somebody else's address does not share the owner's account")
+    @Test("a user who signed up with another person's address does not share the owner's account")
     func claimedAddress() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The profile, and the ways to end")
 struct EndingTests {
-    @Test("the profile tells the grant's state")
+    @Test("the profile shows the grant's state")
     func profile() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane", .init(scope: "openid gmail"))

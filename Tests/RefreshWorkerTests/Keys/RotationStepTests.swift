@@ -33,7 +33,7 @@ struct RotationStepTests {
                 .awaitHolders(of: new, lacking: ["behind"])
             ),
             ("all hold the pending key", picture(pending, [holding], [old: 4]), .promote(new)),
-            ("nobody lives", picture(pending, inUse: [old: 4]), .promote(new)),
+            ("no worker is alive", picture(pending, inUse: [old: 4]), .promote(new)),
             (
                 "a worker still seals with the old key", picture(promoted, [sealing, holding], [old: 4]),
                 .awaitSealers(with: new, lacking: ["holding"])
@@ -51,7 +51,7 @@ struct RotationStepTests {
                 picture(promoted, [sealing], [old: 1, new: 3], isBegun: true, isExhausted: true), .finish(with: new)
             ),
             (
-                "tokens of a foreign key are nobody's to seal",
+                "tokens of a foreign key cannot be sealed again",
                 picture(promoted, inUse: [foreign: 2, new: 3], isBegun: true), .finish(with: new)
             ),
         ] as [(String, RotationPicture, RotationStep)]
@@ -81,7 +81,7 @@ struct RotationStepTests {
 extension KeyID {
     /// Returns the id of a valid text.
     static func named(_ text: String) -> KeyID {
-        guard let id = KeyID(text) else { preconditionFailure("\(text) is no key id") }
+        guard let id = KeyID(text) else { preconditionFailure("\(text) is not a key id") }
         return id
     }
 }
