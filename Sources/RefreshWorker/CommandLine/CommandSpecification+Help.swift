@@ -13,7 +13,7 @@ extension CommandSpecification {
         page.definitions("Options", optionDefinitions)
         page.definitions(words.isEmpty ? "Settings" : "Settings that matter here", settings.compactMap(Self.define))
         if !words.isEmpty && !settings.isEmpty {
-            page.paragraph("Each setting may also stand in the environment or in the file; see refresh-worker --help.")
+            page.paragraph("Each setting may also be in the environment or in the file; see refresh-worker --help.")
         }
         page.examples(examples)
         page.definitions("Exit codes", exitCodes.map { (String($0.rawValue), $0.meaning) })

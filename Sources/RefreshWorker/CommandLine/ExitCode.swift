@@ -31,7 +31,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         switch self {
         case .success: "done"
         case .usage: "the command line is wrong; nothing was done"
-        case .badData: "what was given is not what it should be; what is wrong with it was reported"
+        case .badData: "the input is invalid; the problems were reported"
         case .inputUnreadable: "an input file cannot be read"
         case .unknownUser: "no grant of such a user is stored"
         case .googleUnreachable: "Google could not be reached, or answered with a fault"

@@ -96,9 +96,9 @@ extension Setting {
             "PLACE",
             default: "/var/lib/refresh-worker/grants.sqlite",
             """
-            What holds the grants: a SQLite file, created when it does not exist; or postgres://USER@HOST/NAME for many \
-            workers on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. When \
-            systemd hands in a credential named database-url, that is the default instead.
+            The database: a SQLite file, created if it does not exist; or postgres://USER@HOST/NAME for many workers \
+            on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. If \
+            systemd passes a credential named database-url, that is the default instead.
             """
         ),
         Setting(
@@ -106,8 +106,8 @@ extension Setting {
             "FILE",
             default: "/etc/refresh-worker/keys",
             """
-            The key ring that seals stored tokens; mode 0600. When systemd hands in a credential named key-ring, that \
-            is the default instead.
+            The key ring that seals stored tokens; mode 0600. If systemd passes a credential named key-ring, that is \
+            the default instead.
             """
         ),
         Setting(
