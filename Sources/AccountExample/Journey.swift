@@ -61,6 +61,6 @@ struct Journey {
 
     private func expectOneRefresh(since before: Int) throws {
         let count = tokens.pairsSaved - before
-        guard count == 1 else { throw Mishap(description: "\(count) refreshes where one was due") }
+        guard count == 1 else { throw Mishap(description: "\(count) refreshes instead of one") }
     }
 }

@@ -25,7 +25,7 @@ extension ServiceRoster {
         do throws(JSONError) {
             document = try JSONValue.parse(text)
         } catch {
-            throw ServicesFileError(place: "", problem: "no JSON: \(error)")
+            throw ServicesFileError(place: "", problem: "not JSON: \(error)")
         }
         let members = try Self.members(of: document, ["services"], at: "")
         guard let entries = members["services"]?.array else {
@@ -40,7 +40,7 @@ extension ServiceRoster {
             let place = "services[\(index)]"
             let (hash, service) = try Self.service(entry, at: place)
             if let other = names.updateValue(index, forKey: service.name) {
-                throw ServicesFileError(place: "\(place).name", problem: "is the name of services[\(other)] too")
+                throw ServicesFileError(place: "\(place).name", problem: "is already the name of services[\(other)]")
             }
             if let other = services.updateValue(service, forKey: hash) {
                 let problem = "is the credential of services[\(names[other.name] ?? index)] too"

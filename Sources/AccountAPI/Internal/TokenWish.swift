@@ -36,7 +36,7 @@ struct TokenWish: Sendable {
             length += field.value.utf8.count + 1
             for part in field.value.split(separator: " ") {
                 guard let scope = ScopeName(part) else {
-                    throw .invalidRequest("scope has a character that no scope has")
+                    throw .invalidRequest("scope contains an invalid character")
                 }
                 if !scopes.contains(scope) { scopes.append(scope) }
             }

@@ -82,7 +82,7 @@ enum VendRefusal: Error, Hashable, Sendable {
         case .mustAct(.reauthRequired, _, _): "the user must sign in with Google again"
         case .mustAct: "the account is disconnected"
         case .unreadable: "the stored token cannot be opened with the worker's key ring"
-        case .unavailable: "no token can be had from Google now"
+        case .unavailable: "Google does not issue a token now"
         case .storeUnavailable: "the database cannot be read now"
         case .auditUnavailable: "the audit cannot be written now, and nothing is vended without it"
         }

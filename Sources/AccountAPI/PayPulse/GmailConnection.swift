@@ -49,7 +49,7 @@ struct GmailConnection: Sendable {
             await services.engine.storeChanged()
             return Outcome(relation: verdict.relation, grant: grant)
         }
-        throw StoreError(.busy, "the user's grant changes faster than it can be stored")
+        throw StoreError(.busy, "the user's grant changed too often while it was being stored")
     }
 
     // MARK: Deciding

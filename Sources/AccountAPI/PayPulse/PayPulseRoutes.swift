@@ -110,7 +110,7 @@ struct PayPulseRoutes: Sendable {
     private func tell(of grant: Grant, formerly former: GrantState, by request: ServerRequest, at now: Timestamp) async
     {
         services.diagnostics.info(
-            "ended by its user",
+            "a user ended their grant",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
         )
         services.log.state(

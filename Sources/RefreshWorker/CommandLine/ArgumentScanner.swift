@@ -52,9 +52,9 @@ struct ArgumentScanner {
         if CredentialShape.matches(word) {
             problems.append(
                 """
-                argument \(words.count + 1) looks like a token or a secret (not shown), and those are never \
-                arguments, because every user of this machine can read them there: give it on standard input or in \
-                a file, and consider this one seen
+                argument \(words.count + 1) looks like a token or a secret (not shown), and those are never arguments, \
+                because every user of this machine can read them: give it on standard input or in a file, and treat \
+                this one as compromised
                 """
             )
         }
@@ -97,8 +97,8 @@ struct ArgumentScanner {
             problems.append(
                 """
                 the value of --\(name) looks like a token or a secret (not shown), and those are never arguments, \
-                because every user of this machine can read them there: give it on standard input or in a file, \
-                and consider this one seen
+                because every user of this machine can read them: give it on standard input or in a file, and treat \
+                this one as compromised
                 """
             )
         } else if value.isEmpty {

@@ -10,7 +10,7 @@ extension Workshop {
         }
         Output.standard.line(
             count == 0
-                ? "there are no such notices" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
+                ? "no notice matches" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
         )
         return .success
     }

@@ -20,7 +20,7 @@ extension Workshop {
             case .left:
                 throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
             case .recovered(ResultRecovery.Summary()):
-                throw CommandFailure(.badData, "\(path) holds no results; it stays where it is")
+                throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
             case .recovered(let summary):
                 try SpillFile.remove(path)
                 Output.standard.line("\(summary.sentence); \(path) is removed")
@@ -28,7 +28,7 @@ extension Workshop {
             case .incomplete(let summary, let reason):
                 throw CommandFailure(
                     .badData,
-                    "\(path) could not be recovered as a whole: \(reason). \(summary.sentence); the file stays where it is"
+                    "\(path) could not be recovered completely: \(reason). \(summary.sentence); the file was not removed"
                 )
             }
         }

@@ -22,7 +22,7 @@ enum ClientSecretFile {
             throw CommandFailure(.configuration, "\(flag): \(path) is empty: put the client's secret into it")
         }
         if let line = lines.first(where: { !$0.words.allSatisfy(\.isVisibleASCII) }) {
-            throw fault(path, line.number, "holds a character that is not visible ASCII: write it anew by hand")
+            throw fault(path, line.number, "holds a character that is not visible ASCII: retype it")
         }
         if lines.count == 1, first.words.count == 1 {
             guard clientIDs.count == 1 else {

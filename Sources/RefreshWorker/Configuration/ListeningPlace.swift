@@ -16,7 +16,7 @@ extension SettingValue {
         if case .own(.unix) = place {
             throw Refusal(
                 message: """
-                    \(DisplayedText(text)) is a unix socket, whose clients have no address to limit them by: say \
+                    \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
                     127.0.0.1:PORT, and let the proxy connect to that
                     """
             )
@@ -45,7 +45,7 @@ extension SettingValue {
     /// Parses an octal file mode that excludes other users.
     static func socketMode(_ text: String) throws(Refusal) -> UInt32 {
         guard text.utf8.count <= 4, let mode = UInt32(text, radix: 8), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
-            throw Refusal(message: "\(DisplayedText(text)) is no mode such as 0600 or 0660, which keeps strangers out")
+            throw Refusal(message: "\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
         }
         return mode
     }

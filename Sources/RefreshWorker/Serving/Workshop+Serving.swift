@@ -114,8 +114,8 @@ extension Workshop {
                 throw CommandFailure(
                     .configuration,
                     """
-                    systemd has handed in no socket named \(DisplayedText(name)): see FileDescriptorName= in the socket's \
-                    unit, and start the service through it
+                    systemd has not passed a socket named \(DisplayedText(name)): see FileDescriptorName= in the \
+                    socket's unit, and start the service through it
                     """
                 )
             }

@@ -36,8 +36,8 @@ final class ResultSpillFile: ResultSpill {
             } catch {
                 throw SpillError(
                     """
-                    Results that the database does not take could not be written beside it either: \(error). Make room in \
-                    \(place.folder), or make it writable for this user.
+                    Results that the database does not take could not be written next to it either: \(error). Make \
+                    room in \(place.folder), or make it writable for this user.
                     """
                 )
             }

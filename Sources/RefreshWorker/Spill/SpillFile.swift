@@ -40,7 +40,7 @@ final class SpillFile: Sendable {
         var facts = stat()
         guard unsafe fstat(descriptor, &facts) == 0 else { throw file.failure("fstat") }
         guard facts.st_mode & S_IFMT == S_IFREG else {
-            throw SystemCallFailure(call: "open of \(path), which is no regular file,", errorNumber: EINVAL)
+            throw SystemCallFailure(call: "open of \(path), which is not a regular file,", errorNumber: EINVAL)
         }
         return file
     }

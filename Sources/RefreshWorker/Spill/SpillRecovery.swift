@@ -36,7 +36,7 @@ struct SpillRecovery: Sendable {
             switch try await recover(path) {
             case .left:
                 workshop.diagnostics.warning(
-                    "results that were not saved are in use by another process, and are left to it",
+                    "a spill file is in use by another process, and is left to it",
                     ["file": path]
                 )
             case .recovered(let summary):
@@ -53,7 +53,7 @@ struct SpillRecovery: Sendable {
                 let target = SpillPlace.setAside(path)
                 _ = try SpillFile.rename(path, to: target)
                 workshop.diagnostics.error(
-                    "results could not all be stored and were set aside: mend what is wrong, then run results recover FILE",
+                    "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
                     [
                         "file": target, "error": reason, "stored": "\(summary.stored)",
                         "outdated": "\(summary.outdated)", "unknown": "\(summary.unknown)",
@@ -71,7 +71,7 @@ struct SpillRecovery: Sendable {
                 return .left
             }
             guard let bytes = try file.read(limit: Self.sizeLimit) else {
-                return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any file of results")
+                return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any spill file")
             }
             content = SpillFormat.read(bytes)
         } catch let error as SystemCallFailure {
@@ -84,7 +84,7 @@ struct SpillRecovery: Sendable {
             )
         }
         var findings: [Finding] = []
-        var reason = content.isDamaged ? "it is damaged, or no file of results" : nil
+        var reason = content.isDamaged ? "it is damaged, or not a spill file" : nil
         for result in content.results {
             do {
                 findings.append(try SpilledResult.open(result, with: vault))

@@ -26,7 +26,7 @@ extension Workshop {
         Output.standard.line(
             """
             copied the database to \(file), \(size)
-            Its tokens stay sealed: the copy is of no use without the key ring. Keep both, apart from each other.
+            Its tokens stay sealed: the copy is useless without the key ring. Keep both, in different places.
             """
         )
         return .success
@@ -35,7 +35,7 @@ extension Workshop {
     /// Throws errors that are clearer than SQLite's own.
     private func checkDestination(_ file: String) throws {
         if try FileFacts.of(file) != nil {
-            throw CommandFailure(.cannotCreate, "\(file) exists already and is left as it is: name another file")
+            throw CommandFailure(.cannotCreate, "\(file) exists already and was not changed: name another file")
         }
         let folder = FileFacts.folder(of: file)
         guard try FileFacts.of(folder)?.kind == .folder else {
@@ -59,7 +59,7 @@ extension CommandFailure {
         self.init(
             .configuration,
             """
-            \(database) is on a PostgreSQL server, which has its own way of being copied: run: pg_dump --format=custom \
+            \(database) is on a PostgreSQL server, which has its own backup tool: run: pg_dump --format=custom \
             --schema=refresh_worker --file=\(file) '\(database)'
             its tokens stay sealed: keep a copy of the key ring as well, apart from it
             """

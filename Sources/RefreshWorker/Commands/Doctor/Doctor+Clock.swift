@@ -20,7 +20,7 @@ extension Doctor {
     /// Judges the wall clock by itself and by the last write: a file cannot have been written in the future.
     static func judgeClock(now: Timestamp, lastWrite: Timestamp?) -> Diagnosis {
         let subject = "clock"
-        let advice = "set it, and keep it by NTP (timedatectl set-ntp true)"
+        let advice = "set it, and synchronize it by NTP (timedatectl set-ntp true)"
         guard saneYears.contains(now) else {
             return .fault(subject, "the clock says \(now.iso8601Seconds): \(advice)")
         }

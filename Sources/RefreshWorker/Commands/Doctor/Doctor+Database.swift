@@ -48,7 +48,7 @@ extension Doctor {
         do {
             guard let facts = try FileFacts.of(path) else { return (missingDiagnosis(path), false) }
             guard facts.kind == .regular else {
-                return (.fault(Self.subject, "\(path) is no file: name one with --database"), false)
+                return (.fault(Self.subject, "\(path) is not a file: name one with --database"), false)
             }
             let folder = FileFacts.folder(of: path)
             guard FileFacts.mayRead(path), FileFacts.mayWrite(path) else {
@@ -62,7 +62,7 @@ extension Doctor {
             let isEmpty = facts.size == 0
             guard isEmpty || DatabaseHeader.read(path) != nil else {
                 let advice = "name another file, or put a backup in its place while no worker runs"
-                return (.fault(Self.subject, "\(path) is no SQLite database, or is damaged: \(advice)"), false)
+                return (.fault(Self.subject, "\(path) is not a SQLite database, or is damaged: \(advice)"), false)
             }
             guard facts.permissions & 0o007 == 0 else {
                 let advice = "run: chmod 600 \(path)"
@@ -93,12 +93,12 @@ extension Doctor {
         do {
             return Self.judge(subject, free: try FileFacts.freeSpace(at: FileFacts.folder(of: path)))
         } catch {
-            return .warning(subject, "cannot be told: \(error)")
+            return .warning(subject, "is unknown: \(error)")
         }
     }
 
     static func judge(_ subject: String, free: Int64) -> Diagnosis {
-        let words = "\(ByteCount.text(free)) where the database lies"
+        let words = "\(ByteCount.text(free)) on the database's disk"
         if free < leastSpace { return .fault(subject, "\(words): make room, or nothing can be stored") }
         if free < ampleSpace { return .warning(subject, "\(words): make room") }
         return .ok(subject, words)
@@ -153,7 +153,7 @@ extension Doctor {
                 """
             )
         } catch {
-            return .warning(subject, "not compared with the key ring, which cannot be read: mend that first")
+            return .warning(subject, "not compared with the key ring, which cannot be read: fix that first")
         }
     }
 

@@ -66,8 +66,8 @@ extension Doctor {
         return .warning(
             subject,
             """
-            this machine's clock is \(skew.magnitudeOfSpan.forPeople) \(side) the token endpoint's: set it, and keep it by \
-            NTP (timedatectl set-ntp true)
+            this machine's clock is \(skew.magnitudeOfSpan.forPeople) \(side) the token endpoint's: set it, and \
+            synchronize it by NTP (timedatectl set-ntp true)
             """
         )
     }

@@ -46,7 +46,7 @@ extension Doctor {
             return .fault(serverSubject, "\(name), takes no writes: run there: \(mend)")
         }
         guard facts.isDurable else {
-            return .warning(serverSubject, "\(name), may lose what it has answered: set fsync = on there")
+            return .warning(serverSubject, "\(name), may lose committed data: set fsync = on there")
         }
         return .ok(serverSubject, name)
     }
@@ -64,7 +64,7 @@ extension Doctor {
         guard address.demandsCertificate else {
             return .warning(
                 subject,
-                "encrypted\(pooler), but any server would be believed: write sslmode=verify-full into the address"
+                "encrypted\(pooler), but any server would be trusted: write sslmode=verify-full into the address"
             )
         }
         return .ok(subject, "encrypted, the server's certificate is verified\(pooler)")

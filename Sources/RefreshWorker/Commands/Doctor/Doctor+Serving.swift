@@ -105,8 +105,9 @@ extension Doctor {
         return .warning(
             "linking by e-mail",
             """
-            --link-by-email any: a stranger who signed up with somebody's address shares the account with its owner, once \
-            the owner signs in with Google. Use verified, unless the backend verifies every address before it stores it
+            --link-by-email any: a person who signed up with another person's address shares the account with its \
+            owner, once the owner signs in with Google. Use verified, unless the backend verifies every address before \
+            it stores it
             """
         )
     }
@@ -128,7 +129,7 @@ extension Doctor {
 
     private func examine(_ subject: String, _ place: ListeningPlace) -> Diagnosis {
         switch place {
-        case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd hands in")
+        case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd passes")
         case .own(.unix(let path, mode: _)): examine(subject, socket: path)
         case .own(let address): examine(subject, address: address)
         }
@@ -149,7 +150,7 @@ extension Doctor {
         do {
             if let facts = try FileFacts.of(path) {
                 guard facts.kind == .other else {
-                    return .fault(subject, "\(path) is there and is no socket: name another place")
+                    return .fault(subject, "\(path) exists and is not a socket: name another place")
                 }
                 return .ok(subject, "\(path) is there: the worker's, if it runs")
             }

@@ -20,7 +20,7 @@ extension Workshop {
             case .verify(let state):
                 try await stream.verify(state: state)
                 Output.standard.line(
-                    "asked for: Google posts a verification event soon, which the metrics log then tells of"
+                    "requested: Google posts a verification event soon, which the metrics log then shows"
                 )
             }
         } catch let failure as SecurityEventStreamFailure {

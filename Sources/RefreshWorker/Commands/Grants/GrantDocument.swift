@@ -89,7 +89,7 @@ enum GrantWarning: String, Sendable {
 
     var sentence: String {
         switch self {
-        case .refreshTokenEnds: "the refresh token dies of itself soon: have the user sign in again before"
+        case .refreshTokenEnds: "the refresh token expires soon: have the user sign in again before then"
         case .idle: "not refreshed for months: Google forgets refresh tokens that are not used for six"
         case .noRefreshToken: "no refresh token is stored: the user must sign in again when the access token expires"
         }

@@ -3,7 +3,7 @@ import Clocks
 /// Imports grants from a stream of bytes.
 struct GrantImport: RecordImport {
     /// The end of a report about a user whose grant stays ended.
-    static let endedGrant = "ended the stored grant: kept, for there is no new refresh token"
+    static let endedGrant = "ended the stored grant: kept, because the input does not have a new refresh token"
 
     let reader: GrantReader
     let intake: GrantIntake

@@ -40,7 +40,7 @@ extension Workshop {
         case .keptEnded:
             throw CommandFailure(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
         case .refused:
-            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not brought back")
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
         case .replaced: verb = "replaced"
         case .stored, .kept, nil: verb = "added"
         }

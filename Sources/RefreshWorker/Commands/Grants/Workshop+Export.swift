@@ -9,8 +9,7 @@ extension Workshop {
             throw CommandFailure(
                 .usage,
                 """
-                an export holds every token in plain text, usable by anybody who reads it: give --plaintext if that \
-                is wanted
+                an export holds every token in plain text, usable by every reader: give --plaintext to confirm
                 to keep or move the grants sealed, use 'refresh-worker backup FILE' and take the key file along
                 """
             )

@@ -46,8 +46,8 @@ extension Workshop {
                 failure.exitCode,
                 """
                 \(failure.message)
-                the import stopped there; what is counted above is stored for good, and the same import started \
-                again goes on: it keeps what is stored
+                the import stopped there; the records counted above are stored; start the same import again to \
+                continue: it keeps stored records
                 """
             )
         }

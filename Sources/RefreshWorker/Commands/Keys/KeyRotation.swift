@@ -158,9 +158,9 @@ extension CommandFailure {
             .leftForLater,
             """
             these workers do not \(verb) key \(key) yet: \(workers.joined(separator: ", ")) (process id first)
-            a worker whose key ring systemd hands in by LoadCredential reads it only when it is restarted: restart it
+            a worker that gets its key ring by LoadCredential reads it only at its start: restart it
             any other must be able to read the key file that this command changes
-            then run refresh-worker keys rotate again: it goes on from here
+            then run refresh-worker keys rotate again: it continues from here
             """
         )
     }

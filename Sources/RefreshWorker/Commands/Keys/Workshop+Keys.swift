@@ -44,7 +44,7 @@ extension Workshop {
         guard let id = KeyID(text) else {
             throw CommandFailure(
                 .badData,
-                "\(DisplayedText(text)) is no key id: refresh-worker keys list shows the eight digits of each"
+                "\(DisplayedText(text)) is not a key id: refresh-worker keys list shows the eight digits of each"
             )
         }
         let vault = try openVault()
@@ -67,9 +67,9 @@ extension Workshop {
                 let now = time.now
                 try await BlockingQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
                 return """
-                    retired key \(id) in \(path): it opens for a day more, and seals nothing
+                    retired key \(id) in \(path): it opens tokens for one more day, and does not seal
                     Results that it sealed may still wait to be stored. After \((now + .seconds(86_400)).iso8601Seconds) run \
-                    this command again, or keys rotate, to take it out of the file.
+                    this command again, or keys rotate, to remove it from the file.
                     """
             }
             guard end <= time.now else {
@@ -80,9 +80,9 @@ extension Workshop {
             }
             try await Self.take(id, outOf: path, ring: ring, book: book)
             return """
-                took key \(id) out of \(path)
-                Backups of the database from before the last rotation still need it: keep a backup of the key ring that \
-                holds it as long as those.
+                removed key \(id) from \(path)
+                Backups of the database from before the last rotation still need it: keep a backup of the key ring \
+                with this key as long as those.
                 """
         }
         Output.standard.line(lines)
@@ -105,7 +105,7 @@ extension Workshop {
         keysInUse: [KeyID: Int]
     ) async throws -> String {
         guard !ring.keyIDs.contains(id) else {
-            throw CommandFailure(.badData, "key \(id) is not lost: the key ring holds it")
+            throw CommandFailure(.badData, "key \(id) is not lost: the key ring contains it")
         }
         let known = try await book.keyIDs()
         guard known.contains(id) || keysInUse[id] != nil else {

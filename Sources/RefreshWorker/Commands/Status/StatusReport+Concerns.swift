@@ -61,7 +61,7 @@ extension StatusReport.Client {
             concerns.append("nothing is sent for client \(name): \(breakerReason ?? "unknown")")
         }
         if isWave {
-            concerns.append("a wave of invalid_grant for client \(name): each is confirmed before it is believed")
+            concerns.append("a wave of invalid_grant for client \(name): each is confirmed before it is acted on")
         }
         if let pause {
             concerns.append("the endpoint asked client \(name) to pause for \(pause.forPeople) more")

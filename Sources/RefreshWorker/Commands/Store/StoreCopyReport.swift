@@ -84,9 +84,10 @@ extension CommandFailure {
             self.init(
                 .badData,
                 """
-                the \(kind.plural) of \(target) are not those of \(source) (\(theirs.count) records, SHA-256 \(theirs); \(ours.count) \
-                records, SHA-256 \(ours)): it was begun as a copy of something else, or a worker has used one of them since
-                \(target) is not used by any worker as it is. To copy anew, empty it first: \(Self.emptying(target))
+                the \(kind.plural) of \(target) are not those of \(source) (\(theirs.count) records, SHA-256 \
+                \(theirs); \(ours.count) records, SHA-256 \(ours)): it was begun as a copy of something else, or a \
+                worker has used one of them since
+                \(target) is not used by any worker as it is. To copy again, empty it first: \(Self.emptying(target))
                 """
             )
         }

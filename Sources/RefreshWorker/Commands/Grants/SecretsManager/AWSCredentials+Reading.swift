@@ -54,7 +54,7 @@ extension AWSCredentials {
         guard credentials.isWellFormed else {
             throw CommandFailure(
                 .configuration,
-                "the AWS credentials in \(source) hold blanks or other characters that none of Amazon's have"
+                "the AWS credentials in \(source) contain blanks or other characters that Amazon's never have"
             )
         }
         return credentials

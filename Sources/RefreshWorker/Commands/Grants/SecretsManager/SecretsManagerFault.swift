@@ -108,7 +108,7 @@ extension SecretsManagerFault {
                 .configuration,
                 """
                 \(place) refuses \(operation.rawValue) (\(code)): the credentials need the IAM permissions \
-                secretsmanager:ListSecrets and secretsmanager:GetSecretValue, and kms:Decrypt where a key of your own \
+                secretsmanager:ListSecrets and secretsmanager:GetSecretValue, and kms:Decrypt if a key of your own \
                 encrypts the secrets
                 """
             )
@@ -138,7 +138,7 @@ extension SecretsManagerFault {
                 "\(place) cannot decrypt a secret (\(code)): the credentials need kms:Decrypt for its key"
             )
         case .passing:
-            return CommandFailure(.leftForLater, "\(place) is throttling or out of order (\(code)): try again later")
+            return CommandFailure(.leftForLater, "\(place) throttles requests or is failing (\(code)): try again later")
         case .unreachable(let kind):
             let isForGood = kind == .certificate || kind == .invalidURL
             return CommandFailure(
@@ -148,7 +148,7 @@ extension SecretsManagerFault {
         case .foreign:
             return CommandFailure(
                 .configuration,
-                "what answers is not AWS Secrets Manager (\(code)): check --region and --aws-endpoint"
+                "the server that answers is not AWS Secrets Manager (\(code)): check --region and --aws-endpoint"
             )
         case .other:
             return CommandFailure(.inputUnreadable, "\(place) refuses \(operation.rawValue): \(code)")

@@ -105,7 +105,7 @@ struct SecretsManagerImport {
             detail("\(user) \(GrantImport.endedGrant)")
         case .refused:
             tally.grants.countBad("the user was deleted")
-            report("\(user) was deleted and is not brought back")
+            report("\(user) was deleted and is not restored")
         }
     }
 }
