@@ -4,9 +4,9 @@ package import RefreshEngine
 package import Secrets
 package import Store
 
-/// What the public routes work with.
+/// The dependencies of the public routes.
 package struct AccountServices: Sendable {
-    /// How long Google may take to say whose a token is.
+    /// The limit of the time in which Google says whose token it is.
     package static let usualGoogleDeadline: Duration = .seconds(10)
 
     package let store: any AccountStore
@@ -14,10 +14,10 @@ package struct AccountServices: Sendable {
     package let google: any GoogleLookups
     package let vault: TokenVault
     package let signer: TokenSigner
-    /// The client ids that are ours: tokens of any other app are refused.
+    /// The configured client ids: tokens of other apps are refused.
     package let clientIDs: [String]
     package let budgets: RequestBudgets
-    /// Which stored users a Google account may be linked to by its e-mail address.
+    /// The stored users that a Google account may be linked to by its e-mail address.
     package let emailLinking: EmailLinking
     package let sessionRules: SessionRules
     package let time: any TimeSource

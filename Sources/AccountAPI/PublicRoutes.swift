@@ -1,8 +1,8 @@
 package import HTTPServer
 
-/// Every route of the public listener: the app's, Google's security events, and the two probes of a load balancer.
+/// All routes of the public listener: the app's, Google's security events, and the two probes of a load balancer.
 ///
-/// What no route answers is told in the words of the family that the path belongs to.
+/// Requests without a route are answered in the form of the family that the path belongs to.
 package struct PublicRoutes: Sendable {
     private let services: AccountServices
     private let securityEvents: SecurityEventReceiver
@@ -30,7 +30,7 @@ package struct PublicRoutes: Sendable {
         )
     }
 
-    /// What the server itself turns away, in the words of the family that the path belongs to.
+    /// Answers requests that the server itself refuses, in the form of the family that the path belongs to.
     package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
         let code: PayPulseError.Code = refusal.status == 503 ? .dependencyFailure : .invalidJSON
         return answer(

@@ -3,17 +3,17 @@ internal import HTTPServer
 
 /// The limits of one address on the public routes.
 ///
-/// Many phones share the address of their network, so that only failures have a small limit: an honest phone seldom fails to
+/// Many phones share the address of their network, so only failures have a small limit: an honest phone rarely fails to
 /// sign in, and a client that guesses tokens nearly always fails.
 package struct RequestBudgets: Sendable {
-    /// The successful sign-ins, or the writes, that an address may make for each failed sign-in.
+    /// The number of successful sign-ins, or of writes, that an address may make for each failed sign-in.
     static let successesPerFailure = 10
 
-    /// Sign-ins and connections that the worker or Google refuses.
+    /// The budget of sign-ins and connections that the worker or Google refuses.
     let failedSignIns: AddressBudget
-    /// All sign-ins and connections: each costs two calls to Google.
+    /// The budget of all sign-ins and connections: each costs two calls to Google.
     let signIns: AddressBudget
-    /// Requests that rotate or end something stored.
+    /// The budget of requests that rotate or end something stored.
     let writes: AddressBudget
 
     package init(failedSignInsPerMinute: Int, time: any TimeSource) {
@@ -39,8 +39,8 @@ package struct RequestBudgets: Sendable {
 
     /// Runs a sign-in, and counts it as failed if it is refused.
     ///
-    /// It counts as failed until it has succeeded: else one address could have any number of guesses under way at once. An
-    /// outage of Google or of the store counts as no failure of the phone.
+    /// It counts as failed until it has succeeded: otherwise one address could have any number of guesses in progress
+    /// at once. An outage of Google or of the store does not count as the phone's failure.
     func signIn(
         _ request: ServerRequest,
         _ body: () async throws -> ServerResponse

@@ -1,15 +1,15 @@
 import Foundation
 
 extension AccountClient {
-    /// The backend's envelope around what it answers.
+    /// The backend's envelope around its answers.
     private struct Envelope<Content: Decodable & Sendable>: Decodable, Sendable {
         let data: Content
     }
 
-    /// The content of an answer that says nothing but that all went well.
+    /// The content of an answer that only reports success.
     private struct Nothing: Decodable {}
 
-    /// Gives the backend the tokens of Google's SDK, and with them the user's Gmail.
+    /// Gives the backend the tokens of Google's SDK, and with them access to the user's Gmail.
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
     @discardableResult
@@ -23,35 +23,35 @@ extension AccountClient {
         ).data
     }
 
-    /// The user's profile.
+    /// Returns the user's profile.
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
     public func profile() async throws(AccountError) -> Profile {
         try await call(Envelope<Profile>.self, "GET", "v1/user/me").data
     }
 
-    /// Takes the user's Gmail away from the backend.
+    /// Ends the backend's access to the user's Gmail.
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
     public func disconnectGmail() async throws(AccountError) {
         _ = try await call(Nothing.self, "DELETE", "v1/auth/gmail-tokens")
     }
 
-    /// The scopes of `needed` that the user has not granted, as the profile tells them now.
+    /// Returns the scopes of `needed` that the user has not granted, according to the current profile.
     ///
     /// - Throws: As ``profile()``.
     public func missingScopes(needed: [String]) async throws(AccountError) -> [String] {
         try await profile().missingScopes(needed: needed)
     }
 
-    /// Asks the user for the scopes that are missing, if any, and gives the backend the widened grant.
+    /// Asks the user for the missing scopes, if any, and gives the backend the extended grant.
     ///
     /// - Parameters:
     ///   - needed: The scopes that the app is about to use.
-    ///   - askUser: Asks with Google's SDK (`addScopes`, or a sign-in where Gmail is not connected) for the missing scopes
-    ///     that it is given, and returns what the SDK gave.
+    ///   - askUser: Asks with Google's SDK (`addScopes`, or a sign-in if Gmail is not connected) for the missing
+    ///     scopes, and returns the SDK's tokens.
     /// - Returns: The scopes that are still missing, because the user did not grant them.
-    /// - Throws: What `askUser` throws, and as ``storeGoogleTokens(_:)``.
+    /// - Throws: The error of `askUser`, and as ``storeGoogleTokens(_:)``.
     public func addScopes(
         _ needed: [String],
         askUser: @Sendable (_ missing: [String]) async throws -> GoogleTokens
@@ -60,7 +60,7 @@ extension AccountClient {
         let missing = try await missingScopes(needed: needed)
         guard !missing.isEmpty else { return [] }
         let tokens = try await askUser(missing)
-        // The user answered for the account that asked: their grant must not go to another.
+        // The user answered for the account that asked: the grant must not go to another account.
         guard account == self.account else { throw AccountError.sessionReplaced }
         let stored = try await storeGoogleTokens(tokens)
         return Scopes.missing(needed, from: stored.grantedScopes)

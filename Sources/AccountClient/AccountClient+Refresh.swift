@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// One refresh under way, and those who wait for it.
+/// A refresh in progress, and the calls that wait for it.
 struct RefreshFlight {
     typealias Waiter = CheckedContinuation<Result<String, AccountError>, Never>
 
@@ -16,27 +16,27 @@ extension AccountClient {
     /// An access token with less time than this is refreshed before it is used.
     private static let leastTimeLeft: TimeInterval = 60
 
-    /// The time that one request for new tokens may take.
+    /// The limit of one request for new tokens.
     ///
-    /// The server accepts a spent refresh token as long as its successor was never presented, so a lost answer can be asked
-    /// for again at any time. Short, because the callers wait for two tries at most.
+    /// The server accepts a spent refresh token until its successor is presented, so a request whose answer was lost
+    /// can be repeated at any time. The limit is short because the callers wait for two tries at most.
     private static let refreshTimeout: TimeInterval = 8
 
     /// The greatest age of an answer that is stored, counted from its request.
     ///
-    /// A process can be suspended while it waits. By the time it goes on, another process may have sent the same token
-    /// again, and the server's grace of a minute for overtaking requests may be over. An answer that was never used costs
-    /// nothing: its request can be repeated.
+    /// A process can be suspended while it waits. When it continues, another process may have sent the same token
+    /// again, and the server's grace of a minute may be over. Dropping an answer is safe as long as its tokens were
+    /// never used: the request can be repeated.
     private static let greatestAge: TimeInterval = 30
 
     /// The number of times that a refresh starts again because another process of the app has stored other tokens.
     private static let mostRounds = 4
 
-    /// Refreshes the tokens when the access token has less than a minute left, once for all callers.
+    /// Refreshes the tokens if the access token has less than a minute left, once for all callers.
     ///
-    /// - Throws: ``AccountError/signedOut`` when the server has ended the session, and the tokens are gone;
-    ///   ``AccountError/tokenStore(_:domain:code:)`` when the new tokens could not be saved: they are held, and saved with
-    ///   the next call that finds the store working.
+    /// - Throws: ``AccountError/signedOut`` if the server has ended the session; the tokens are removed then.
+    ///   ``AccountError/tokenStore(_:domain:code:)`` if the new tokens could not be saved; they are kept in memory, and
+    ///   saved by the next call for which the store works.
     public func refreshTokensIfNeeded() async throws(AccountError) {
         guard let pair = try cache.pair() else { throw .signedOut }
         let isUsable = pair.accessToken.map { !isEnding($0) } ?? false
@@ -44,7 +44,7 @@ extension AccountClient {
         if let failure = cache.unsaved { throw failure }
     }
 
-    /// Refreshes the tokens whatever time they have left, once for all callers who ask at the same time.
+    /// Refreshes the tokens even if they are fresh, once for all concurrent callers.
     ///
     /// - Throws: As ``refreshTokensIfNeeded()``.
     public func forceRefresh() async throws(AccountError) {
@@ -53,14 +53,17 @@ extension AccountClient {
         if let failure = cache.unsaved { throw failure }
     }
 
-    /// Whether a token has too little time left; one that does not tell is used until the server refuses it.
+    /// `true` if a token has too little time left.
+    ///
+    /// One without a readable expiry is used until the server refuses it.
     func isEnding(_ token: String) -> Bool {
         AccessToken.expiry(of: token).map { $0.timeIntervalSince(now()) < Self.leastTimeLeft } ?? false
     }
 
-    /// The access token of the refresh that is under way, or of one that starts now.
+    /// Returns the access token of the refresh in progress, or of one that starts now.
     ///
-    /// A caller who is cancelled leaves at once; the refresh goes on for the others, and for the token's sake.
+    /// A cancelled caller returns immediately. The refresh continues for the other callers, and because its answer may
+    /// hold the only valid token.
     func refreshed() async throws(AccountError) -> String {
         waitersCounted += 1
         let waiter = waitersCounted
@@ -75,10 +78,10 @@ extension AccountClient {
         return try result.get()
     }
 
-    /// The number of calls that wait for the refresh under way.
+    /// The number of calls that wait for the refresh in progress.
     package var waitingCalls: Int { flight?.waiters.count ?? 0 }
 
-    /// `true` while a refresh is under way.
+    /// `true` while a refresh is in progress.
     package var isRefreshing: Bool { flight != nil }
 
     private func joinFlight(_ waiter: Int, _ continuation: RefreshFlight.Waiter) {
@@ -101,10 +104,10 @@ extension AccountClient {
         for waiter in waiters { waiter.resume(returning: result) }
     }
 
-    /// Refreshes, unless the account that asked for it has gone: then the answer is void, and stored nowhere.
+    /// Refreshes, unless the account has changed since: then the answer is void and is not stored.
     ///
-    /// A lost answer is asked for once more. Each try reads the store again: while the answer was awaited, another process
-    /// may have used its successor, and then the token of the first try looks like a thief's.
+    /// A lost answer is requested once more. Each try reads the store again: while the first try waited, another
+    /// process may have used the successor, and the server would treat the first try's token as stolen.
     private func fly(_ number: Int) async {
         guard flight?.number == number else { return }
         var isSecondTry = false
@@ -124,7 +127,7 @@ extension AccountClient {
                         return endFlight(with: .success(tokens.accessToken))
                     }
                 case .failure(let error) where error.endsSession:
-                    // Only the stored token's refusal counts: a newer one may be good.
+                    // Only the refusal of the stored token counts: a newer one may be valid.
                     if try cache.remove(refused: sent) { return leaveAccount(with: .signedOut) }
                 case .failure(.unreachable) where !isSecondTry: isSecondTry = true
                 case .failure(let error): return endFlight(with: .failure(error))
@@ -136,7 +139,7 @@ extension AccountClient {
         }
     }
 
-    /// Spends a refresh token.
+    /// Exchanges a refresh token for new tokens.
     private func exchange(_ refreshToken: String) async -> Result<IssuedTokens, AccountError> {
         do throws(AccountError) {
             var request = try jsonRequest("POST", "api/auth/refresh", body: ["refresh_token": refreshToken])
@@ -147,7 +150,7 @@ extension AccountClient {
         }
     }
 
-    /// The tokens that the server answers to a refresh, if the answer is not too old by the device's clock.
+    /// Returns the server's answer to a refresh, if the answer is not too old by the device's clock.
     private func freshTokens(by request: URLRequest, leavingOut secret: String) async throws(AccountError)
         -> IssuedTokens
     {
@@ -157,7 +160,7 @@ extension AccountClient {
         return tokens
     }
 
-    /// The tokens that the server answers to a request without a bearer.
+    /// Returns the server's answer to a request without a bearer.
     func issuedTokens(by request: URLRequest, leavingOut secret: String) async throws(AccountError) -> IssuedTokens {
         let tokens = try Answers.read(
             IssuedTokens.self,

@@ -5,15 +5,15 @@ public import Foundation
 #endif
 
 extension AccountClient {
-    /// Sends a request to the backend as the signed-in user: the one place that every call goes through.
+    /// Sends a request to the backend as the signed-in user: every call goes through this function.
     ///
-    /// Adds the bearer. On 401 the tokens are refreshed, once for all callers, and the request is sent once more; a second
-    /// 401 is returned like every other answer. Redirects are returned, not followed.
+    /// Adds the bearer. On 401 the tokens are refreshed, once for all callers, and the request is sent once more; a
+    /// second 401 is returned like every other answer. Redirects are returned, not followed.
     ///
     /// - Parameter request: A request to ``baseURL``'s server; its body as data.
-    /// - Returns: The body and the answer, whatever its status.
-    /// - Throws: ``AccountError/signedOut`` when the server has ended the session, and the tokens are gone; the failure of
-    ///   the refresh when it failed otherwise.
+    /// - Returns: The body and the response, whatever its status.
+    /// - Throws: ``AccountError/signedOut`` if the server has ended the session; the tokens are removed then. Otherwise
+    ///   the error of a failed refresh.
     public func perform(_ request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
         guard let url = request.url, Origin(url) == Origin(baseURL) else { throw .foreignAddress }
         guard request.httpBodyStream == nil else { throw .unusableBody }
@@ -55,7 +55,7 @@ extension AccountClient {
         return try Answers.read(type, from: answer, leavingOut: secrets)
     }
 
-    /// A request of this API, kept out of cookies and caches.
+    /// Returns a request of this API, without cookies and caches.
     func jsonRequest(
         _ method: String,
         _ path: String,

@@ -1,23 +1,23 @@
 public import Foundation
 
 extension AccountClient {
-    /// The signed-in user, as the backend tells it.
+    /// The signed-in user, as the backend returns it.
     public struct User: Decodable, Hashable, Sendable {
         /// The backend's id of the user.
         public let id: String
         /// The address that Google verified.
         public let email: String?
-        /// The name, as Google last gave it.
+        /// The name, as Google last returned it.
         public let name: String?
-        /// Where Google keeps the user's picture.
+        /// The address of the user's picture at Google.
         public let picture: String?
-        /// Where the picture to show is.
+        /// The address of the picture to show.
         public let avatarURL: String?
-        /// When the user first came.
+        /// The time at which the user was created.
         public let createdAt: Date?
-        /// When the user last signed in.
+        /// The time of the user's last sign-in.
         public let lastLogin: Date?
-        /// Whether the user may use the backend.
+        /// `true` if the user may use the backend.
         public let isActive: Bool
 
         private enum CodingKeys: String, CodingKey {
@@ -29,7 +29,7 @@ extension AccountClient {
         }
     }
 
-    /// Asks the backend who is signed in.
+    /// Returns the signed-in user from the backend.
     ///
     /// - Throws: As ``perform(_:)``, and ``AccountError/refused(status:code:message:)``.
     public func fetchCurrentUser() async throws(AccountError) -> User {

@@ -6,9 +6,9 @@ public import Foundation
 
 /// The app's side of the backend: signs in, keeps the app's tokens fresh, and sends every call with them.
 ///
-/// Make one for the whole app: it is what lets all callers share one refresh. A failed refresh signs the user out only
-/// when the server says that the session of the stored refresh token has ended. A timeout, a lost answer, 429, 5xx and a
-/// 401 of anything between the app and the server leave the user signed in.
+/// Create one for the whole app, so that all callers share one refresh. A failed refresh signs the user out only if the
+/// server says that the session of the stored refresh token has ended. A timeout, a lost answer, 429, 5xx, and a 401
+/// from a server in between leave the user signed in.
 public actor AccountClient {
     /// The backend's address.
     public nonisolated let baseURL: URL
@@ -16,21 +16,22 @@ public actor AccountClient {
     let transport: Transport
     let now: @Sendable () -> Date
     var cache: TokenCache
-    /// Grows whenever another sign-in or none takes the place of the present one; answers of an earlier one are void.
+    /// Grows with every sign-in, log-out and end of the session; answers for an earlier value are void.
     var account = 0
-    /// Counts sign-ins and log-outs as they are asked for, so that the last one asked for wins.
+    /// Counts requested sign-ins and log-outs, so that the last request wins.
     private var intention = 0
     var flight: RefreshFlight?
     var flightsStarted = 0
     var waitersCounted = 0
 
-    /// Makes a client of the backend at an address, whose tokens are in a store.
+    /// Creates a client of the backend at an address, with its tokens in a store.
     ///
     /// - Parameters:
-    ///   - baseURL: The backend's address; `https`, save on this same machine.
-    ///   - tokens: Where the app's tokens are kept.
-    ///   - session: What sends the requests; the default keeps neither cookies nor a cache, and one of yours should not.
-    ///   - now: The clock that tells when an access token ends.
+    ///   - baseURL: The backend's address; `https`, except on this machine.
+    ///   - tokens: The store for the app's tokens.
+    ///   - session: Sends the requests; the default has neither cookies nor a cache, and yours should not have them
+    ///     either.
+    ///   - now: The clock for the expiry of access tokens.
     /// - Throws: ``AccountError/insecureBaseURL``.
     public init(
         baseURL: URL,
@@ -41,7 +42,7 @@ public actor AccountClient {
         try self.init(baseURL: baseURL, tokens: tokens, transport: Transport(session: session), now: now)
     }
 
-    /// Makes a client whose requests go through a transport of the caller's.
+    /// Creates a client with another transport.
     package init(
         baseURL: URL,
         tokens: any TokenStore,
@@ -55,20 +56,21 @@ public actor AccountClient {
         self.cache = TokenCache(tokens)
     }
 
-    /// Whether tokens are held; the server may have ended their session all the same.
+    /// `true` if tokens are stored; the server may have ended their session.
     ///
     /// - Throws: ``AccountError/tokenStore(_:domain:code:)``.
     public var isSignedIn: Bool {
         get throws(AccountError) { try cache.pair() != nil }
     }
 
-    /// Signs in with the access token that Google's SDK gave the app, and stores the app's own tokens.
+    /// Signs in with the access token that the app got from Google's SDK, and stores the app's own tokens.
     ///
-    /// The user signed in before stays so until the server has answered well. When the tokens cannot be saved, nobody is
-    /// signed in afterwards.
+    /// The former user stays signed in until the server has answered successfully. If the tokens cannot be saved, no
+    /// user is signed in afterwards.
     ///
     /// - Parameter googleAccessToken: `user.accessToken.tokenString` of Google's SDK.
-    /// - Throws: ``AccountError/sessionReplaced`` when a later sign-in or log-out was asked for meanwhile.
+    /// - Throws: ``AccountError/sessionReplaced`` if a later sign-in or log-out was requested before this one
+    ///   completed.
     public func signIn(googleAccessToken: String) async throws(AccountError) {
         intention += 1
         let mine = intention
@@ -81,19 +83,19 @@ public actor AccountClient {
         do {
             try cache.signIn(tokens.pair)
         } catch {
-            // The first failure is the one to fix; a store that also cannot remove has the same cause.
+            // The first failure is the one to fix; if the store cannot remove either, the cause is the same.
             _ = cache.clear()
             throw error
         }
     }
 
-    /// Forgets the tokens, whatever the server says, and tells the server to end the session.
+    /// Removes the tokens, whatever the server answers, and asks the server to end the session.
     ///
-    /// The tokens go first, so that neither a sign-in during the call nor the end of the process can mix with it. The
-    /// server is told even when the calling task is cancelled.
+    /// The tokens are removed first, so that neither a sign-in during the call nor the end of the process can
+    /// interfere. The server is asked even if the calling task is cancelled.
     ///
-    /// - Returns: Whether the server confirmed it.
-    /// - Throws: ``AccountError/tokenStore(_:domain:code:)`` when the tokens could not be removed from the store.
+    /// - Returns: `true` if the server confirmed it.
+    /// - Throws: ``AccountError/tokenStore(_:domain:code:)`` if the tokens could not be removed from the store.
     @discardableResult
     public func logout() async throws(AccountError) -> Bool {
         intention += 1
@@ -101,7 +103,7 @@ public actor AccountClient {
         do {
             pair = try cache.pair()
         } catch {
-            // Tokens that cannot be read cannot be told to the server, but they can be removed.
+            // Tokens that cannot be read cannot be sent to the server, but they can be removed.
             pair = nil
         }
         leaveAccount(with: .signedOut)
@@ -112,7 +114,7 @@ public actor AccountClient {
         return isConfirmed
     }
 
-    /// Lets go of all that was under way for the present account.
+    /// Abandons everything in progress for the present account.
     func leaveAccount(with error: AccountError) {
         account += 1
         endFlight(with: .failure(error))
@@ -121,7 +123,7 @@ public actor AccountClient {
     private func endSession(of pair: TokenPair) async -> Bool {
         do {
             var request = try jsonRequest("POST", "api/auth/logout", body: ["refresh_token": pair.refreshToken])
-            // An expired access token would be refused before the refresh token is looked at.
+            // An expired access token would be refused before the refresh token is read.
             if let accessToken = pair.accessToken, !isEnding(accessToken) { request.setBearer(accessToken) }
             request.timeoutInterval = 10
             let (_, response) = try await transport.send(request)

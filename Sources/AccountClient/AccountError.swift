@@ -1,30 +1,30 @@
 public import Foundation
 
-/// What kept a call from being answered; no text of it holds a token.
+/// The reason why a call failed; its texts never contain a token.
 public enum AccountError: Error, Equatable, Sendable {
-    /// What the token store was asked to do.
+    /// The operation of the token store that failed.
     public enum StoreAction: String, Sendable {
         /// Reading a token.
         case load
         /// Keeping a token.
         case save
-        /// Forgetting a token.
+        /// Removing a token.
         case remove
     }
 
-    /// The backend's address is not `https`, which only an address of this same machine may be.
+    /// The backend's address is not `https`, which is required except on this machine.
     case insecureBaseURL
     /// The request goes to another server than the client's, which must not see the user's token.
     case foreignAddress
     /// The request's body is a stream, which cannot be sent again after a refresh, or does not encode as JSON.
     case unusableBody
-    /// Nobody is signed in, or the server has ended the session: show the sign-in.
+    /// No user is signed in, or the server has ended the session: show the sign-in.
     case signedOut
-    /// Another sign-in took the place of the one that this call was made under.
+    /// Another sign-in replaced the one for which this call was made.
     case sessionReplaced
-    /// The server answered with this status and, where it gave them, its code and message.
+    /// The server answered with this status and, if present, its code and message.
     case refused(status: Int, code: String?, message: String?)
-    /// The server answered well but with something that this client does not understand.
+    /// The server reported success, but this client does not understand the content.
     case unreadableAnswer(status: Int)
     /// The server was not reached, or its answer was lost; the user stays signed in.
     case unreachable(URLError.Code)
@@ -33,17 +33,17 @@ public enum AccountError: Error, Equatable, Sendable {
     /// The calling task was cancelled.
     case cancelled
 
-    /// The words with which the server refuses the refresh token of a session that has ended.
+    /// The text with which the server refuses the refresh token of an ended session.
     private static let invalidRefreshToken = "Invalid refresh token"
 
     /// `true` for the server's own refusal of a refresh token.
     ///
-    /// A bare 401 may come from a gateway, a captive portal or a proxy, which know nothing of the session.
+    /// A bare 401 may come from a gateway, a captive portal or a proxy, which do not know the session.
     var endsSession: Bool {
         if case .refused(status: 401, _, message: Self.invalidRefreshToken) = self { true } else { false }
     }
 
-    /// Takes of the store's error what cannot hold a token.
+    /// Returns an error with only those parts of the store's error that cannot contain a token.
     static func tokenStore(_ action: StoreAction, _ error: any Error) -> Self {
         let error = error as NSError
         return .tokenStore(action, domain: error.domain, code: error.code)
@@ -51,7 +51,7 @@ public enum AccountError: Error, Equatable, Sendable {
 }
 
 extension AccountError: CustomStringConvertible, LocalizedError {
-    /// What is wrong, in a sentence.
+    /// The problem in one sentence.
     public var description: String {
         switch self {
         case .insecureBaseURL: "The backend's address must begin with https://."

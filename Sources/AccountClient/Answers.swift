@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// The two shapes in which the backend tells an error: `{"detail"}` and `{"error": {"code", "message"}}`.
+/// The two forms of the backend's errors: `{"detail"}` and `{"error": {"code", "message"}}`.
 private struct ErrorBody: Decodable {
     struct Named: Decodable {
         let code: String?
@@ -17,7 +17,7 @@ private struct ErrorBody: Decodable {
 
 /// Reads the backend's answers.
 enum Answers {
-    /// The value of a good answer; everything else is thrown, with `secrets` left out of the server's words.
+    /// Returns the value of a successful answer; throws any other one, with `secrets` removed from the server's text.
     static func read<Value: Decodable>(
         _ type: Value.Type,
         from answer: (data: Data, response: HTTPURLResponse),
@@ -46,7 +46,7 @@ enum Answers {
         do {
             body = try JSONDecoder().decode(ErrorBody.self, from: data)
         } catch {
-            // A proxy's page or another shape: the status says what there is to say.
+            // A proxy's page or another form: only the status is known.
             return .refused(status: status, code: nil, message: nil)
         }
         func clean(_ text: String?) -> String? {
@@ -64,7 +64,7 @@ enum Answers {
         )
     }
 
-    /// Reads a time with or without a fraction, or a date alone; without a zone it is UTC, as the backends of this API
+    /// Parses a time with or without a fraction, or a date alone; without a zone it is UTC, as the backends of this API
     /// write it.
     static func date(_ text: String) -> Date? {
         var text = text

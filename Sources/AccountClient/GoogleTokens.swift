@@ -1,4 +1,4 @@
-/// What Google's SDK gave the app for a user, on its way to the backend; it never prints.
+/// The tokens that the app got from Google's SDK, for the backend; they are never printed.
 public struct GoogleTokens: Encodable, Hashable, Sendable {
     private let accessToken: String
     private let refreshToken: String?
@@ -6,7 +6,7 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
     private let scopes: [String]?
     private let email: String?
 
-    /// Gathers what the SDK gave; the backend asks Google for what is left out.
+    /// Collects the SDK's values; the backend asks Google for those that are left out.
     ///
     /// - Parameters:
     ///   - accessToken: `user.accessToken.tokenString`.
@@ -36,15 +36,15 @@ public struct GoogleTokens: Encodable, Hashable, Sendable {
         case email
     }
 
-    /// The tokens, to be left out of what the server says about them.
+    /// The tokens, which are removed from the server's error texts.
     var secrets: [String] { [accessToken, refreshToken].compactMap(\.self) }
 }
 
 extension GoogleTokens: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The type's name, and no token.
+    /// The type's name, without a token.
     public var description: String { "GoogleTokens" }
-    /// The type's name, and no token.
+    /// The type's name, without a token.
     public var debugDescription: String { description }
-    /// Shows nothing, so that `dump` prints no token.
+    /// An empty mirror, so that `dump` does not print a token.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Scheme, host and port: what a token may not leave.
+/// Scheme, host and port: a token is never sent to another origin.
 struct Origin: Equatable {
     private let scheme: String
     private let host: String
@@ -16,7 +16,7 @@ struct Origin: Equatable {
         port = url.port ?? (scheme == "https" ? 443 : 80)
     }
 
-    /// Whether nobody on the way can read what is sent.
+    /// `true` if requests cannot be read in transit.
     var keepsSecrets: Bool {
         scheme == "https" || ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
     }

@@ -1,17 +1,17 @@
 public import Foundation
 
 extension AccountClient {
-    /// The user's profile, with how the connection to Gmail stands.
+    /// The user's profile with the state of the connection to Gmail.
     public struct Profile: Decodable, Hashable, Sendable {
-        /// The user's name; empty until Google gave one.
+        /// The user's name; empty until Google returns one.
         public let name: String
         /// The user's address.
         public let email: String
         /// The day on which the user was created, as its first instant in UTC.
         public let createdOn: Date
-        /// Whether the backend holds a grant of the user's that works.
+        /// `true` if the backend has a working grant of the user.
         public let isGmailConnected: Bool
-        /// How the grant stands; nil where there never was one.
+        /// The state of the grant; nil if there never was one.
         public let gmailConnection: GmailConnection?
 
         private enum CodingKeys: String, CodingKey {
@@ -21,24 +21,24 @@ extension AccountClient {
             case gmailConnection = "gmail_connection"
         }
 
-        /// The scopes of `needed` that the user has not granted, in that order.
+        /// Returns the scopes of `needed` that the user has not granted, in that order.
         ///
-        /// Where Gmail is not connected that is all of them: what was once granted is of no use any more.
+        /// If Gmail is not connected, all of them are missing: earlier grants no longer count.
         public func missingScopes(needed: [String]) -> [String] {
             let granted = isGmailConnected ? gmailConnection?.grantedScopes ?? [] : []
             return Scopes.missing(needed, from: granted)
         }
     }
 
-    /// How the user's grant at Google stands.
+    /// The state of the user's grant at Google.
     public struct GmailConnection: Decodable, Hashable, Sendable {
         /// `active`, `retrying`, `suspended`, `reauth_required` or `disconnected`; the first two are connected.
         public let state: String
-        /// Why it is in that state, as a code.
+        /// The reason for the state, as a code.
         public let reason: String?
-        /// Since when it is in that state.
+        /// The time of the last change of the state.
         public let since: Date?
-        /// When Google last confirmed it.
+        /// The time at which Google last confirmed the grant.
         public let verifiedAt: Date?
         /// The Google account's address.
         public let googleEmail: String?
@@ -53,15 +53,15 @@ extension AccountClient {
         }
     }
 
-    /// What the backend made of the tokens that it was given.
+    /// The backend's answer to new tokens.
     public struct StoredGrant: Decodable, Hashable, Sendable {
         /// The Google account's address.
         public let googleEmail: String
         /// The scopes that the user has granted, separated by spaces.
         public let scope: String
-        /// Whether this is another Google account than the one before.
+        /// `true` if this is another Google account than before.
         public let isAccountSwitch: Bool
-        /// What happened, for people.
+        /// The outcome, for people.
         public let message: String
 
         private enum CodingKeys: String, CodingKey {
@@ -75,9 +75,10 @@ extension AccountClient {
     }
 }
 
-/// Compares scopes as Google grants them.
+/// Compares scopes in the form in which Google grants them.
 enum Scopes {
-    /// Two scopes that Google takes by their OpenID Connect names and answers by these.
+    /// Two scopes that Google accepts by their OpenID Connect names and returns by these.
+    ///
     /// https://developers.google.com/identity/protocols/oauth2/scopes#oauth2
     private static let fullNames = [
         "email": "https://www.googleapis.com/auth/userinfo.email",

@@ -2,19 +2,19 @@ import Foundation
 
 /// The tokens in memory, in front of the app's store.
 ///
-/// Rules that keep the session alive when the process is killed at any point, or another process shares the store:
+/// Rules that keep the session alive if the process is killed at any point, or another process shares the store:
 ///
-/// - Only a refresh token that is in the store is sent. The server accepts a spent token as long as its successor was never
-///   presented, so whatever the store holds after a crash still works.
-/// - An answer replaces only the pair that was sent for it (compare-and-swap on the refresh token). If the store holds
-///   another pair, that one is newer: the answer is dropped.
-/// - On a refresh the refresh token is saved first; both halves belong to one session, so either order would do. On a
+/// - Only a refresh token that is in the store is sent. The server accepts a spent token until its successor is
+///   presented, so the token in the store still works after a crash.
+/// - An answer replaces only the pair that was sent for it (compare-and-swap on the refresh token). If the store has
+///   another pair, that one is newer, and the answer is dropped.
+/// - On a refresh the refresh token is saved first; both tokens belong to one session, so either order is safe. On a
 ///   sign-in the former access token is removed first, because it belongs to another user.
 struct TokenCache: CustomReflectable {
     /// A pair that the server issued and that is not in the store yet.
     private struct Unsaved {
         let pair: TokenPair
-        /// The refresh token that was sent for it.
+        /// The refresh token that was sent for the pair.
         let sent: String
         let failure: AccountError
     }
@@ -24,21 +24,21 @@ struct TokenCache: CustomReflectable {
     private var isRead = false
     private var pending: Unsaved?
 
-    /// The reason why the held pair is not in the store; nil when it is.
+    /// The reason why the pair in memory is not in the store; nil if it is.
     var unsaved: AccountError? { pending?.failure }
 
     init(_ store: any TokenStore) {
         self.store = store
     }
 
-    /// Returns the pair to call with, read from the store the first time; `nil` if no user is signed in.
+    /// Returns the pair for calls, read from the store the first time; `nil` if no user is signed in.
     mutating func pair() throws(AccountError) -> TokenPair? {
         retrySaving()
         if !isRead { try read() }
         return held
     }
 
-    /// Returns the pair to refresh, as the store has it now: another process of the app may have refreshed meanwhile.
+    /// Returns the pair to refresh as it is in the store now: another process of the app may have refreshed since.
     mutating func pairForRefresh() throws(AccountError) -> TokenPair? {
         retrySaving()
         if let pending { throw pending.failure }
@@ -46,16 +46,16 @@ struct TokenCache: CustomReflectable {
         return held
     }
 
-    /// Holds and saves the answer to a refresh, if the store still has the pair that was sent for it.
+    /// Keeps and saves the answer to a refresh, if the store still has the pair that was sent for it.
     ///
-    /// Returns `false` if the answer was dropped: then the stored pair is held, or none after a log-out by another process.
-    /// ``unsaved`` tells whether saving failed.
+    /// Returns `false` if the answer was dropped: then the stored pair is used, or none after a log-out by another
+    /// process. ``unsaved`` shows whether saving failed.
     mutating func replace(sent: TokenPair, with pair: TokenPair) -> Bool {
         replace(sent: sent.refreshToken, with: pair)
         return held == pair
     }
 
-    /// Saves the pair of a sign-in in the place of whatever is stored.
+    /// Saves the pair of a sign-in and replaces any stored one.
     mutating func signIn(_ pair: TokenPair) throws(AccountError) {
         pending = nil
         try exclusively(.save) { store in
@@ -73,12 +73,12 @@ struct TokenCache: CustomReflectable {
             try read()
             return false
         }
-        // A pair that the store does not remove is refused again after the next start, and removed then.
+        // If the store does not remove the pair, it is refused again after the next start, and removed then.
         _ = clear(onlyIf: refused.refreshToken)
         return true
     }
 
-    /// Removes the pair here and in the store; returns what kept the store from it.
+    /// Removes the pair from memory and from the store; returns the store's error, if any.
     mutating func clear() -> AccountError? { clear(onlyIf: nil) }
 
     private mutating func clear(onlyIf refused: String?) -> AccountError? {
@@ -88,7 +88,7 @@ struct TokenCache: CustomReflectable {
         do {
             try exclusively(.remove) { store in
                 if let refused, try store.load(.refreshToken) != refused { return }
-                // Both are tried: a store that fails at one may remove the other.
+                // Try both: a store that fails to remove one may remove the other.
                 let first = Result { try store.remove(.refreshToken) }
                 try store.remove(.accessToken)
                 try first.get()
@@ -112,7 +112,7 @@ struct TokenCache: CustomReflectable {
     private mutating func replace(sent: String, with pair: TokenPair) {
         do {
             held = try exclusively(.save) { (store) -> TokenPair? in
-                // The successor is there already after half a save, or where another process got the same answer.
+                // The successor is already stored after an incomplete save, or if another process got the same answer.
                 guard let stored = try store.load(.refreshToken), stored == sent || stored == pair.refreshToken else {
                     return try store.pair()
                 }
@@ -127,7 +127,7 @@ struct TokenCache: CustomReflectable {
         isRead = true
     }
 
-    /// Runs the body without another process in between; its errors become those of the action.
+    /// Runs the body exclusively among processes; its errors become those of the action.
     private func exclusively<Value>(
         _ action: AccountError.StoreAction,
         _ body: (any TokenStore) throws -> Value
@@ -148,7 +148,7 @@ extension TokenStore {
         return TokenPair(accessToken: try load(.accessToken), refreshToken: refreshToken)
     }
 
-    /// The refresh token goes first: with it alone the user stays signed in, with the access token alone they do not.
+    /// Saves the refresh token first: with it alone the user stays signed in, with the access token alone they do not.
     fileprivate func save(_ pair: TokenPair) throws {
         try save(pair.refreshToken, for: .refreshToken)
         if let accessToken = pair.accessToken {

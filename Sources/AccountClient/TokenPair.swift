@@ -1,8 +1,8 @@
 import Foundation
 
-/// The app's two tokens, which never print.
+/// The app's two tokens, which are never printed.
 struct TokenPair: Equatable, Sendable {
-    /// Nil when only the refresh token had been stored before the process ended; the first call then refreshes.
+    /// Nil if only the refresh token had been stored when the process ended; the first call then refreshes.
     let accessToken: String?
     let refreshToken: String
 }
@@ -26,15 +26,15 @@ struct IssuedTokens: Decodable, Sendable {
     var pair: TokenPair { TokenPair(accessToken: accessToken, refreshToken: refreshToken) }
 }
 
-/// What an access token says about itself.
+/// The readable content of an access token.
 enum AccessToken {
     private struct Claims: Decodable {
         let exp: Double
     }
 
-    /// When the token ends by its own word, or nil where it cannot be read.
+    /// Returns the expiry in the token, or nil if it cannot be read.
     ///
-    /// The signature is not looked at: only the server has the key, and nothing but the moment of a refresh hangs on it.
+    /// The signature is not checked: only the server has the key, and the expiry only decides when to refresh.
     static func expiry(of token: String) -> Date? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
@@ -44,7 +44,7 @@ enum AccessToken {
         do {
             return Date(timeIntervalSince1970: try JSONDecoder().decode(Claims.self, from: data).exp)
         } catch {
-            // A token without a readable end is used until the server refuses it.
+            // A token without a readable expiry is used until the server refuses it.
             return nil
         }
     }

@@ -6,27 +6,28 @@ package import Foundation
 
 /// Sends one request and returns its answer, with failures as ``AccountError``.
 package struct Transport: Sendable {
-    /// Sends a request as it is; a redirect is an answer like any other.
+    /// Sends a request unchanged; a redirect is returned like any other answer.
     package typealias Send = @Sendable (URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse)
 
     let send: Send
 
-    /// Makes a transport that sends through a function.
+    /// Creates a transport that sends through a function.
     package init(send: @escaping Send) {
         self.send = send
     }
 
-    /// Makes a transport that sends through a session.
+    /// Creates a transport that sends through a session.
     init(session: URLSession) {
         send = { request throws(AccountError) in try await session.answer(to: request) }
     }
 }
 
 extension URLSession {
-    /// Sends a request and returns the answer, also where that is a redirect.
+    /// Sends a request and returns the answer, even if it is a redirect.
     ///
-    /// `data(for:delegate:)` does not do: on Linux it never asks its delegate about a redirect, and follows it with the
-    /// bearer. The delegate of the task itself is asked everywhere.
+    /// `data(for:delegate:)` is not suitable: on Linux it never asks its delegate about a redirect, and follows it with
+    /// the bearer. The delegate of the task itself is asked everywhere.
+    ///
     /// https://github.com/swiftlang/swift-corelibs-foundation/blob/main/Sources/FoundationNetworking/URLSession/HTTP/HTTPURLProtocol.swift
     fileprivate func answer(to request: URLRequest) async throws(AccountError) -> (Data, HTTPURLResponse) {
         let (answers, channel) = AsyncThrowingStream.makeStream(of: (Data, HTTPURLResponse).self)
@@ -57,7 +58,7 @@ extension URLSession {
     }
 }
 
-/// Follows no redirect: it would carry the bearer to an address that the server names.
+/// Refuses redirects: following one would send the bearer to an address that the server names.
 private final class RedirectRefusal: NSObject, URLSessionTaskDelegate {
     func urlSession(
         _ session: URLSession,

@@ -1,9 +1,9 @@
 import AccountClient
 import Foundation
 
-/// Plays an app against a backend: the whole journey in one process, or one action of an app that is started again and again.
+/// Plays an app against a backend: all steps in one process, or one action of an app that is started several times.
 ///
-/// It reads a Google access token from standard input where it signs in. It prints what it does, and no token.
+/// It reads a Google access token from standard input to sign in. It prints its steps, and never a token.
 @main
 enum AccountExample {
     private struct MissingToken: Error, CustomStringConvertible {

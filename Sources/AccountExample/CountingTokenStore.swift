@@ -1,15 +1,15 @@
 import AccountClient
 import Foundation
 
-/// Keeps the tokens in memory, and counts the pairs that it was given.
+/// Keeps the tokens in memory, and counts the saved pairs.
 ///
-/// `counted` is only touched under `lock`, which is what makes the class safe to share.
+/// `counted` is only used under `lock`, so the class is safe to share.
 final class CountingTokenStore: TokenStore, @unchecked Sendable {
     private let tokens = InMemoryTokenStore()
     private let lock = NSLock()
     private var counted = 0
 
-    /// How many pairs were saved: one for the sign-in and one for each refresh.
+    /// The number of saved pairs: one for the sign-in and one for each refresh.
     var pairsSaved: Int { lock.withLock { counted } }
 
     func load(_ key: TokenKey) -> String? { tokens.load(key) }
@@ -21,7 +21,7 @@ final class CountingTokenStore: TokenStore, @unchecked Sendable {
 
     func remove(_ key: TokenKey) { tokens.remove(key) }
 
-    /// Breaks the signature of the stored access token and leaves its claims, so that only the server sees it.
+    /// Breaks the signature of the stored access token and leaves its claims, so that only the server notices.
     func spoilAccessToken() throws {
         guard let token = tokens.load(.accessToken), let dot = token.lastIndex(of: ".") else {
             throw Journey.Mishap(description: "no access token is stored")

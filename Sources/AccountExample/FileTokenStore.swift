@@ -5,7 +5,7 @@ import Foundation
 struct FileTokenStore: TokenStore {
     private let folder: URL
 
-    /// Uses a folder, which is made if it does not exist.
+    /// Uses a folder, which is created if it does not exist.
     init(folder: URL) throws {
         self.folder = folder
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -19,7 +19,7 @@ struct FileTokenStore: TokenStore {
         }
     }
 
-    /// Writes a new file and renames it, so that a process that is killed leaves the former token or the new one.
+    /// Writes a new file and renames it, so that a killed process leaves the former token or the new one.
     func save(_ token: String, for key: TokenKey) throws {
         let new = file(key).appendingPathExtension("new")
         let descriptor = try check(open(new.path, O_CREAT | O_WRONLY | O_TRUNC, 0o600))
@@ -36,7 +36,7 @@ struct FileTokenStore: TokenStore {
         if errno != ENOENT { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
     }
 
-    /// Takes a lock that the system gives back when the process ends.
+    /// Runs the body under a lock that the system releases when the process ends.
     func exclusively<Value>(_ body: () throws -> Value) throws -> Value {
         let descriptor = try check(open(folder.appendingPathComponent("lock").path, O_CREAT | O_RDWR, 0o600))
         defer { close(descriptor) }

@@ -1,9 +1,9 @@
 import AccountClient
 import Foundation
 
-/// An app's way through its tokens' life, with a word about each step.
+/// The life of an app's tokens, step by step, with a line of output for each.
 struct Journey {
-    /// A step went otherwise than it should.
+    /// A step with an unexpected result.
     struct Mishap: Error, CustomStringConvertible {
         let description: String
     }
@@ -52,7 +52,8 @@ struct Journey {
         AccountExample.say("20 calls at once with a refused access token were answered after one refresh")
     }
 
-    /// A client as after the app's next start, whose stored access token the server refuses as it does an expired one.
+    /// Returns a client as after the app's next start, whose stored access token the server refuses like an expired
+    /// one.
     private func clientWithRefusedToken() throws -> AccountClient {
         try tokens.spoilAccessToken()
         return try AccountClient(baseURL: baseURL, tokens: tokens)
@@ -60,6 +61,6 @@ struct Journey {
 
     private func expectOneRefresh(since before: Int) throws {
         let count = tokens.pairsSaved - before
-        guard count == 1 else { throw Mishap(description: "\(count) refreshes where one was due") }
+        guard count == 1 else { throw Mishap(description: "\(count) refreshes instead of one") }
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 
 /// One start of an app whose tokens outlive it.
 struct StoredSession {
-    /// What the app does in this start.
+    /// The action of the app in this start.
     enum Action: String, CaseIterable {
         case signIn = "sign-in"
         case call

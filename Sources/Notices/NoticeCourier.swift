@@ -4,16 +4,16 @@ package import Observability
 package import Secrets
 package import Store
 
-/// Delivers notices to the backend: claims what is due, posts it, and stores what came of it.
+/// Delivers notices to the backend: claims the due ones, posts them, and stores the outcome.
 ///
-/// The outbox in the store is the queue, so that nothing is lost when the worker dies; a notice whose acceptance could not
-/// be stored is posted again, under the same id. Of one user only the oldest pending notice is ever due, which keeps them in
-/// order. A batch is done well within the claim, which is renewed for each.
+/// The outbox in the store is the queue, so that no notice is lost when the worker dies. If the acceptance of a notice
+/// could not be stored, the notice is posted again under the same id. Only the oldest pending notice of a user is ever
+/// due, which keeps them in order. A batch takes much less time than the claim, which is renewed for each.
 package struct NoticeCourier: Sendable {
-    /// What one request may take; the claim outlasts it.
+    /// The limit of one request; the claim lasts longer.
     private static let deadline: Duration = .seconds(10)
     private static let claimSpan: Duration = .seconds(30)
-    /// How many are posted at once.
+    /// The number of notices that are posted at once.
     private static let batchSize = 16
 
     let store: any AccountStore
@@ -51,7 +51,7 @@ package struct NoticeCourier: Sendable {
         self.random = random
     }
 
-    /// Delivers until nothing is due, if no other process is at it; answers how many notices were posted.
+    /// Delivers until no notice is due, unless another process is delivering; returns the number of posted notices.
     @discardableResult
     package func deliverDue() async throws -> Int {
         var posted = 0

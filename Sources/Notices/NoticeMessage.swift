@@ -5,14 +5,14 @@ private import Observability
 package import Secrets
 package import Store
 
-/// One notice as it is posted: what happened to which user, signed.
+/// One notice as it is posted: a signed message about a user.
 ///
-/// The headers and what is signed are those of Standard Webhooks
-/// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers find
-/// ready libraries: HMAC-SHA256 over the id, the time of sending and the body. The id stays the same however often a notice
-/// is posted, so that a receiver can tell what it has had.
+/// The headers and the signed content follow Standard Webhooks
+/// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md), for which receivers
+/// find libraries: HMAC-SHA256 over the id, the time of sending and the body. The id stays the same for every delivery
+/// of a notice, so that a receiver recognises repetitions.
 package enum NoticeMessage {
-    /// The notice's body: ids, states and times, and nothing that is secret.
+    /// Returns the notice's body: ids, states and times, without secrets.
     package static func body(of notice: Notice) -> [UInt8] {
         var line = JSONLine()
         line.field("id", notice.id)
@@ -45,7 +45,7 @@ package enum NoticeMessage {
         }
     }
 
-    /// The request that delivers the notice at this instant.
+    /// Returns the request that delivers the notice at this instant.
     package static func request(for notice: Notice, to endpoint: Endpoint, key: MessageKey, at now: Timestamp)
         -> HTTPRequest
     {
@@ -63,7 +63,7 @@ package enum NoticeMessage {
         )
     }
 
-    /// Standard Base64 with padding, as the specification wants it.
+    /// Returns standard Base64 with padding, as the specification requires.
     private static func base64(_ bytes: [UInt8]) -> String {
         let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
         return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)

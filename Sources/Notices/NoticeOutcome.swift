@@ -2,13 +2,13 @@ package import Clocks
 private import Scheduler
 package import Store
 
-/// What to do about a notice after it was posted: pure, from the answer and the clock.
+/// The decision about a notice after a delivery: a pure function of the answer and the clock.
 package enum NoticeOutcome: Hashable, Sendable {
     case accepted
     case postponed(until: Timestamp)
     case givenUp
 
-    /// As the metrics log calls it.
+    /// The name in the metrics log.
     package var name: String {
         switch self {
         case .accepted: "accepted"
@@ -17,12 +17,12 @@ package enum NoticeOutcome: Hashable, Sendable {
         }
     }
 
-    /// How long a notice is tried before nobody is expected to take it.
+    /// The time after which a notice that was not accepted is given up.
     package static let patience: Duration = .seconds(24 * 60 * 60)
 
     private static let backOff = BackOff(first: .seconds(5), longest: .seconds(15 * 60))
 
-    /// The outcome by the answer's status, `nil` when there was no answer.
+    /// Returns the outcome for the answer's status; `nil` means that an answer did not arrive.
     package static func make(
         of notice: Notice,
         status: Int?,

@@ -1,12 +1,12 @@
 private import Dispatch
 private import Glibc
 
-/// The program: understands the command line, reads the configuration, runs the command, ends with its code.
+/// The program: parses the command line, reads the configuration, runs the command, exits with its code.
 @main
 enum Program {
-    /// Does what needs no thread, then runs the command.
+    /// Does the work that does not need a thread, then runs the command.
     ///
-    /// Not an `async` function: the first `await` takes a thread, and would never return where none can be started.
+    /// It is not an `async` function: the first `await` takes a thread, and would never return if none can be started.
     static func main() {
         StandardDescriptors.fill()
         let invocation: Invocation

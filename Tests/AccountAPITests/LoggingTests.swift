@@ -7,9 +7,9 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("What the logs say")
+@Suite("The logs")
 struct LoggingTests {
-    @Test("no log at any level holds a token, an address or a body; grants are named by their ids")
+    @Test("contain no token, address or body at any level; grants are named by their ids")
     func silence() async throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)

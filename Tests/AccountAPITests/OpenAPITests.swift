@@ -15,18 +15,18 @@ struct OpenAPITests {
         description = try OpenAPIDescription()
     }
 
-    @Test("describes each route of the public listener, and no other")
+    @Test("describes exactly the routes of the public listener")
     func publicRoutes() throws {
         try expect(AccountWorld().routes.routes, tagged: "public")
     }
 
-    @Test("describes each route of the internal listener, and no other")
+    @Test("describes exactly the routes of the internal listener")
     func internalRoutes() throws {
         let probes = try AccountWorld().probes
         try expect(InternalRoutes(desk: VendWorld().desk, probes: probes).routes, tagged: "internal")
     }
 
-    @Test("describes no route of neither listener")
+    @Test("describes only routes of a listener")
     func strays() {
         let strays = description.operations.filter { $0.tags.isDisjoint(with: ["public", "internal"]) }
         #expect(strays.map(\.name) == [])
@@ -66,7 +66,7 @@ struct OpenAPITests {
         for operation in operations {
             let bringsBody = operation.name.hasPrefix("POST ")
             let limited = operation.name.hasPrefix("DELETE ") ? Self.limited : []
-            // A deletion that is repeated is no error.
+            // A repeated deletion is not an error.
             let deletesUser = operation.name.hasPrefix("DELETE ") && operation.name.hasSuffix("/me")
             let authentication = Self.authentication.filter {
                 !(deletesUser && $0 as? AuthenticationRefusal == .deleted)

@@ -13,7 +13,7 @@ struct ReasonDocumentTests {
         #expect(codes.filter { !text.contains("`\($0)`") } == [])
     }
 
-    @Test("A reason is a code that the store keeps as it is", arguments: GrantReason.Known.allCases)
+    @Test("A reason is a code that the store keeps unchanged", arguments: GrantReason.Known.allCases)
     func codes(reason: GrantReason.Known) {
         #expect(GrantReason(rawValue: reason.rawValue).rawValue == reason.rawValue)
     }

@@ -3,23 +3,26 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("What no route answers")
+@Suite("Requests without a route")
 struct RoutingTests {
-    @Test("each family says it in its own words", arguments: ["/", "/v1/nothing", "/v1/user/me/", "/apiary"])
+    @Test(
+        "are answered in PayPulse's form, except under /api/",
+        arguments: ["/", "/v1/nothing", "/v1/user/me/", "/apiary"]
+    )
     func unknownPath(_ path: String) async throws {
         let answer = try await AccountWorld().ask("GET", path)
         #expect(answer.payPulse == "404 NOT_FOUND")
         #expect(answer.header("Cache-Control") == "no-store")
     }
 
-    @Test("a path of the other family")
+    @Test("are answered in ComprehensionEngine's form under /api/")
     func otherUnknownPath() async throws {
         let answer = try await AccountWorld().ask("GET", "/api/auth/nothing")
         #expect(answer.comprehension == "404 Not Found")
         #expect(answer.header("X-Content-Type-Options") == "nosniff")
     }
 
-    @Test("another method is told which there are")
+    @Test("get the allowed methods if only the method is wrong")
     func wrongMethod() async throws {
         let world = try AccountWorld()
         let answer = try await world.ask("POST", "/v1/user/me")
@@ -33,12 +36,12 @@ struct RoutingTests {
         #expect(other.header("Allow") == "POST")
     }
 
-    @Test("HEAD is answered as GET is")
+    @Test("HEAD is answered like GET")
     func head() async throws {
         #expect(try await AccountWorld().ask("HEAD", "/api/auth/status").status == 200)
     }
 
-    @Test("a store that fails is no news for the client")
+    @Test("the client does not see the reason of a store failure")
     func failingStore() async throws {
         let world = try AccountWorld()
         await world.store.close()

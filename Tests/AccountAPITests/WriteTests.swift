@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Requests that could cost a write", .timeLimit(.minutes(10)))
 struct WriteTests {
-    @Test("A refused or repeated refresh token takes no transaction")
+    @Test("A refused or repeated refresh token does not need a transaction")
     func refresh() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -36,7 +36,7 @@ struct WriteTests {
         #expect(world.store.transactions == before + 1)
     }
 
-    @Test("A session that has run out, or has ended, is refused without a transaction")
+    @Test("A session that has expired or ended is refused without a transaction")
     func endedSession() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -50,7 +50,7 @@ struct WriteTests {
         #expect(world.store.transactions == before)
     }
 
-    @Test("A disconnection with nothing left to end takes no transaction")
+    @Test("A disconnection with nothing left to end does not need a transaction")
     func disconnect() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -66,7 +66,7 @@ struct WriteTests {
     }
 
     @Test(
-        "An address that writes too often waits, before its token is read",
+        "An address with too many writes must wait, before its token is read",
         arguments: [
             ("POST", "/api/auth/refresh"), ("POST", "/api/auth/logout"), ("DELETE", "/v1/auth/gmail-tokens"),
             ("DELETE", "/v1/user/me"),
@@ -79,7 +79,7 @@ struct WriteTests {
         #expect(refused.status == 429 && refused.header("Retry-After") != nil)
         #expect(try await world.ask(method, path, token: "fake", json: "{}", from: "192.0.2.2").status != 429)
         world.google.know("ya29.jane")
-        #expect(try await world.connect("ya29.jane").status == 201, "Google's calls have a budget of their own")
+        #expect(try await world.connect("ya29.jane").status == 201, "sign-ins use the budget of writes")
         world.time.advance(by: .seconds(60))
         #expect(try await world.ask(method, path, token: "fake", json: "{}").status != 429)
     }

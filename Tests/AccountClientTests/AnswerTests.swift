@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("What the backend answers", .timeLimit(.minutes(10)))
+@Suite("The backend's answers", .timeLimit(.minutes(10)))
 struct AnswerTests {
     private let store = InMemoryTokenStore()
 
@@ -14,7 +14,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "The user is read, whichever way its dates are written",
+        "The user is parsed with dates in every form",
         arguments: [
             "2024-11-01T10:00:00Z", "2024-11-01T10:00:00.123Z", "2024-11-01T10:00:00.123456", "2024-11-01T10:00:00",
             "2024-11-01T12:00:00+02:00", "2024-11-01T12:00:00.5+02:00",
@@ -40,7 +40,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "A user that lacks what every user has is unreadable",
+        "A user without a required field is unreadable",
         arguments: [
             "", "[]", #"{"id":"7"}"#, #"{"id":7,"is_active":true}"#,
             #"{"id":"7","is_active":true,"created_at":"today"}"#,
@@ -53,7 +53,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "An error is read in both of the backend's shapes, and in none",
+        "An error is parsed in both of the backend's forms, and in none",
         arguments: [
             (#"{"detail":"Inactive user"}"#, nil, "Inactive user"),
             (#"{"error":{"code":"USER_NOT_FOUND","message":"User not found"}}"#, "USER_NOT_FOUND", "User not found"),
@@ -68,7 +68,7 @@ struct AnswerTests {
         #expect(backend.asked.map(\.line) == ["GET /v1/user/me"])
     }
 
-    @Test("No token is in any text, even when the server repeats it")
+    @Test("No text contains a token, even if the server repeats it")
     func silence() async throws {
         let (client, backend) = try client(
             answering: #"{"error":{"code":"X google-access","message":"bad google-access"}}"#,

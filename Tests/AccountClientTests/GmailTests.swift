@@ -44,7 +44,7 @@ struct GmailTests {
         return (try backend.client(store), backend)
     }
 
-    @Test("The SDK's tokens are posted under the contract's names, and what is nil is left out")
+    @Test("The SDK's tokens are posted under the contract's names, without those that are nil")
     func storing() async throws {
         let (client, backend) = try client(stored: Self.stored(scope: "openid \(Self.read)"))
         let grant = try await client.storeGoogleTokens(
@@ -69,7 +69,7 @@ struct GmailTests {
         )
     }
 
-    @Test("The profile tells how the connection stands")
+    @Test("The profile has the state of the connection")
     func connectedProfile() async throws {
         let (client, backend) = try client(profile: Self.profile(isConnected: false, scopes: [Self.read]))
         let profile = try await client.profile()
@@ -83,7 +83,7 @@ struct GmailTests {
         #expect(backend.asked.count == 1)
     }
 
-    @Test("Disconnecting asks the backend to")
+    @Test("Disconnecting sends the request to the backend")
     func disconnecting() async throws {
         let (client, backend) = try client()
         try await client.disconnectGmail()
@@ -91,7 +91,7 @@ struct GmailTests {
     }
 
     @Test(
-        "A scope is missing that was not granted, or whose grant does not work any more",
+        "A scope is missing if it was not granted, or if its grant no longer works",
         arguments: [
             (true, [read], [read], []), (true, [read], [send, read, send], [send]),
             (true, [], [read, send], [read, send]),
@@ -105,14 +105,14 @@ struct GmailTests {
         #expect(backend.asked.count == 1)
     }
 
-    @Test("Scopes are asked for only where one is missing, and what the user refused is still missing")
+    @Test("The user is asked only for missing scopes, and refused ones are still missing")
     func adding() async throws {
         let (client, backend) = try client(
             profile: Self.profile(isConnected: true, scopes: ["openid"]),
             stored: Self.stored(scope: "openid \(Self.read)")
         )
         let none = try await client.addScopes(["openid"]) { _ in
-            Issue.record("nothing was missing")
+            Issue.record("the user was asked although no scope was missing")
             return GoogleTokens(accessToken: "unasked")
         }
         #expect(none.isEmpty)
@@ -124,7 +124,7 @@ struct GmailTests {
         #expect(backend.asked.last?.body.contains("widened") == true)
     }
 
-    @Test("A user who declines to be asked keeps the grant as it is")
+    @Test("A user who declines keeps the grant unchanged")
     func declining() async throws {
         struct Declined: Error {}
         let (client, backend) = try client(profile: Self.profile(isConnected: true, scopes: []))
@@ -132,7 +132,7 @@ struct GmailTests {
         #expect(backend.asked.map(\.line) == ["GET /v1/user/me"])
     }
 
-    @Test("Scopes that were granted while another user signed in go to neither")
+    @Test("Scopes that were granted while another user signed in go to neither user")
     func addingDuringSignIn() async throws {
         let (client, backend) = try client(profile: Self.profile(isConnected: true, scopes: []))
         await #expect(throws: AccountError.sessionReplaced) {

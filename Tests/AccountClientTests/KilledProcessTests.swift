@@ -32,7 +32,7 @@ struct KilledProcessTests {
         if step == .beforeSending { dying.kill() }
         backend.loseAnswers(step == .answerLost)
         let client = try backend.client(dying)
-        // A killed process has no outcome to look at.
+        // A killed process does not have an outcome.
         _ = await Task { try await client.forceRefresh() }.result
         dying.kill()
         backend.loseAnswers(false)
@@ -47,7 +47,7 @@ struct KilledProcessTests {
         #expect(try await restarted.status() == 200)
     }
 
-    @Test("A process that is killed during a sign-in leaves no tokens of two users together", arguments: 0...3)
+    @Test("A process that is killed during a sign-in never leaves tokens of two users together", arguments: 0...3)
     func signIn(writes: Int) async throws {
         let backend = try Backend()
         try backend.signIn(into: store)

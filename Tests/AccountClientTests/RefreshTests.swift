@@ -8,7 +8,7 @@ import Testing
 struct RefreshTests {
     private let store = InMemoryTokenStore()
 
-    @Test("Tokens are refreshed when less than a minute is left", arguments: [(61, 0), (60, 0), (59, 1), (-5, 1)])
+    @Test("Tokens are refreshed if less than a minute is left", arguments: [(61, 0), (60, 0), (59, 1), (-5, 1)])
     func dueRefresh(secondsLeft: Int, refreshes: Int) async throws {
         let backend = try Backend()
         try backend.signIn(into: store, secondsLeft: secondsLeft)
@@ -18,7 +18,7 @@ struct RefreshTests {
     }
 
     @Test(
-        "A token that does not tell its end is used until the server refuses it",
+        "A token without a readable expiry is used until the server refuses it",
         arguments: ["opaque", "a.b.c", "..", ""]
     )
     func unreadableToken(token: String) async throws {
@@ -32,7 +32,7 @@ struct RefreshTests {
         #expect(backend.refreshes == 1)
     }
 
-    @Test("A forced refresh takes place whatever time is left, and both tokens are stored")
+    @Test("A forced refresh ignores the time that is left, and stores both tokens")
     func forcedRefresh() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -43,7 +43,7 @@ struct RefreshTests {
         #expect(store.load(.refreshToken) == "refresh-2")
     }
 
-    @Test("A hundred calls that are refused at once share one refresh, and each is sent once more")
+    @Test("A hundred concurrent refused calls share one refresh, and each is sent once more")
     func sharedRefresh() async throws {
         let gate = Gate()
         let backend = try Backend { asked in
@@ -64,7 +64,7 @@ struct RefreshTests {
         #expect(backend.asked.count == 201)
     }
 
-    @Test("A call that was refused with an older token than the stored one takes that one, without a refresh")
+    @Test("A call that was refused with an older token than the stored one uses the stored one, without a refresh")
     func olderToken() async throws {
         let gate = Gate()
         let backend = try Backend { asked in
@@ -82,7 +82,7 @@ struct RefreshTests {
         #expect(backend.refreshes == 1)
     }
 
-    @Test("A refused refresh signs out, and every call that waits for it is told so")
+    @Test("A refused refresh signs out, and every call that waits for it gets the error")
     func refusedRefresh() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -97,7 +97,7 @@ struct RefreshTests {
         await #expect(throws: AccountError.signedOut) { try await client.refreshTokensIfNeeded() }
     }
 
-    @Test("A server in trouble signs nobody out", arguments: [400, 403, 404, 429, 500, 502, 503])
+    @Test("A failing server does not sign the user out", arguments: [400, 403, 404, 429, 500, 502, 503])
     func troubledServer(status: Int) async throws {
         let backend = try Backend { asked in
             asked.line == "POST /api/auth/refresh" ? answer("<html>", status: "\(status) Trouble") : nil
@@ -113,7 +113,7 @@ struct RefreshTests {
     }
 
     @Test(
-        "A 401 that is not the server's refusal of the refresh token signs nobody out",
+        "A 401 other than the server's refusal of the refresh token does not sign the user out",
         arguments: [
             "", "<html>", "{}", #"{"message":"Unauthorized"}"#, #"{"detail":"Not authenticated"}"#,
             #"{"error":{"code":"INVALID_TOKEN","message":"The token is not valid"}}"#,
@@ -137,7 +137,7 @@ struct RefreshTests {
     }
 
     @Test(
-        "A good answer without two tokens signs nobody out",
+        "A success without two tokens does not sign the user out",
         arguments: [
             "", "{}", #"{"access_token":"a"}"#, #"{"access_token":"","refresh_token":"r"}"#,
             #"{"access_token":"a","refresh_token":""}"#,
@@ -151,7 +151,7 @@ struct RefreshTests {
         #expect(store.load(.refreshToken) == "refresh-1")
     }
 
-    @Test("A refresh whose answer was lost is asked for once more")
+    @Test("A refresh whose answer was lost is repeated once")
     func lostAnswer() async throws {
         let isFirst = Mutex(true)
         let backend = try Backend { _ in
@@ -167,7 +167,7 @@ struct RefreshTests {
     }
 
     @Test(
-        "An answer that came half a minute after its request, or by a clock that was set, is asked for once more",
+        "A refresh is repeated once if its answer took half a minute, also by a clock that was set",
         arguments: [
             (0, "late"), (29, "late"), (-29, "late"), (30, "refresh-2"), (3600, "refresh-2"), (-30, "refresh-2"),
         ]
@@ -195,7 +195,7 @@ struct RefreshTests {
         #expect(backend.refreshes == (stored == "late" ? 1 : 2))
     }
 
-    @Test("Without a network nobody is signed out")
+    @Test("A missing network does not sign the user out")
     func noNetwork() async throws {
         let backend = try Backend { _ in [.close] }
         try backend.signIn(into: store)
@@ -210,7 +210,7 @@ struct RefreshTests {
         #expect(store.load(.refreshToken) == "refresh-1")
     }
 
-    @Test("A caller who is cancelled leaves at once, and the refresh goes on for the others")
+    @Test("A cancelled caller returns immediately, and the refresh continues for the others")
     func cancelledCaller() async throws {
         let gate = Gate()
         let backend = try Backend { _ in
@@ -230,7 +230,7 @@ struct RefreshTests {
         #expect(store.load(.refreshToken) == "refresh-2")
     }
 
-    @Test("A refresh that everybody has left is still stored")
+    @Test("A refresh that all callers have left is still stored")
     func everybodyLeft() async throws {
         let gate = Gate()
         let backend = try Backend { _ in

@@ -9,7 +9,7 @@ struct RequestTests {
     private let store = InMemoryTokenStore()
 
     @Test(
-        "The backend must be https, or on this same machine",
+        "The backend must be https, or on this machine",
         arguments: [
             ("https://api.example.com", true), ("HTTPS://api.example.com/base/", true), ("http://127.0.0.1:8080", true),
             ("http://localhost:8080", true), ("http://[::1]:8080", true), ("http://api.example.com", false),
@@ -27,7 +27,7 @@ struct RequestTests {
     }
 
     @Test(
-        "The bearer goes to no other server",
+        "The bearer is not sent to another server",
         arguments: [
             "https://api.example.com:444/x", "http://api.example.com/x", "https://example.com/x", "file:///etc/passwd",
             "https://api.example.com@example.com/x", "/x",
@@ -39,7 +39,7 @@ struct RequestTests {
         await #expect(throws: AccountError.foreignAddress) { try await client.perform(request) }
     }
 
-    @Test("A redirect is returned, and followed by nobody")
+    @Test("A redirect is returned and not followed")
     func redirect() async throws {
         let elsewhere = try Backend()
         let location = elsewhere.url.absoluteString
@@ -64,7 +64,7 @@ struct RequestTests {
         #expect(try await client.isSignedIn)
     }
 
-    @Test("A request is sent again as it was: method, body and the new bearer")
+    @Test("A request is repeated unchanged: method, body and the new bearer")
     func repeatedRequest() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -82,7 +82,7 @@ struct RequestTests {
         #expect(sent.map { $0.bearer?.suffix(8) } == ["access-1", "access-2"])
     }
 
-    @Test("A body that could be sent only once is not sent at all")
+    @Test("A body that can be sent only once is refused")
     func streamedBody() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -95,7 +95,7 @@ struct RequestTests {
         #expect(backend.asked.isEmpty)
     }
 
-    @Test("A call that is cancelled says so")
+    @Test("A cancelled call throws that")
     func cancelledCall() async throws {
         let backend = try Backend { _ in [.hang] }
         try backend.signIn(into: store)

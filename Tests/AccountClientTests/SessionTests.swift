@@ -21,7 +21,7 @@ struct SessionTests {
         #expect(try await client.status() == 200)
     }
 
-    @Test("A refused sign-in leaves the user before signed in")
+    @Test("After a refused sign-in the former user stays signed in")
     func refusedSignIn() async throws {
         let backend = try Backend { asked in
             asked.line.hasSuffix("google")
@@ -41,7 +41,7 @@ struct SessionTests {
         #expect(try await backend.client(store).status() == 200)
     }
 
-    @Test("A process that ended between storing the two tokens goes on with the refresh token")
+    @Test("A process that ended between storing the two tokens continues with the refresh token")
     func halfStored() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -50,7 +50,7 @@ struct SessionTests {
         #expect(backend.asked.map(\.line) == ["POST /api/auth/refresh", "GET /things"])
     }
 
-    @Test("Logging out tells the server and removes both tokens")
+    @Test("Logging out notifies the server and removes both tokens")
     func logout() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -75,7 +75,10 @@ struct SessionTests {
         #expect(backend.asked.map(\.bearer) == [nil])
     }
 
-    @Test("Logging out removes the tokens whatever the server says", arguments: ["401 Unauthorized", "500 Down", nil])
+    @Test(
+        "Logging out removes the tokens whatever the server answers",
+        arguments: ["401 Unauthorized", "500 Down", nil]
+    )
     func refusedLogout(status: String?) async throws {
         let backend = try Backend { _ in status.map { answer("{}", status: $0) } ?? [.close] }
         try backend.signIn(into: store)
@@ -84,7 +87,7 @@ struct SessionTests {
         #expect(store.load(.refreshToken) == nil)
     }
 
-    @Test("The server is told of a log-out whose caller was cancelled")
+    @Test("The server is notified of a log-out whose caller was cancelled")
     func cancelledLogout() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -96,7 +99,7 @@ struct SessionTests {
         #expect(try await task.value)
     }
 
-    @Test("A log-out during a refresh stays one: its answer brings no tokens back", arguments: [true, false])
+    @Test("A log-out during a refresh is final: the answer does not restore tokens", arguments: [true, false])
     func logoutDuringRefresh(isSignedInAgain: Bool) async throws {
         let gate = Gate()
         let backend = try Backend { asked in
@@ -118,7 +121,7 @@ struct SessionTests {
     }
 
     @Test(
-        "Another user's sign-in during a refresh takes its place, whatever the answer to it",
+        "Another user's sign-in during a refresh wins, whatever the answer to the refresh",
         arguments: [true, false]
     )
     func signInDuringRefresh(isRefreshRefused: Bool) async throws {
@@ -158,7 +161,7 @@ struct SessionTests {
         #expect(backend.asked.count { $0.line == "GET /slow" } == 1)
     }
 
-    @Test("Of two sign-ins the one asked for last wins, and the late answer is dropped")
+    @Test("Of two sign-ins the last one requested wins, and the late answer is dropped")
     func lastIntention() async throws {
         let gate = Gate()
         let backend = try Backend { asked in
@@ -175,7 +178,7 @@ struct SessionTests {
         #expect(store.load(.refreshToken) == signedIn)
     }
 
-    @Test("A sign-in that is answered after a log-out signs nobody in")
+    @Test("A sign-in that is answered after a log-out has no effect")
     func logoutDuringSignIn() async throws {
         let gate = Gate()
         let backend = try Backend { _ in

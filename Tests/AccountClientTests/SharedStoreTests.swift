@@ -8,7 +8,7 @@ import Testing
 struct SharedStoreTests {
     private let store = InMemoryTokenStore()
 
-    /// A backend that answers the refreshes of `refresh-1` only when the gate opens, and with `steps` where they are given.
+    /// Returns a backend that answers the refreshes of `refresh-1` only when the gate opens, and with `steps` if given.
     private func backend(_ gate: Gate, _ steps: [ScriptedServer.Step]?) throws -> Backend {
         let isFirst = Mutex(true)
         return try Backend { asked in
@@ -36,7 +36,7 @@ struct SharedStoreTests {
         #expect(store.load(.accessToken)?.hasSuffix("access-3") == true)
     }
 
-    @Test("The refusal of a token that is no longer the stored one signs nobody out")
+    @Test("The refusal of a token that is no longer stored does not sign the user out")
     func olderRefusal() async throws {
         let gate = Gate()
         let backend = try backend(gate, Backend.refusal)
@@ -51,7 +51,7 @@ struct SharedStoreTests {
         #expect(store.load(.refreshToken) == "refresh-2")
     }
 
-    @Test("A log-out by another process during a refresh stays one")
+    @Test("A log-out by another process during a refresh is final")
     func logoutElsewhere() async throws {
         let gate = Gate()
         let backend = try backend(gate, Backend.tokens(("late", "late")))

@@ -11,7 +11,7 @@ struct StoreFailureTests {
     }
 
     @Test(
-        "A refreshed pair that could not be saved is used, is told, and is saved with the next call",
+        "A refreshed pair that could not be saved is used, reported, and saved with the next call",
         arguments: TokenKey.allCases
     )
     func unsavedRefresh(key: TokenKey) async throws {
@@ -21,7 +21,7 @@ struct StoreFailureTests {
         store.fail(at: [.save(key)])
         await #expect(throws: Self.failure(.save)) { try await client.forceRefresh() }
         #expect(try await client.status() == 200)
-        // Its refresh token is the only one that the server takes: it is not spent before it is kept.
+        // Its refresh token is the only one that the server accepts: it must be saved before it is spent.
         await #expect(throws: Self.failure(.save)) { try await client.forceRefresh() }
         #expect(backend.refreshes == 1)
         store.fail(at: [])
@@ -32,7 +32,7 @@ struct StoreFailureTests {
         #expect(backend.refreshes == 2)
     }
 
-    @Test("A call whose refresh could not be saved is answered all the same")
+    @Test("A call whose refresh could not be saved is still answered")
     func unsavedRetry() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -67,7 +67,7 @@ struct StoreFailureTests {
         #expect(try await client.status() == 200)
     }
 
-    @Test("A sign-in that cannot be saved signs nobody in", arguments: TokenKey.allCases)
+    @Test("A sign-in that cannot be saved fails", arguments: TokenKey.allCases)
     func unsavedSignIn(key: TokenKey) async throws {
         let backend = try Backend()
         let client = try backend.client(store)
@@ -77,7 +77,9 @@ struct StoreFailureTests {
         #expect(store.tokens.isEmpty)
     }
 
-    @Test("A log-out whose tokens cannot be removed is one in this process, tells the server, and tells the caller")
+    @Test(
+        "A log-out whose tokens cannot be removed takes effect in this process, and notifies the server and the caller"
+    )
     func unremoved() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)
@@ -100,7 +102,7 @@ struct StoreFailureTests {
         #expect(store.tokens.isEmpty)
     }
 
-    @Test("Tokens that another process of the app refreshed are taken, and not refreshed again")
+    @Test("Tokens that another process of the app refreshed are used, and not refreshed again")
     func otherProcess() async throws {
         let backend = try Backend()
         try backend.signIn(into: store)

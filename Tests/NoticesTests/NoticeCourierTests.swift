@@ -10,7 +10,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@Suite("The notices' courier", .timeLimit(.minutes(10)))
+@Suite("The delivery of notices", .timeLimit(.minutes(10)))
 struct NoticeCourierTests {
     @Test("posts each change once, those of one grant in their order")
     func inOrder() async throws {
@@ -38,7 +38,7 @@ struct NoticeCourierTests {
         #expect(ids.count == 1)
     }
 
-    @Test("gives a notice up after a day, and goes on with the next")
+    @Test("gives a notice up after a day, and continues with the next")
     func givesUp() async throws {
         let accepts = Mutex(false)
         let world = try World { _ in accepts.withLock { $0 } ? 204 : 500 }
@@ -54,7 +54,7 @@ struct NoticeCourierTests {
         #expect(try world.posted.last?["type"] == .string("grant.connected"))
     }
 
-    @Test("posts nothing while another process has the outbox")
+    @Test("posts nothing while another process has claimed the outbox")
     func oneAtATime() async throws {
         let world = try World { _ in 204 }
         try await world.disconnect(user: 1)
@@ -64,7 +64,7 @@ struct NoticeCourierTests {
         #expect(try await world.courier.deliverDue() == 1)
     }
 
-    @Test("posts again, under the same id, what is replayed")
+    @Test("posts replayed notices again under the same id")
     func replay() async throws {
         let world = try World { _ in 204 }
         try await world.disconnect(user: 1)
@@ -80,7 +80,7 @@ struct NoticeCourierTests {
         #expect(ids.count == 1)
     }
 
-    @Test("says in the metrics log what became of each try")
+    @Test("writes the outcome of each try to the metrics log")
     func metrics() async throws {
         let world = try World { number in number == 1 ? 503 : 204 }
         try await world.disconnect(user: 1)

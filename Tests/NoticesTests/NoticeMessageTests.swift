@@ -9,7 +9,7 @@ import Testing
 
 @Suite("A notice's message")
 struct NoticeMessageTests {
-    @Test("tells the change, and nothing of tokens or e-mails")
+    @Test("contains the change, and no tokens or e-mail addresses")
     func body() throws {
         let body = try JSONValue.parse(NoticeMessage.body(of: Sample.notice()))
         #expect(
@@ -42,7 +42,7 @@ struct NoticeMessageTests {
         #expect(body["data"]?.object == data)
     }
 
-    @Test("names the session that ended because a spent token came again")
+    @Test("names the session that ended because of a reused token")
     func sessionReused() throws {
         let session = try #require(SessionID(text: "000102030405060708090a0b0c0d0e0f"))
         let body = try JSONValue.parse(NoticeMessage.body(of: Sample.notice(.sessionReused(session))))
@@ -53,14 +53,14 @@ struct NoticeMessageTests {
         #expect(body["data"]?.object == data)
     }
 
-    @Test("is about the user alone when the user was deleted")
+    @Test("contains only the user for a deletion")
     func userDeleted() throws {
         let body = try JSONValue.parse(NoticeMessage.body(of: Sample.notice(.userDeleted)))
         #expect(body["type"] == .string("user.deleted"))
         #expect(body["data"]?.object == ["user_id": .string("u-1")])
     }
 
-    @Test("is a connection's, without a reason, when the account is connected again")
+    @Test("reports a new connection without a reason")
     func connected() throws {
         let body = try JSONValue.parse(
             NoticeMessage.body(
@@ -75,7 +75,7 @@ struct NoticeMessageTests {
     }
 
     // Made by: printf '%s.%s.%s' ntc_0000002a_7 1800000000 BODY | openssl dgst -sha256 -hmac KEY -binary | base64
-    @Test("is signed as Standard Webhooks want it")
+    @Test("is signed according to Standard Webhooks")
     func signature() throws {
         let key = MessageKey(Secret("0123456789abcdef0123456789abcdef"))
         let request = NoticeMessage.request(
@@ -92,24 +92,24 @@ struct NoticeMessageTests {
     }
 }
 
-@Suite("What comes of a posted notice")
+@Suite("The outcome of a posted notice")
 struct NoticeOutcomeTests {
-    @Test("is its acceptance by any status from 200 to 299", arguments: [200, 202, 204, 299])
+    @Test("is acceptance for any status from 200 to 299", arguments: [200, 202, 204, 299])
     func accepted(status: Int) {
         #expect(outcome(status: status) == .accepted)
     }
 
-    @Test("is another try later otherwise", arguments: [nil, 100, 301, 400, 401, 404, 410, 429, 500, 503])
+    @Test("is a later try otherwise", arguments: [nil, 100, 301, 400, 401, 404, 410, 429, 500, 503])
     func postponed(status: Int?) {
         #expect(outcome(status: status) == .postponed(until: Sample.start + .milliseconds(2500)))
     }
 
-    @Test("is a try not before the receiver asked for it")
+    @Test("is a try no earlier than the receiver asked for")
     func retryAfter() {
         #expect(outcome(status: 503, retryAfter: .seconds(90)) == .postponed(until: Sample.start + .seconds(90)))
     }
 
-    @Test("is the end after a day, but not while it is accepted")
+    @Test("is the end after a day, unless it is accepted")
     func givenUp() {
         let day: Duration = .seconds(86_400)
         #expect(outcome(status: 503, after: day) == .givenUp)

@@ -25,7 +25,7 @@ struct ClientSecretTests {
     }
 
     @Test(
-        "is refused with the line's number where it is not understood",
+        "is refused with the line number of the mistake",
         arguments: [
             ("", ["one"], "is empty"),
             ("# nothing else\n", ["one"], "is empty"),
@@ -51,7 +51,7 @@ struct ClientSecretTests {
     }
 
     @Test(
-        "that cannot be read, is empty, is open to others or is not understood ends a command",
+        "ends a command if it is unreadable, empty, open to others or malformed",
         arguments: [
             ("none", "cannot be read"), ("empty", "is empty"), ("open", "chmod 600"), ("two", "line 1: has 1 word"),
         ]

@@ -5,7 +5,7 @@ import Testing
 @Suite("The command line")
 struct CommandLineTests {
     @Test(
-        "is understood",
+        "is parsed",
         arguments: [
             ([], .work),
             (["--run-once"], .work),
@@ -85,7 +85,7 @@ struct CommandLineTests {
         #expect(try CommandSpecification.program.parse(arguments).command == command)
     }
 
-    @Test("gathers settings from before and after the command, in both spellings")
+    @Test("accepts settings before and after the command, in both spellings")
     func gathersSettings() throws {
         let arguments = [
             "--database", "a", "grants", "--client-id=x", "list", "--metrics-log", "-", "--client-id", "y",
@@ -101,7 +101,7 @@ struct CommandLineTests {
     }
 
     @Test(
-        "is refused with a reason and the help that explains it",
+        "is refused with a reason and the name of the command's help",
         arguments: [
             (["--databse", "x"], "did you mean --database?", "refresh-worker"),
             (["--database"], "--database needs a value", "refresh-worker"),
@@ -164,7 +164,7 @@ struct CommandLineTests {
         #expect(error.problems.count == 3)
     }
 
-    @Test("takes no token and does not repeat it", arguments: CredentialSamples.all)
+    @Test("refuses a token and does not print it", arguments: CredentialSamples.all)
     func hidesSecrets(secret: String) throws {
         let lines = [
             [secret], ["grants", secret], ["grants", "add", "alice", secret], ["token", secret], ["--" + secret],

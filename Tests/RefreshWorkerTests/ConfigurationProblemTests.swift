@@ -4,9 +4,9 @@ import Testing
 
 @Suite("A wrong configuration")
 struct ConfigurationProblemTests {
-    /// A setting, a value and a part of the complaint.
+    /// A setting, a value and a part of the error.
     @Test(
-        "is refused with the name of the setting",
+        "is refused, naming the setting",
         arguments: [
             (.maxRate, "0", "above 0"), (.maxRate, "-1", "above 0"), (.maxRate, "100001", "up to 100000"),
             (.maxRate, "nan", "above 0"), (.maxRate, "inf", "above 0"), (.maxRate, "1e3", "above 0"),
@@ -43,9 +43,9 @@ struct ConfigurationProblemTests {
         )
     }
 
-    /// A key of the file and the name that is suggested.
+    /// A key of the file and the suggested name.
     @Test(
-        "suggests the name that was meant",
+        "suggests the nearest name",
         arguments: [
             ("REFRESH_WORKER_MAX_RTAE", "REFRESH_WORKER_MAX_RATE"),
             ("refresh_worker_max_rate", "REFRESH_WORKER_MAX_RATE"),
@@ -59,7 +59,7 @@ struct ConfigurationProblemTests {
         #expect(TestMachine(file: "\(key)=1").complaints == [complaint])
     }
 
-    @Test("is reported for an unknown variable of the worker, and only of the worker")
+    @Test("includes an unknown variable of the worker, and not of other programs")
     func unknownVariable() {
         let machine = TestMachine(environment: ["REFRESH_WORKER_KEYFILE": "x", "HOME": "/", "REFRESH": "1"])
         #expect(
@@ -71,7 +71,7 @@ struct ConfigurationProblemTests {
         )
     }
 
-    @Test("is reported as a whole, also where a stronger layer overrides it")
+    @Test("is reported completely, even values that another layer overrides")
     func reportsAll() throws {
         let machine = TestMachine(
             flags: [(.maxRate, "5"), (.logLevel, "loud")],
@@ -86,7 +86,7 @@ struct ConfigurationProblemTests {
         #expect(throws: ConfigurationError.self) { try machine.resolve() }
     }
 
-    @Test("is reported when the file is missing, and ends with 78")
+    @Test("includes a missing file, and ends with 78")
     func missingFile() throws {
         let error = try #require(throws: ConfigurationError.self) {
             try TestMachine(flags: [(.config, "/nowhere")]).resolve()
@@ -95,7 +95,7 @@ struct ConfigurationProblemTests {
         #expect(error.exitCode.rawValue == 78)
     }
 
-    @Test("never shows what looks like a secret", arguments: CredentialSamples.all)
+    @Test("is reported without values that look like secrets", arguments: CredentialSamples.all)
     func hidesSecrets(secret: String) {
         for name in Setting.Name.allCases {
             let machines = [
@@ -110,7 +110,7 @@ struct ConfigurationProblemTests {
         }
     }
 
-    @Test("is reported for a credential that is no list of client ids")
+    @Test("includes a credential that is not a list of client ids")
     func badCredential() {
         var machine = TestMachine(environment: ["CREDENTIALS_DIRECTORY": "/c"])
         machine.files["/c/client-id"] = "good\nnot good\n"
@@ -119,7 +119,7 @@ struct ConfigurationProblemTests {
     }
 }
 
-/// Made-up credentials in the shapes that Google uses.
+/// Made-up credentials in the forms that Google uses.
 enum CredentialSamples {
     static let all = [
         "1//0gMadeUpRefreshToken-abc", "ya29.madeUpAccessToken", "GOCSPX-madeUpSecret", "4/0AMadeUpCode",
@@ -141,7 +141,7 @@ struct DisplayedTextTests {
     }
 
     @Test(
-        "is taken for a credential by its shape",
+        "is recognised as a credential by its form",
         arguments: [
             ("/srv/4/0/file", false), ("/data/1//x", false), ("alice", false), ("user1/x", false), ("eyJ.txt", false),
             ("1/short", false), ("https://oauth2.googleapis.com/token", false), ("token=ya29.x", true),

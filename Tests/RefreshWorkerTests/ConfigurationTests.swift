@@ -33,9 +33,9 @@ struct ConfigurationTests {
         #expect(Setting.all.map(\.name) == Setting.Name.allCases)
     }
 
-    /// The values of flag, variable and file, and the one that counts.
+    /// The values of flag, variable and file, and the resulting one.
     @Test(
-        "takes flags over environment over file over default",
+        "takes flags before environment, file and default",
         arguments: [
             (nil, nil, nil, 200.0),
             (nil, nil, "3", 3),
@@ -66,7 +66,7 @@ struct ConfigurationTests {
         #expect(try machine.resolve().configurationFile == "/a")
     }
 
-    @Test("takes the last of two equal lines, as systemd does, and of two equal flags")
+    @Test("takes the last of two lines with one key, as systemd does, and of two equal flags")
     func lastWins() throws {
         let file = "REFRESH_WORKER_MAX_RATE=1\nREFRESH_WORKER_MAX_RATE=2"
         #expect(try TestMachine(file: file).resolve().maximumRate == 2)
@@ -75,7 +75,7 @@ struct ConfigurationTests {
 
     /// Client ids of flags, `REFRESH_WORKER_CLIENT_ID`, `GOOGLE_CLIENT_ID`, a file and a credential.
     @Test(
-        "takes client ids from the strongest place that names any",
+        "takes client ids from the layer of highest precedence that has any",
         arguments: [
             (["a", "b"], "c", "d", "e", "f", ["a", "b"]),
             (["a,b", "a"], nil, nil, nil, nil, ["a", "b"]),
@@ -102,13 +102,13 @@ struct ConfigurationTests {
         #expect(try machine.resolve().clientIDs == expected)
     }
 
-    @Test("takes the worker's own name over the shared one, wherever it stands in the file")
+    @Test("prefers the worker's own variable to the shared one, at any place in the file")
     func ownNameWins() throws {
         let file = "REFRESH_WORKER_CLIENT_ID=own\nGOOGLE_CLIENT_ID=shared"
         #expect(try TestMachine(file: file).resolve().clientIDs == ["own"])
     }
 
-    @Test("takes a key ring that systemd hands in, unless another is named")
+    @Test("takes a key ring that systemd passes, unless another is named")
     func keyRingCredential() throws {
         var machine = TestMachine(environment: ["CREDENTIALS_DIRECTORY": "/run/c"])
         #expect(try machine.resolve().keyFile == "/etc/refresh-worker/keys")
@@ -119,7 +119,7 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "reads each kind of value",
+        "parses each kind of value",
         arguments: [
             ("yes", true), ("true", true), ("On", true), ("1", true), ("no", false), ("0", false), ("off", false),
         ]
@@ -134,7 +134,7 @@ struct ConfigurationTests {
         #expect(try TestMachine(flags: [(.metricsLog, "/m")]).resolve().metricsLog == .file("/m"))
     }
 
-    @Test("takes a rate below one and up to the limit", arguments: [("0.5", 0.5), ("100000", 100_000)])
+    @Test("accepts a rate below one and up to the limit", arguments: [("0.5", 0.5), ("100000", 100_000)])
     func rates(text: String, expected: Double) throws {
         #expect(try TestMachine(flags: [(.maxRate, text)]).resolve().maximumRate == expected)
     }

@@ -6,15 +6,15 @@ import Testing
 struct DatabasePlaceTests {
     private static let password = "pass-of-the-test"
 
-    @Test("is a file by default, and whatever is no address")
+    @Test("is a file by default, and for any text other than an address")
     func file() throws {
         #expect(try TestMachine().resolve().database == .file("/var/lib/refresh-worker/grants.sqlite"))
         #expect(try TestMachine(flags: [(.database, "a b:c")]).resolve().database == .file("a b:c"))
     }
 
-    /// An address and how it prints.
+    /// An address and its printed form.
     @Test(
-        "is an address that prints without what is secret",
+        "is an address that prints without its password",
         arguments: [
             ("postgres:///grants", "postgres:///grants"),
             ("postgresql://worker@db:5433/grants", "postgres://worker@db:5433/grants"),
@@ -36,12 +36,12 @@ struct DatabasePlaceTests {
         #expect("\(place)" == shown)
         #expect(place.holdsPassword == text.contains(Self.password))
         #expect(!rendered(place).contains(Self.password))
-        // What prints leads to the same place.
+        // The printed form leads to the same place.
         #expect("\(try DatabasePlace(shown))" == shown)
     }
 
     @Test(
-        "is refused in words that hold no password",
+        "is refused without showing the password",
         arguments: [
             ("mysql://u:pass-of-the-test@h/db", "neither the path"),
             ("Postgres://u:pass-of-the-test@h/db", "neither the path"),
@@ -64,7 +64,7 @@ struct DatabasePlaceTests {
     }
 
     @Test(
-        "is no file whose name is a mistyped address",
+        "is not a file if its name is a mistyped address",
         arguments: [
             "postgres:/u:pass-of-the-test@h/db", "postgresql:u:pass-of-the-test@h/db", "Postgres:pass-of-the-test",
             "host=h password=pass-of-the-test", "user=u PASSWORD = pass-of-the-test", "dbname=pass-of-the-test",
@@ -80,7 +80,7 @@ struct DatabasePlaceTests {
         }
     }
 
-    @Test("is no argument when it holds a password, since arguments are for everybody to read")
+    @Test("is not accepted as an argument with a password, because all users can read arguments")
     func argument() throws {
         let secret = "postgres://w:\(Self.password)@db/grants"
         let complaint = try #require(TestMachine(flags: [(.database, secret)]).complaints.first)
@@ -91,7 +91,7 @@ struct DatabasePlaceTests {
         #expect(TestMachine(file: "REFRESH_WORKER_DATABASE=\(secret)").complaints.isEmpty)
     }
 
-    @Test("is read from a file that is named, or handed in by systemd")
+    @Test("is read from a named file, or from one that systemd passes")
     func heldInFile() throws {
         let address = "postgres://w:\(Self.password)@db/grants"
         let files = ["/u": "\(address)\n", "/run/c/database-url": address]
@@ -106,7 +106,7 @@ struct DatabasePlaceTests {
     }
 
     @Test(
-        "is not taken from a file that is missing, empty, long or about something else",
+        "is not read from a file that is missing, empty, long or of another kind",
         arguments: [
             (nil, "No such file"), ("", "one line"), ("\n", "one line"), ("postgres://a/b\npostgres://c/d", "one line"),
             ("/var/lib/grants.sqlite", "does not begin with postgres://"),
@@ -120,7 +120,7 @@ struct DatabasePlaceTests {
         #expect(complaint.contains(message), "\(complaint)")
     }
 
-    @Test("is not taken from a file that strangers may read")
+    @Test("is not read from a file that other users may read")
     func openFile() async throws {
         try await OperatorBench.with { bench in
             try bench.write("postgres://w@db/g\n", to: "url", mode: 0o644)

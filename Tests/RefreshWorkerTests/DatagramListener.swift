@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// What systemd is for a service: a unix datagram socket that messages come to.
+/// A unix datagram socket that receives messages, in the role of systemd.
 final class DatagramListener {
-    /// The address as `NOTIFY_SOCKET` spells it.
+    /// The address in the form of `NOTIFY_SOCKET`.
     let address: String
     private let descriptor: Int32
 
@@ -35,7 +35,7 @@ final class DatagramListener {
         }
     }
 
-    /// The next datagram; it was sent before, so there is nothing to wait for.
+    /// Returns the next datagram; it was sent before, so this does not wait.
     func receive() throws -> String {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))

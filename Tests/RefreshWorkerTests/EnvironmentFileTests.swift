@@ -4,9 +4,9 @@ import Testing
 
 @Suite("A configuration file")
 struct EnvironmentFileTests {
-    /// The rows walk through the states of systemd's parser, `parse_env_file_internal`.
+    /// The rows go through the states of systemd's parser, `parse_env_file_internal`.
     @Test(
-        "reads a value as systemd does",
+        "parses a value as systemd does",
         arguments: [
             ("A=plain", "plain"),
             ("A=", ""),
@@ -46,7 +46,7 @@ struct EnvironmentFileTests {
         #expect(file.entries.first?.value == value)
     }
 
-    @Test("passes over comments and empty lines and knows each key's line")
+    @Test("skips comments and empty lines and knows each key's line")
     func countsLines() {
         let text = """
             # a comment = not a key
@@ -73,7 +73,7 @@ struct EnvironmentFileTests {
     }
 
     @Test(
-        "reports what systemd would pass over in silence",
+        "reports mistakes that systemd would ignore silently",
         arguments: [
             ("A=1\nnonsense\nB=2", 2, "neither KEY=value nor a comment"),
             ("A=1\nB='open\nC=3", 2, "never closed"),
@@ -95,7 +95,7 @@ struct EnvironmentFileTests {
         #expect(file.mistakes == [.init(line: 1, message: "is not UTF-8 text")])
     }
 
-    @Test("ends, whatever the bytes are")
+    @Test("is parsed to the end, whatever its bytes")
     func survivesNoise() {
         let seed = UInt64.random(in: .min ... .max)
         var state = seed

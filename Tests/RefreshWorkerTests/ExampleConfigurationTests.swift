@@ -10,7 +10,7 @@ struct ExampleConfigurationTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("is good as it stands, and changes only where the metrics log goes")
+    @Test("is valid unchanged, and changes only the place of the metrics log")
     func isGood() throws {
         let configuration = try TestMachine(file: Self.example()).resolve()
         #expect(configuration.metricsLog == .file("/var/log/refresh-worker/metrics.jsonl"))
@@ -19,7 +19,7 @@ struct ExampleConfigurationTests {
         #expect(try machine.resolve() == configuration)
     }
 
-    @Test("shows every setting that belongs into a file, with its default")
+    @Test("shows every setting that a file may have, with its default")
     func showsAll() throws {
         let text = try Self.example().replacing("#REFRESH_WORKER", with: "REFRESH_WORKER")
             .replacing("#GOOGLE_CLIENT_ID", with: "GOOGLE_CLIENT_ID")

@@ -19,7 +19,7 @@ struct FileReaderTests {
         return path
     }
 
-    @Test("does not wait for ever at a pipe that nothing writes to")
+    @Test("does not wait forever for a pipe without a writer")
     func silentPipe() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try makePipe()
@@ -29,7 +29,7 @@ struct FileReaderTests {
         #expect(failure?.reason.contains("nothing was written") == true)
     }
 
-    @Test("takes what a command writes to a pipe")
+    @Test("reads a pipe that a command writes to")
     func writtenPipe() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = try makePipe()
@@ -42,7 +42,7 @@ struct FileReaderTests {
         #expect(try FileReader.system(patience: .seconds(20)).read(path) == Array("KEY=value\n".utf8))
     }
 
-    @Test("takes a regular file, and /dev/null for an empty one")
+    @Test("reads a regular file, and /dev/null as an empty one")
     func files() throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appending(path: "file")

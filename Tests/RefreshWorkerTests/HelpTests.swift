@@ -15,7 +15,7 @@ struct HelpTests {
         return text
     }
 
-    @Test("is there for every command in each way of asking", arguments: everyCommand)
+    @Test("is available for every command in every form", arguments: everyCommand)
     func isThere(words: [String]) throws {
         let text = try Self.help(words)
         #expect(text.hasPrefix((["refresh-worker"] + words).joined(separator: " ") + ": "))
@@ -39,7 +39,7 @@ struct HelpTests {
         #expect(command.subcommands.isEmpty == false || command.examples.isEmpty == false || words == ["version"])
     }
 
-    @Test("fits a terminal of 80 columns, save for what must be copied whole", arguments: everyCommand)
+    @Test("fits a terminal of 80 columns, except for text that users copy", arguments: everyCommand)
     func fits(words: [String]) throws {
         let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
         let examples = command.examples.map { "  \($0.line)" }
@@ -49,11 +49,11 @@ struct HelpTests {
         }
     }
 
-    @Test("has examples that the program understands", arguments: everyCommand)
+    @Test("has examples that the program accepts", arguments: everyCommand)
     func examplesWork(words: [String]) throws {
         let command = try #require(CommandSpecification.program.tree.first { $0.words == words })
         for example in command.examples {
-            // What stands between the program's name and the shell's own signs.
+            // The words between the program's name and the shell's own operators.
             let parts = example.line.split(separator: " ").map(String.init)
             let start = try #require(parts.lastIndex(of: "refresh-worker"), "\(example.line)")
             let arguments = parts[(start + 1)...].prefix { !["|", ">", "<"].contains($0) }
@@ -61,14 +61,14 @@ struct HelpTests {
         }
     }
 
-    @Test("wins over whatever else stands on the line")
+    @Test("takes precedence over everything else on the line")
     func wins() throws {
         let text = try Self.help(["grants", "show"])
         let arguments = ["grants", "show", "alice", "--nonsense", "--help"]
         #expect(try CommandSpecification.program.parse(arguments).command == .showHelp(text: text))
     }
 
-    @Test("gives every exit code a meaning and knows no flag twice with another arity")
+    @Test("explains every exit code, and each flag takes a value in all commands or in none")
     func tablesAgree() {
         #expect(ExitCode.allCases.allSatisfy { !$0.meaning.isEmpty })
         var arities: [String: Set<Bool>] = [:]

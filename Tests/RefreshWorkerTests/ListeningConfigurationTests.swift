@@ -8,7 +8,7 @@ struct ListeningConfigurationTests {
     private static let jwt: [(Setting.Name, String)] = [(.jwtSecretFile, "/jwt"), (.clientID, "1-a")]
     private static let services: [(Setting.Name, String)] = [(.servicesFile, "/services")]
 
-    @Test("nothing listens and nobody is told unless a setting says so")
+    @Test("listeners and notices are off by default")
     func off() throws {
         let configuration = try TestMachine().resolve()
         #expect(configuration.publicListener == nil && configuration.internalListener == nil)
@@ -16,7 +16,7 @@ struct ListeningConfigurationTests {
     }
 
     @Test(
-        "the app's routes are served on an address, or on a socket of systemd's",
+        "the app's routes are served on an address, or on a socket from systemd",
         arguments: [
             ("127.0.0.1:8080", ListeningPlace.own(.tcp(address: "127.0.0.1", port: 8080))),
             ("0.0.0.0:80", .own(.tcp(address: "0.0.0.0", port: 80))),
@@ -40,7 +40,7 @@ struct ListeningConfigurationTests {
     }
 
     @Test(
-        "a place that cannot be meant is refused with those that can",
+        "an invalid place is refused with the valid forms",
         arguments: [
             (Setting.Name.listen, "8080", "ADDRESS:PORT"), (.listen, "localhost:8080", "in figures"),
             (.listen, "systemd:", "FileDescriptorName"), (.listen, "unix:/run/s", "127.0.0.1:PORT"),
@@ -53,7 +53,7 @@ struct ListeningConfigurationTests {
     }
 
     @Test(
-        "what a setting needs is asked for by the daemon, and by no other command",
+        "only the daemon requires the settings that another setting needs",
         arguments: [
             ([(.listen, "127.0.0.1:1"), (.clientID, "1-a")], "--jwt-secret-file"),
             ([(.listen, "127.0.0.1:1"), (.jwtSecretFile, "/jwt")], "--client-id"),
@@ -69,7 +69,7 @@ struct ListeningConfigurationTests {
     }
 
     @Test(
-        "tokens leave the machine over TLS only, and a unix socket has none",
+        "tokens leave the machine over TLS only, and a unix socket is served without TLS",
         arguments: [
             ("0.0.0.0:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
             ("192.0.2.1:9090", false, ["--internal-certificate and --internal-key", "nginx", "unix:PATH"]),
@@ -94,7 +94,7 @@ struct ListeningConfigurationTests {
         for words in complaint { #expect(error?.description.contains(words) == true, "\(error?.description ?? "")") }
     }
 
-    @Test("the app's secret may come from the variable that the backend had")
+    @Test("the app's secret may come from the former backend's variable")
     func variable() throws {
         let flags: [(Setting.Name, String)] = [(.listen, "127.0.0.1:1"), (.clientID, "1-a")]
         let configuration = try TestMachine(flags: flags).resolve()
@@ -102,7 +102,7 @@ struct ListeningConfigurationTests {
         #expect(throws: Never.self) { try configuration.checkServing(environment: [Setting.jwtSecretName: "s"]) }
     }
 
-    @Test("a socket's mode never lets strangers in", arguments: [("0666", false), ("0660", true), ("0060", false)])
+    @Test("a socket's mode always excludes other users", arguments: [("0666", false), ("0660", true), ("0060", false)])
     func socketMode(text: String, isGood: Bool) {
         #expect(TestMachine(flags: [(.socketMode, text)]).complaints.isEmpty == isGood)
     }

@@ -2,10 +2,10 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Without a database, a command that only reads it or ends something in it", .timeLimit(.minutes(10)))
+@Suite("Without a database, a command that needs an existing one", .timeLimit(.minutes(10)))
 struct MissingDatabaseTests {
     @Test(
-        "says so, and makes none",
+        "reports that, and does not create one",
         arguments: [
             .listGrants(state: nil, isJSON: true), .showGrant(user: "alice", isJSON: true),
             .exportGrants(isPlaintext: true), .disconnectGrant(user: "alice"),

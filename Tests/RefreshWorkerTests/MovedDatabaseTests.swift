@@ -19,7 +19,7 @@ struct MovedDatabaseTests {
         }
     }
 
-    @Test("is refused by whatever would change it, with where it went")
+    @Test("is refused by every command that would change it, with its new place")
     func refused() async throws {
         try await moved { bench, workshop in
             try bench.write("", to: "users")
@@ -48,7 +48,7 @@ struct MovedDatabaseTests {
         }
     }
 
-    @Test("is still read, and the doctor says where it went")
+    @Test("can still be read, and the doctor names its new place")
     func read() async throws {
         try await moved { bench, workshop in
             let commands: [Command] = [

@@ -5,7 +5,7 @@ import Testing
 @Suite("A mistyped name")
 struct NearestNameTests {
     @Test(
-        "is as far from the right one as the mistakes in it",
+        "has one edit for each mistake",
         arguments: [("", "", 0), ("a", "", 1), ("abc", "abc", 0), ("acb", "abc", 1), ("kitten", "sitting", 3)]
     )
     func distance(left: String, right: String, expected: Int) {
@@ -13,7 +13,7 @@ struct NearestNameTests {
     }
 
     @Test(
-        "leads to the name that was meant, or to none",
+        "leads to the nearest name, or to none",
         arguments: [
             ("databse", "database"), ("KEY-FIEL", "key-file"), ("xyz", nil), (String(repeating: "d", count: 65), nil),
         ]

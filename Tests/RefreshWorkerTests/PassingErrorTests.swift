@@ -5,13 +5,13 @@ import Testing
 @testable import Secrets
 
 /// systemd starts the worker again after code 74, and never after code 78.
-@Suite("The exit code tells errors that may pass from those that an operator must fix")
+@Suite("The exit code distinguishes temporary errors from those that an operator must fix")
 struct PassingErrorTests {
     private func failure(_ code: Int32) -> CommandFailure {
         CommandFailure(KeyRingFileError(path: "keys", reason: .system(SystemCallError(call: "open", code: code))))
     }
 
-    @Test("A key file that cannot be opened for now is tried again", arguments: [EIO, EMFILE, ENFILE, ENOMEM])
+    @Test("A key file that cannot be opened temporarily is tried again", arguments: [EIO, EMFILE, ENFILE, ENOMEM])
     func passing(code: Int32) {
         #expect(failure(code).exitCode == .inputOutput)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A reload")
 struct ReloadTests {
-    /// A value of each setting that is not its default.
+    /// A value of each setting other than its default.
     private static let values: [Setting.Name: String] = [
         .database: "/tmp/other.sqlite",
         .keyFile: "/tmp/keys",
@@ -37,9 +37,9 @@ struct ReloadTests {
         .noticeURL: "https://example.com/notices",
         .noticeSecretFile: "/tmp/notice-secret",
     ]
-    /// What a running worker takes over when its configuration is read again.
+    /// The settings that a running worker applies when its configuration is read again.
     private static let applied: Set<Setting.Name> = [.logLevel, .maxRate]
-    /// The file itself, and a choice that a daemon has not made.
+    /// The file itself, and an option that a daemon does not have.
     private static let neverReloaded: Set<Setting.Name> = [.config, .runOnce]
 
     @Test("names each changed setting that it does not apply", arguments: Setting.Name.allCases)

@@ -6,7 +6,7 @@ import Testing
 @Suite("Signals")
 struct SignalTests {
     @Test(
-        "stop gently first and at once the second time",
+        "stop gracefully the first time and immediately the second time",
         arguments: [
             ([.terminate], [.deliver(.terminate)]),
             ([.interrupt, .interrupt], [.deliver(.interrupt), .exit(status: 130)]),
@@ -21,13 +21,13 @@ struct SignalTests {
         #expect(signals.map { policy.receive($0) } == actions)
     }
 
-    @Test("that came in twice before anyone looked count as two")
+    @Test("that arrived twice before they were read count as two")
     func coalesced() {
         var policy = SignalPolicy()
         #expect(policy.receive(.terminate, count: 2) == .exit(status: 143))
     }
 
-    @Test("arrive in the stream, and a broken pipe ends nothing", .timeLimit(.minutes(10)))
+    @Test("arrive in the stream, and a broken pipe does not end the process", .timeLimit(.minutes(10)))
     func arrive() async {
         await #expect(processExitsWith: .exitCode(0)) {
             let stream = await SignalStream.start()
@@ -42,7 +42,7 @@ struct SignalTests {
         }
     }
 
-    @Test("end the process at once the second time", .timeLimit(.minutes(10)))
+    @Test("end the process immediately the second time", .timeLimit(.minutes(10)))
     func secondEnds() async {
         await #expect(processExitsWith: .exitCode(130)) {
             let stream = await SignalStream.start()
@@ -50,12 +50,12 @@ struct SignalTests {
             kill(getpid(), SIGINT)
             _ = await iterator.next()
             kill(getpid(), SIGINT)
-            // Nobody sends a third: only the end of the process ends this.
+            // A third signal never comes: only the end of the process ends this.
             _ = await iterator.next()
         }
     }
 
-    @Test("that kill leave no core behind, nor may anybody look into the process", .timeLimit(.minutes(10)))
+    @Test("do not leave a core file, and other processes cannot read the memory", .timeLimit(.minutes(10)))
     func hardens() async {
         await #expect(processExitsWith: .exitCode(0)) {
             try ProcessHardening.apply()

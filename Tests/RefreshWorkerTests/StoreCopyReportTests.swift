@@ -3,10 +3,10 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("What store copy says of what stood in its way")
+@Suite("The errors of store copy")
 struct StoreCopyReportTests {
     @Test(
-        "A line to copy names the target as a shell reads it",
+        "A command to copy quotes the target for a shell",
         arguments: [
             ("/v/a.sqlite", "rm -f -- /v/a.sqlite /v/a.sqlite-wal /v/a.sqlite-shm /v/a.sqlite-leases-*"),
             ("a b", "rm -f -- 'a b' 'a b-wal' 'a b-shm' 'a b'-leases-*"),

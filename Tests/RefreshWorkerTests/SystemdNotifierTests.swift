@@ -2,7 +2,7 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("Telling systemd")
+@Suite("Notifying systemd")
 struct SystemdNotifierTests {
     @Test("sends each message as one datagram to a path", .timeLimit(.minutes(10)))
     func sendsToPath() throws {
@@ -20,7 +20,7 @@ struct SystemdNotifierTests {
         #expect(try listener.receive() == "STOPPING=1")
     }
 
-    @Test("sends to a name of the abstract namespace", .timeLimit(.minutes(10)))
+    @Test("sends to a name in the abstract namespace", .timeLimit(.minutes(10)))
     func sendsToAbstractName() throws {
         let listener = try DatagramListener(isAbstract: true)
         let notifier = SystemdNotifier(environment: ["NOTIFY_SOCKET": listener.address], processID: 1)
@@ -36,7 +36,7 @@ struct SystemdNotifierTests {
         try notifier.send(.ready)
     }
 
-    @Test("says so when nobody listens at the address")
+    @Test("throws if the socket does not have a listener")
     func reportsFailure() throws {
         let environment = ["NOTIFY_SOCKET": "/nonexistent/notify"]
         let notifier = SystemdNotifier(environment: environment, processID: 1)
@@ -45,7 +45,7 @@ struct SystemdNotifierTests {
     }
 
     @Test(
-        "goes on without an address that is not a socket's, and says so",
+        "ignores an invalid address, and reports it",
         arguments: ["notify", "@", "/", "vsock:2:1234", "/" + String(repeating: "x", count: 107)]
     )
     func badAddress(address: String) throws {
@@ -56,7 +56,7 @@ struct SystemdNotifierTests {
     }
 
     @Test(
-        "knows how often systemd wants to hear from this process",
+        "reads the interval in which systemd expects a message",
         arguments: [
             (["WATCHDOG_USEC": "60000000"], .seconds(60)),
             (["WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "7"], .seconds(60)),
@@ -70,7 +70,7 @@ struct SystemdNotifierTests {
     }
 
     @Test(
-        "goes on without watchdog variables that systemd would not set, and says so",
+        "ignores invalid watchdog variables, and reports them",
         arguments: [
             (["WATCHDOG_USEC": "0"], "WATCHDOG_USEC"), (["WATCHDOG_USEC": "soon"], "WATCHDOG_USEC"),
             (["WATCHDOG_USEC": "-5"], "WATCHDOG_USEC"), (["WATCHDOG_USEC": "1", "WATCHDOG_PID": "me"], "WATCHDOG_PID"),

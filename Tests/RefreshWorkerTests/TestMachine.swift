@@ -30,7 +30,7 @@ struct TestMachine {
         try Configuration.resolve(inputs)
     }
 
-    /// The lines of the error, none when the configuration is good.
+    /// The lines of the error; empty if the configuration is valid.
     var complaints: [String] {
         do throws(ConfigurationError) {
             _ = try resolve()

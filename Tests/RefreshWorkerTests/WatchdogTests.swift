@@ -19,7 +19,7 @@ struct WatchdogTests {
         }
     }
 
-    @Test("is not fed when one loop hangs, and is again once it turns", arguments: LoopPulse.Loop.allCases)
+    @Test("is not fed while one loop hangs, and is fed again once it turns", arguments: LoopPulse.Loop.allCases)
     func withholds(hanging: LoopPulse.Loop) {
         let pulse = LoopPulse(time: time)
         let watchdog = Watchdog(interval: .seconds(60), pulse: pulse, time: time)
@@ -40,7 +40,7 @@ struct WatchdogTests {
         #expect(!pulse.stalled(since: time.sinceBoot).isEmpty)
     }
 
-    @Test("looks only at the loops it was given")
+    @Test("checks only the loops it was given")
     func watchesSome() {
         let pulse = LoopPulse(loops: [.scan], time: time)
         time.advance(by: .seconds(1))
@@ -60,7 +60,7 @@ struct WatchdogTests {
         #expect(watchdog.verdict() == .withhold(stalled: [.http, .scan, .store]))
     }
 
-    @Test("does not care when the wall clock jumps")
+    @Test("is not affected by jumps of the wall clock")
     func ignoresWallClock() {
         let watchdog = Watchdog(interval: .seconds(60), pulse: LoopPulse(time: time), time: time)
         time.stepWallClock(by: .seconds(3600))

@@ -1,9 +1,9 @@
 internal import HTTPServer
 internal import Observability
 
-/// An answer that is no success, in the envelope of one family of routes.
+/// An error answer in the envelope of one family of routes.
 protocol FamilyError: SendableMetatype {
-    /// Says an error in the family's words; `nil` for one that is the program's own.
+    /// Translates an error into the family's; `nil` for an internal error.
     init?(_ error: any Error)
 
     static var internalError: Self { get }
@@ -12,7 +12,8 @@ protocol FamilyError: SendableMetatype {
 }
 
 extension AccountServices {
-    /// A route whose handler may throw: what it throws is told in the family's words, or logged where it is the program's own.
+    /// Returns a route whose handler may throw: its error is answered in the family's form, or logged if it is
+    /// internal.
     func route<Failure: FamilyError>(
         _ method: String,
         _ pattern: String,

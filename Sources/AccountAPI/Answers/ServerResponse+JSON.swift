@@ -2,7 +2,7 @@ internal import HTTPServer
 internal import JSON
 
 extension ServerResponse {
-    /// An answer whose body is the object that `body` writes.
+    /// Returns an answer whose body is the object that `body` writes.
     static func object(status: Int = 200, headers: [ServerRequest.Field] = [], _ body: (inout JSONLine) -> Void) -> Self
     {
         var line = JSONLine()
@@ -14,7 +14,7 @@ extension ServerResponse {
         )
     }
 
-    /// The answer as no cache may keep it and no browser may take it for anything but what it says it is.
+    /// The answer with headers that forbid caching and content sniffing.
     var secured: ServerResponse {
         var response = self
         response.headers += [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
@@ -23,7 +23,7 @@ extension ServerResponse {
 }
 
 extension JSONLine {
-    /// Writes a text, or `null` where it is not known.
+    /// Writes a text, or `null` if it is not known.
     mutating func optional(_ key: String, _ value: String?) {
         if let value { field(key, value) } else { null(key) }
     }

@@ -1,4 +1,4 @@
-/// An address has asked more often than it may.
+/// An address has sent more requests than it may.
 struct TooManyRequests: Error, Hashable, Sendable {
     let retryAfter: Duration
 }

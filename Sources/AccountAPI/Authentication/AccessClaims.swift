@@ -2,18 +2,18 @@ internal import Clocks
 internal import JSON
 internal import Store
 
-/// What an access token says, once its signature and its times are known to be good.
+/// The content of an access token whose signature and times have been checked.
 struct AccessClaims: Hashable, Sendable {
     let userID: String
-    /// The session family, in the tokens that are made here.
+    /// The session family; `nil` for tokens that were not made here.
     let sessionID: SessionID?
     let email: String?
-    /// What the backend knows of the address, where it says so.
+    /// The backend's statement about the address, if the token has one.
     let emailIsVerified: Bool?
     let expiresAt: Timestamp
 
     init(_ claims: JSONValue) throws(AuthenticationRefusal) {
-        // A token without a type is an access token; a refresh token never is one.
+        // A token without a type is an access token; a refresh token always has one.
         guard claims["type"] == nil || claims["type"] == .string("access") else { throw .invalid }
         userID = try UserIdentifier(claims).text
         switch claims["sid"] {
@@ -24,7 +24,7 @@ struct AccessClaims: Hashable, Sendable {
         default: throw .invalid
         }
         email = claims["email"]?.string.flatMap { (1...1024).contains($0.utf8.count) ? $0 : nil }
-        // An address that its user has only claimed must not be linked to whoever it belongs to at Google.
+        // An address that the user has only claimed must not be linked to the Google account that owns it.
         switch claims["email_verified"] {
         case nil, .null: emailIsVerified = nil
         case let claim?: emailIsVerified = claim == .bool(true) || claim == .string("true")
@@ -34,26 +34,26 @@ struct AccessClaims: Hashable, Sendable {
     }
 }
 
-/// The id of a user, as the claims of a token name it.
+/// The id of a user in the claims of a token.
 struct UserIdentifier {
     static let greatestLength = 255
 
     let text: String
 
-    /// Takes the user from `sub` or from `user_id`, where PayPulse's login puts it.
+    /// Reads the user from `sub`, or from `user_id`, which PayPulse's login uses.
     init(_ claims: JSONValue) throws(AuthenticationRefusal) {
         let subject = try Self.identifier(claims["sub"])
         let user = try Self.identifier(claims["user_id"])
-        // By bytes, as the store tells users apart.
+        // Compared by bytes, as the store compares ids.
         guard let userID = subject ?? user, user.map({ $0.utf8.elementsEqual(userID.utf8) }) ?? true else {
             throw .invalid
         }
         text = userID
     }
 
-    /// A user's id; `nil` if there is none.
+    /// Returns a user's id; `nil` if there is none.
     ///
-    /// A number is refused: `42`, `42.0` and `"42"` could be one user to us and two to the login that signed the token.
+    /// A number is refused: `42`, `42.0` and `"42"` could be one user here and two for the login that signed the token.
     private static func identifier(_ value: JSONValue?) throws(AuthenticationRefusal) -> String? {
         switch value {
         case nil, .null: return nil
@@ -71,7 +71,7 @@ struct UserIdentifier {
 }
 
 extension JSONValue {
-    /// A point of time in seconds since 1970, which may have a fraction (RFC 7519, section 2).
+    /// A time in seconds since 1970, which may have a fraction (RFC 7519, section 2).
     var instant: Timestamp? {
         guard case .number(let text) = self, let seconds = Double(text), seconds.magnitude < 0x1p53 else { return nil }
         return Timestamp(secondsSince1970: Int64(seconds))

@@ -1,13 +1,13 @@
 internal import Clocks
 internal import Store
 
-/// Whom a good access token lets in, decided by what is stored.
+/// Decides from the stored data whether a valid access token is accepted.
 enum Authentication {
     enum Standing: Hashable, Sendable {
         case known(User)
-        /// PayPulse signs its users up elsewhere: one who was not seen before is made of the claims.
+        /// A user of PayPulse, which signs users up elsewhere, who is not stored yet; created from the claims.
         case new(User)
-        /// The claims tell what is stored without it, as of a user whom an import of grants brought.
+        /// A stored user, completed from the claims, such as one that an import of grants created.
         case completed(User)
     }
 
@@ -17,7 +17,7 @@ enum Authentication {
         session: Session?,
         at now: Timestamp
     ) throws(AuthenticationRefusal) -> Standing {
-        // A tombstone stands until it is swept, when the last token that names the user has expired.
+        // A tombstone is kept until the last token that names the user has expired.
         if user?.isDeleted == true { throw .deleted }
         if let sessionID = claims.sessionID {
             guard let session, session.id == sessionID, session.userID == claims.userID, session.isLive(at: now) else {
@@ -25,7 +25,7 @@ enum Authentication {
             }
         }
         guard let user else {
-            // A session outlives its user in no store that keeps the rules.
+            // A correct store never keeps a session longer than its user.
             guard claims.sessionID == nil else { throw .invalid }
             return .new(
                 User(
@@ -38,7 +38,7 @@ enum Authentication {
         }
         guard user.isActive else { throw .inactive }
         guard claims.sessionID == nil, let email = claims.email else { return .known(user) }
-        // The backend's token of today may know more than the one that the user was created from.
+        // The backend's current token may contain more than the one that the user was created from.
         let isNewlyVerified = user.email == email && user.emailIsVerified != true && claims.emailIsVerified == true
         guard user.email == nil || isNewlyVerified else { return .known(user) }
         var completed = user

@@ -4,7 +4,7 @@ internal import JSON
 internal import Secrets
 internal import Store
 
-/// A caller whose token is good, and what was stored of the user when it came.
+/// A caller with a valid token, and the user as stored when the request came.
 struct Caller: Sendable {
     let claims: AccessClaims
     let standing: Authentication.Standing
@@ -12,18 +12,18 @@ struct Caller: Sendable {
     var userID: String { claims.userID }
 }
 
-/// Lets callers in by their access tokens.
+/// Authenticates callers by their access tokens.
 struct Gatekeeper: Sendable {
     let store: any AccountStore
     let signer: TokenSigner
     let time: any TimeSource
 
-    /// The caller of a request; throws an ``AuthenticationRefusal`` or what the store throws.
+    /// Returns the caller of a request; throws an ``AuthenticationRefusal`` or an error of the store.
     func caller(of request: ServerRequest) async throws -> Caller {
         try await caller(claiming: try claims(of: try BearerToken.read(request)))
     }
 
-    /// The caller whom the claims of a token name, once its signature and times are known to be good.
+    /// Returns the caller that the claims name, after the token's signature and times were checked.
     func caller(claiming claims: JSONValue) async throws -> Caller {
         let claims = try AccessClaims(claims)
         var session: Session?
@@ -33,7 +33,7 @@ struct Gatekeeper: Sendable {
         return Caller(claims: claims, standing: standing)
     }
 
-    /// What a token of the app's own says, whatever kind it is of.
+    /// Returns the claims of one of the app's own tokens, whatever its type.
     func claims(of token: String) throws(AuthenticationRefusal) -> JSONValue {
         do throws(TokenRefusal) {
             return try signer.claims(of: token, at: time.now)
@@ -44,10 +44,10 @@ struct Gatekeeper: Sendable {
         }
     }
 
-    /// What a refresh token says, whatever its times; `nil` for anything else.
+    /// Returns the claims of a refresh token, whatever its times; `nil` for any other token.
     ///
-    /// Its session knows whether it is good: the answer may have been lost on the token's last day, or a clock that was ahead
-    /// has made it.
+    /// Its session decides whether it is valid: the answer may have been lost on the token's last day, or a clock that
+    /// was ahead may have made the token.
     func refreshClaims(of token: String) -> RefreshClaims? {
         do throws(TokenRefusal) {
             let claims = try signer.signedClaims(of: token)
@@ -59,7 +59,7 @@ struct Gatekeeper: Sendable {
 }
 
 extension Gatekeeper {
-    /// The user of a request, stored by the time this returns.
+    /// Returns the user of a request, and stores a user who is not stored yet.
     func user(of request: ServerRequest) async throws -> User {
         let caller = try await caller(of: request)
         if case .known(let user) = caller.standing { return user }
@@ -69,7 +69,7 @@ extension Gatekeeper {
 }
 
 extension Caller {
-    /// Decides again by what is stored now, and stores what the claims tell of the user.
+    /// Decides again from the data stored now, and stores what the claims add to the user.
     func settle(in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
         let user = try transaction.user(userID)
         let session = try claims.sessionID.flatMap { try transaction.session($0) }

@@ -2,11 +2,11 @@ internal import GoogleOAuth
 internal import JSON
 internal import Secrets
 
-/// The members of a body, read one by one: a missing member, `null` and an empty text all mean "not given".
+/// The members of a body; a missing member, `null` and an empty text all mean "not given".
 struct BodyFields: Sendable {
     private static let longestText = 1024
     private static let longestScope = 16_384
-    /// Ten years: longer than anything lives.
+    /// Ten years: longer than any lifetime.
     private static let longestSpan: Double = 315_360_000
 
     private let members: [String: JSONValue]
@@ -21,7 +21,7 @@ struct BodyFields: Sendable {
         return text
     }
 
-    /// A token that must be there; whether it can be one at all is asked by who uses it.
+    /// Returns a required token; the caller checks whether it is well-formed.
     func required(_ name: String) throws(BodyProblem) -> String {
         guard let text = try string(name) else { throw .missing(name) }
         return text
@@ -33,7 +33,7 @@ struct BodyFields: Sendable {
         return Secret(text)
     }
 
-    /// A number of seconds, as a number or as its digits.
+    /// Returns a number of seconds, from a number or a string of digits.
     func seconds(_ name: String) throws(BodyProblem) -> Duration? {
         let digits: String
         switch members[name] {
@@ -47,7 +47,7 @@ struct BodyFields: Sendable {
         return .seconds(Int64(seconds))
     }
 
-    /// Scopes with one space between, from an array or from a text with spaces or commas between.
+    /// Returns scopes separated by single spaces, from an array or from a text with spaces or commas.
     func scopes(_ name: String) throws(BodyProblem) -> String? {
         let texts: [String]
         switch members[name] {

@@ -1,19 +1,19 @@
 internal import HTTPServer
 internal import JSON
 
-/// What is wrong with a request's body; the words are safe to show, since they never hold what was sent.
+/// The problem of a request's body; its text never contains parts of the body.
 enum BodyProblem: Error, Hashable, Sendable {
-    /// There is none, nor a word about one.
+    /// The request does not have a body and does not declare one.
     case undeclared
     case unsupportedMediaType
-    /// Not of the kind that its media type says.
+    /// The content does not match its media type.
     case unreadable
     case missing(String)
-    /// A field that is there and is not what it must be, with what it must be.
+    /// A field with an invalid value, and the requirement.
     case flawed(String, mustBe: String)
 }
 
-/// The body of a request as named values, whichever way it was written.
+/// The body of a request as named values, from JSON or a form.
 enum RequestBody {
     /// Reads an object from JSON.
     static func json(_ request: ServerRequest) throws(BodyProblem) -> BodyFields {
@@ -32,7 +32,7 @@ enum RequestBody {
         }
     }
 
-    /// The type without its parameters, in lower case.
+    /// Returns the type without its parameters, in lower case.
     private static func mediaType(of request: ServerRequest) -> String? {
         guard let type = request.header("Content-Type")?.split(separator: ";").first else { return nil }
         return type.filter { $0 != " " && $0 != "\t" }.lowercased()
@@ -43,7 +43,7 @@ enum RequestBody {
         return BodyFields(members)
     }
 
-    /// A form's fields; one that is repeated becomes an array, which only a list may be.
+    /// Returns a form's fields; a repeated field becomes an array, which is valid only for a list.
     private static func form(_ request: ServerRequest) -> [String: JSONValue] {
         Dictionary(grouping: request.form, by: \.name).mapValues { fields in
             fields.count == 1 ? .string(fields[0].value) : .array(fields.map { .string($0.value) })

@@ -9,7 +9,7 @@ struct AppSessions: Sendable {
 
     private var tokens: SessionTokens { SessionTokens(signer: services.signer, random: services.random) }
 
-    /// Signs the owner of a Google account in; who is not known yet becomes a user.
+    /// Signs in the owner of a Google account; an unknown owner becomes a user.
     func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> TokenPair {
         let now = services.time.now
         let id = SessionID.random(from: services.random)
@@ -51,7 +51,7 @@ struct AppSessions: Sendable {
 
     /// Answers a refresh token with new tokens, or with the family's current ones.
     ///
-    /// The signature is checked before the family is looked at, so that a stranger who knows a family's name cannot end it.
+    /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
     func rotate(_ presented: String) async throws -> TokenPair {
         guard let claims = services.gatekeeper.refreshClaims(of: presented) else {
             throw ComprehensionError.invalidRefreshToken
@@ -111,7 +111,7 @@ struct AppSessions: Sendable {
                 if isRecorded { try transaction.update(session) }
                 return .repeated(sealed, age: session.family.age(at: transaction.leaseTime))
             case .reused where !claims.isTimely:
-                // Such as from an old backup of the phone: nothing to fear of a token that is refused anyway.
+                // For example from an old backup of the phone: a token that is refused anyway is not a risk.
                 return .refused
             case .reused:
                 try transaction.endSession(session.id)
@@ -124,10 +124,10 @@ struct AppSessions: Sendable {
         }
     }
 
-    /// Answers the requests that take no write, so that they never wait for the store's writer.
+    /// Answers the requests that do not need a write, so that they never wait for the store's writer.
     ///
-    /// These are most repetitions of the current tokens, and the refusal of a token whose family is over. `nil` for a token
-    /// that needs a write.
+    /// These are most repetitions of the current tokens, and tokens of ended families. Returns `nil` for a token that
+    /// needs a write.
     private func answerWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> TokenPair? {
         guard let user = try await services.store.user(claims.userID), user.isActive, !user.isDeleted else {
             throw ComprehensionError.invalidRefreshToken
@@ -149,10 +149,10 @@ struct AppSessions: Sendable {
         return try services.vault.openPair(sealed, of: session.id, age: session.family.age(at: leaseTime))
     }
 
-    /// Ends the family that an access token or a refresh token names; a token of a backend's own names none.
+    /// Ends the family that an access token or a refresh token names; a token that was not made here does not name one.
     ///
-    /// A family that has ended already is not an error: the answer to the first request may have been lost. That takes no
-    /// write, and only the bearer of a signed token gets this far.
+    /// A family that has ended already is not an error: the answer to the first request may have been lost. That case
+    /// does not need a write, and only the bearer of a signed token gets this far.
     func end(by token: String) async throws {
         if let claims = services.gatekeeper.refreshClaims(of: token) {
             if claims.mayBegin(at: services.time.now, services.sessionRules) { return try await end(former: claims) }
@@ -173,7 +173,7 @@ struct AppSessions: Sendable {
         try await services.store.transact { try $0.endSession(id) }
     }
 
-    /// Ends the family of a former refresh token, which may not have begun: then it never does.
+    /// Ends the family of a former refresh token; a family that has not begun then never begins.
     private func end(former claims: RefreshClaims) async throws {
         let now = services.time.now
         try await services.store.transact { transaction in
@@ -183,7 +183,7 @@ struct AppSessions: Sendable {
     }
 }
 
-/// The family that a former refresh token begins at its first use; `nil` if it may not begin one.
+/// Returns the family that a former refresh token begins at its first use; `nil` if it may not begin one.
 private func firstSession(
     of claims: RefreshClaims,
     rules: SessionRules,
@@ -221,7 +221,7 @@ extension TokenVault {
 }
 
 extension UserIdentifier {
-    /// A new user's id: a random UUID's text (RFC 9562, section 5.4).
+    /// Returns a new user's id: the text of a random UUID (RFC 9562, section 5.4).
     static func random(from source: any RandomSource) -> String {
         let high = source.nextBits() & ~0xf000 | 0x4000
         let low = source.nextBits() & ~(0b11 << 62) | (0b10 << 62)

@@ -1,7 +1,7 @@
 internal import HTTPServer
 internal import JSON
 
-/// An answer of the ComprehensionEngine family that is no success: a status and one fixed text.
+/// An error answer of the ComprehensionEngine family: a status and one fixed text.
 struct ComprehensionError: Error, Hashable, Sendable, FamilyError {
     var status: Int
     var detail: String
@@ -11,11 +11,11 @@ struct ComprehensionError: Error, Hashable, Sendable, FamilyError {
         self.detail = detail
     }
 
-    /// Says an error in the family's words; `nil` for one that is the program's own.
+    /// Translates an error into the family's; `nil` for an internal error.
     init?(_ error: any Error) {
         switch error {
         case let error as ComprehensionError: self = error
-        // Whatever keeps a caller out, the app does the same about it: it refreshes once, then signs out.
+        // The app reacts to every refusal in the same way: it refreshes once, then signs out.
         case is AuthenticationRefusal: self = .notAuthenticated
         case BodyProblem.undeclared: self.init(411, "A body is required, and its Content-Length")
         case BodyProblem.unsupportedMediaType: self.init(415, "The body must be application/json")

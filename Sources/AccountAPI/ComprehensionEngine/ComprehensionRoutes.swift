@@ -47,7 +47,7 @@ struct ComprehensionRoutes: Sendable {
         return Self.answer(try await sessions.rotate(try RequestBody.json(request).required("refresh_token")))
     }
 
-    /// Takes the token from the body where one is there, as an app without a good access token has only that.
+    /// Reads the token from the body if there is one: an app without a valid access token has only a refresh token.
     private func logOut(_ request: ServerRequest) async throws -> ServerResponse {
         try services.budgets.spendWrite(request)
         let token =
@@ -72,7 +72,7 @@ struct ComprehensionRoutes: Sendable {
         }
     }
 
-    /// Whether what signing in needs is there; counts, and nothing of what is counted.
+    /// Reports whether sign-in is configured; it shows the number of client ids and not the ids.
     private func status(_: ServerRequest) async throws -> ServerResponse {
         .object { line in
             line.field("configured", !services.clientIDs.isEmpty)

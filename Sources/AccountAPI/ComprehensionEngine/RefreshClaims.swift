@@ -5,9 +5,9 @@ internal import Store
 
 /// The settings of the app's own sessions.
 package struct SessionRules: Hashable, Sendable {
-    /// The time in which any token of a family is answered with the current tokens.
+    /// The time in which any token of a family gets the current tokens.
     package var grace: Duration
-    /// The end of the time in which refresh tokens of the former backends begin a session; `nil` if they never do.
+    /// The end of the time in which refresh tokens of the former backend begin a session; `nil` if they never do.
     package var acceptFormerTokensUntil: Timestamp?
 
     package init(grace: Duration = Session.usualGrace, acceptFormerTokensUntil: Timestamp? = nil) {
@@ -16,15 +16,15 @@ package struct SessionRules: Hashable, Sendable {
     }
 }
 
-/// The claims of a refresh token whose signature is known to be good.
+/// The claims of a refresh token whose signature was checked.
 ///
-/// A token that was made here names its session. A token of a former backend has `sub` or `user_id`, `email` and `exp`; its
-/// session's id comes from its hash, so that requests at once with one former token meet in one session.
+/// A token that was made here names its session. A token of the former backend has `sub` or `user_id`, `email` and
+/// `exp`; its session's id comes from its hash, so that simultaneous requests with one former token share one session.
 struct RefreshClaims: Hashable, Sendable {
     let userID: String
     let sessionID: SessionID
     let hash: [UInt8]
-    /// `true` if the token's own times are good, as an access token's must be.
+    /// `true` if the token's own times are valid, as an access token's must be.
     let isTimely: Bool
     /// The end of a former token; `nil` for a token that was made here.
     private let formerExpiry: Timestamp?
@@ -38,7 +38,7 @@ struct RefreshClaims: Hashable, Sendable {
             do throws(AuthenticationRefusal) {
                 userID = try UserIdentifier(claims).text
             } catch {
-                // A former token that does not name its user begins no session.
+                // A former token that does not name its user cannot begin a session.
                 return nil
             }
             guard let end = claims["exp"]?.instant,
@@ -59,16 +59,16 @@ struct RefreshClaims: Hashable, Sendable {
         return now < end
     }
 
-    /// Remembers that a former token has begun, or never will begin, its session; answers `false` if that is known already.
+    /// Records that a former token has begun its session, or never will; returns `false` if that is recorded already.
     ///
-    /// Without it a token whose session has ended would begin another one.
+    /// Without the record, a token whose session has ended would begin another one.
     func rememberFormer(in transaction: any StoreTransaction, at now: Timestamp) throws -> Bool {
         guard let formerExpiry else { return false }
-        // Identifiers are forgotten after a while; this one must outlast the token.
+        // Recorded ids are deleted after a while; this one must outlast the token.
         let at = max(now, formerExpiry - Retention.securityEvents + .seconds(86_400))
         return try transaction.remember(securityEvent: "former-refresh-token:" + Hexadecimal.encode(hash), at: at)
     }
 
-    /// The fields of a line about the session: neither a token nor a person.
+    /// The session's fields of a log line, without a token or personal data.
     var audit: KeyValuePairs<String, String> { ["session": sessionID.description] }
 }

@@ -3,11 +3,11 @@ internal import JSON
 internal import Secrets
 internal import Store
 
-/// Both tokens of an app that has signed in.
+/// The two tokens of an app that has signed in.
 struct TokenPair: Sendable {
     let accessToken: Secret
     let refreshToken: Secret
-    /// The time that the access token has left.
+    /// The remaining lifetime of the access token.
     let accessLifetime: Duration
 }
 
@@ -19,7 +19,7 @@ struct SessionTokens: Sendable {
     let signer: TokenSigner
     let random: any RandomSource
 
-    /// Two tokens that have not been given out before.
+    /// Returns two new tokens.
     func pair(for user: User, session: SessionID, at now: Timestamp) -> TokenPair {
         TokenPair(
             accessToken: accessToken(for: user, session: session, at: now),
@@ -28,7 +28,7 @@ struct SessionTokens: Sendable {
         )
     }
 
-    /// A short-lived token that names its family, so that it is refused once that has ended.
+    /// Returns a short-lived token that names its family, so that it is refused once the family has ended.
     private func accessToken(for user: User, session: SessionID, at now: Timestamp) -> Secret {
         var claims = JSONLine()
         claims.field("sub", user.id)
@@ -40,7 +40,7 @@ struct SessionTokens: Sendable {
         return signer.sign(claims)
     }
 
-    /// A token that is good for one use; the `jti` makes it differ from any other of the same second.
+    /// Returns a token that is valid for one use; the `jti` makes it differ from others of the same second.
     private func refreshToken(forUser userID: String, session: SessionID, at now: Timestamp) -> Secret {
         var claims = JSONLine()
         claims.field("sub", userID)
@@ -51,7 +51,7 @@ struct SessionTokens: Sendable {
         return signer.sign(claims)
     }
 
-    /// What a refresh token is stored as.
+    /// Returns the hash that is stored for a refresh token.
     static func hash(_ token: Secret) -> [UInt8] { Digest.sha256(Array(token.reveal().utf8)) }
 }
 

@@ -1,12 +1,12 @@
 internal import Store
 
-/// Which stored users a Google account may be linked to by its e-mail address.
+/// The stored users that a Google account may be linked to by its e-mail address.
 package enum EmailLinking: String, CaseIterable, Sendable {
-    /// Users whose address was verified, by Google or by the backend whose token said so.
+    /// Users whose address was verified by Google, or by the backend according to its token.
     case verified
     /// Users with any address, even one that its user has only claimed.
     case any
-    /// No users.
+    /// No user.
     case never
 
     fileprivate func mayLink(_ user: User) -> Bool {
@@ -18,14 +18,15 @@ package enum EmailLinking: String, CaseIterable, Sendable {
     }
 }
 
-/// Which user a Google account signs in as.
+/// The choice of the user for a Google account that signs in.
 enum SignInRules {
-    /// The user with the account's id; else the user with its e-mail address, if that proves anything; else `nil`.
+    /// Returns the user with the account's id, otherwise the user with its e-mail address if the address is sufficient
+    /// proof.
     ///
-    /// An address counts only if Google decides whose it is, and only for a user without a Google account: otherwise a
-    /// former holder of an address could sign in as its present user. By default the stored address must be verified as well: a
-    /// stranger may have signed up elsewhere with the victim's address, and would share the account once the victim arrives.
-    /// An address that several users have does not identify one of them.
+    /// An address counts only if Google decides who owns it, and only for a user without a Google account: otherwise a
+    /// former owner of an address could sign in as its present user. By default the stored address must be verified as
+    /// well: an attacker may have signed up elsewhere with the victim's address, and would share the account once the
+    /// victim signs in. An address that several users have does not identify one of them.
     static func user(
         for identity: GoogleIdentity,
         withAccount: User?,

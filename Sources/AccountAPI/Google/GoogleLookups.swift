@@ -1,11 +1,11 @@
 package import GoogleOAuth
 package import Secrets
 
-/// What Google says of an access token; tests put a fake in its place.
+/// Google's information about an access token; tests use a fake.
 package protocol GoogleLookups: Sendable {
-    /// Whom the token belongs to.
+    /// Returns the user of the token.
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo
-    /// Whom the token was issued to.
+    /// Returns the client of the token.
     func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo
 }
 

@@ -1,15 +1,15 @@
 internal import GoogleOAuth
 internal import Secrets
 
-/// Why it is not known who stands behind an access token.
+/// The reason why the owner of an access token is unknown.
 enum IdentityFailure: Error, Hashable, Sendable {
-    /// The token is no good, is another app's, or its user's address is not verified: all answered alike.
+    /// The token is invalid, belongs to another app, or its user's address is not verified; all get the same answer.
     case refused
-    /// Google could not be asked; trying again may help.
+    /// Google could not be reached; another try may help.
     case unavailable(code: String)
 }
 
-/// Asks Google both questions about an access token at once, under one deadline.
+/// Sends both requests about an access token to Google at once, under one deadline.
 struct IdentityCheck: Sendable {
     let google: any GoogleLookups
     let clientIDs: [String]
@@ -58,12 +58,12 @@ struct IdentityCheck: Sendable {
                 do {
                     try await Task.sleep(for: deadline)
                 } catch {
-                    // Both answers are there: nobody reads what this returns.
+                    // Both answers have arrived, so this result is not used.
                 }
                 return .failure(.unavailable(code: "timeout"))
             }
             var answers = Answers()
-            // One refusal, or one question without an answer, decides: what the other says does not matter any more.
+            // One refusal, or one request without an answer, decides; the other answer no longer matters.
             while answers.user == nil || answers.token == nil, answers.failures.isEmpty {
                 switch await group.next() {
                 case .user(let user): answers.user = user

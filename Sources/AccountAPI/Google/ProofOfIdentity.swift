@@ -2,9 +2,9 @@ internal import Clocks
 internal import Secrets
 internal import Store
 
-/// The rule that a Google token proves who its user is only if the app obtained it.
+/// The rule that a Google token proves the identity of its user only if the app obtained it.
 enum ProofOfIdentity {
-    /// Throws if the worker itself obtained the token by a refresh: a service that it was handed to could sign in with it.
+    /// Throws if the worker itself obtained the token by a refresh: a service that got it could sign in with it.
     static func check(
         _ accessToken: Secret,
         of identity: GoogleIdentity,
@@ -14,7 +14,7 @@ enum ProofOfIdentity {
         try check(accessToken, against: try transaction.issuedTokens(toAccount: identity.owner, at: now))
     }
 
-    /// The same for the tokens of a user's own grant, which may name no account or another one.
+    /// Throws if the token comes from the user's own grant, which may name another account or none.
     static func check(_ accessToken: Secret, ofUser userID: String, in transaction: any StoreTransaction) throws {
         guard let grant = try transaction.grant(ofUser: userID) else { return }
         try check(accessToken, against: [grant.issuedTokens])

@@ -1,7 +1,7 @@
 package import Clocks
 package import Store
 
-/// Counts over all grants, taken anew at most every five seconds however many ask: counting reads the whole index.
+/// Counts over all grants, repeated at most every five seconds for all callers, because counting reads the whole index.
 package actor CensusCache {
     private static let lifetime: Duration = .seconds(5)
 
@@ -15,12 +15,12 @@ package actor CensusCache {
         self.time = time
     }
 
-    /// The counts of the last five seconds, counted now if there are none; all who ask meanwhile share the answer.
+    /// Returns the counts of the last five seconds, or counts now; callers that wait for a count share it.
     package func census() async throws -> Census {
         try await current().value
     }
 
-    /// What was counted last, without waiting for the count that this may begin; `nil` before the first is done.
+    /// Returns the last counts without waiting for the count that this may begin; `nil` before the first one is done.
     package func glimpse() -> Census? {
         _ = current()
         return latest

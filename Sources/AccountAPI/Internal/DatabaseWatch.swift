@@ -4,12 +4,12 @@ private import Synchronization
 
 /// The last known answer to whether results can be stored, kept current in the background.
 ///
-/// A probe that asked the database itself would wait as long as the database takes: ten seconds while a server is away, and the
-/// load balancer has given up by then.
+/// A probe that asked the database itself would wait as long as the database takes: ten seconds while a server is away,
+/// when the load balancer has already given up.
 package final class DatabaseWatch: Sendable {
     /// The pause between two checks.
     package static let interval: Duration = .seconds(2)
-    /// A check answers within this time; later its silence counts as a failure.
+    /// The limit of one check; without an answer by then, the check counts as failed.
     package static let patience: Duration = .seconds(3)
 
     private struct Knowledge {
@@ -27,7 +27,7 @@ package final class DatabaseWatch: Sendable {
         self.time = time
     }
 
-    /// Checks again and again until the task is cancelled.
+    /// Checks periodically until the task is cancelled.
     package func run() async {
         while !Task.isCancelled {
             await check()
@@ -39,7 +39,7 @@ package final class DatabaseWatch: Sendable {
         }
     }
 
-    /// Checks once and takes note of the outcome.
+    /// Checks once and records the outcome.
     package func check() async {
         let trouble: String?
         do {
@@ -58,7 +58,7 @@ package final class DatabaseWatch: Sendable {
         }
     }
 
-    /// The code of what is wrong with the database; `nil` if results can be stored.
+    /// The code of the database's problem; `nil` if results can be stored.
     package var trouble: String? {
         let now = time.sinceBoot
         return knowledge.withLock { knowledge in
@@ -67,7 +67,7 @@ package final class DatabaseWatch: Sendable {
         }
     }
 
-    /// The time since the database could be used last; `nil` if it never could.
+    /// The time since the last successful check; `nil` if there was none.
     package var sinceLastSuccess: Duration? {
         let now = time.sinceBoot
         return knowledge.withLock { knowledge in knowledge.lastSuccess.map { now - $0 } }

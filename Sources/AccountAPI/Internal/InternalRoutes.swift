@@ -1,11 +1,11 @@
 package import HTTPServer
 import JSON
 
-/// The routes of the internal listener: tokens for services, and what the process says of itself.
+/// The routes of the internal listener: tokens for services, and the state of the process.
 package struct InternalRoutes: Sendable {
-    /// The machines that can reach the listener, which decide what needs a credential.
+    /// The machines that can reach the listener; they decide which routes need a credential.
     package enum Exposure: Hashable, Sendable {
-        /// Programs of this machine, or a proxy that guards what it passes on.
+        /// Programs on this machine, or a proxy that protects the requests it passes on.
         case thisMachine
         /// Other machines, over TLS.
         case network(servesMetrics: Bool)
@@ -48,7 +48,7 @@ package struct InternalRoutes: Sendable {
         ]
     }
 
-    /// A load balancer has no credential: it reads the status code, and learns nothing else.
+    /// A load balancer without a credential gets only the status code.
     private func readiness(for request: ServerRequest) async -> ServerResponse {
         mayKnowAll(request) ? await probes.readiness() : await probes.bareReadiness()
     }
@@ -76,7 +76,7 @@ package struct InternalRoutes: Sendable {
         )
     }
 
-    /// What the server itself turns away.
+    /// Answers requests that the server itself refuses.
     package static func answer(refused refusal: RequestRefusal, path: String) -> ServerResponse {
         let code = refusal.status == 503 ? "unavailable" : "invalid_request"
         return error(code, refusal.reason, status: refusal.status)

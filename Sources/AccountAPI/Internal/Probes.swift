@@ -6,12 +6,13 @@ package import RefreshEngine
 import Secrets
 package import Store
 
-/// What the process says of itself to those who watch it: health, readiness, status and metrics.
+/// The state of the process for monitors: health, readiness, status and metrics.
 ///
-/// None of it holds a secret, a user's id or an e-mail address; ``InternalRoutes`` says what needs a credential.
+/// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
 package struct Probes: Sendable {
-    /// Results that could not be stored for longer than this make the worker unready: a commit may fail where the check does
-    /// not, as with a full disk.
+    /// The time after which results that could not be stored make the worker unready.
+    ///
+    /// A commit may fail where the check does not, such as on a full disk.
     private static let longestWait: Duration = .seconds(5)
 
     private let database: DatabaseWatch
@@ -25,8 +26,10 @@ package struct Probes: Sendable {
     private let certificateExpiry: @Sendable () -> Timestamp?
     private let statusReport: @Sendable () async throws -> String
 
-    /// `stalledLoops` names the worker's loops that have not come round for too long; `certificateExpiry` is the end of the
-    /// internal listener's certificate, if any; `statusReport` is what `refresh-worker status --json` prints.
+    /// Makes the probes.
+    ///
+    /// `stalledLoops` returns the worker's loops whose last turn is too long ago; `certificateExpiry` is the end of the
+    /// internal listener's certificate, if any; `statusReport` returns the output of `refresh-worker status --json`.
     package init(
         store: any GrantStore,
         database: DatabaseWatch,
@@ -51,17 +54,17 @@ package struct Probes: Sendable {
         self.statusReport = statusReport
     }
 
-    /// Whether the process turns; where it does not, only a restart helps.
+    /// Returns whether the loops of the process run; if not, only a restart helps.
     package func health() -> ServerResponse {
         let stalled = stalledLoops()
         guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }
         return .text("ok\n")
     }
 
-    /// Whether requests should be sent here: not while starting or draining, nor without the database.
+    /// Returns whether requests should be sent here: not while starting or draining, nor without the database.
     ///
-    /// It answers from memory. An outage of Google does not count, since it would take every replica out at once; the body
-    /// shows it all the same.
+    /// It answers from memory. An outage of Google does not count, because it would take all replicas out at once; the
+    /// body shows it.
     package func readiness() async -> ServerResponse {
         let phase = phase.current
         let databaseTrouble = database.trouble
@@ -104,13 +107,13 @@ package struct Probes: Sendable {
         return Self.json(line.bytes, status: isReady ? 200 : 503)
     }
 
-    /// The same for strangers, who are not told why.
+    /// Returns the same for callers without a credential, without the reasons.
     package func bareReadiness() async -> ServerResponse {
         let isReady = await readiness().status == 200
         return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
     }
 
-    /// What `refresh-worker status --json` prints.
+    /// Returns the output of `refresh-worker status --json`.
     package func status() async -> ServerResponse {
         do {
             return Self.json(Array(try await statusReport().utf8))
@@ -119,7 +122,7 @@ package struct Probes: Sendable {
         }
     }
 
-    /// The metrics in Prometheus' text format.
+    /// Returns the metrics in Prometheus' text format.
     package func prometheus() async -> ServerResponse {
         let clients = await engine.clientStandings.map { standing in
             PrometheusReport.Client(
@@ -146,7 +149,7 @@ package struct Probes: Sendable {
         do {
             census = try await self.census.census()
         } catch {
-            // The answer says so itself: see `refresh_worker_store_up`.
+            // The answer shows this itself: see `refresh_worker_store_up`.
             return nil
         }
         return PrometheusReport.Grants(

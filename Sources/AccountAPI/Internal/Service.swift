@@ -1,14 +1,14 @@
 import Store
 
-/// One of the user's own services that may have access tokens.
+/// A service of the user's backend that may get access tokens.
 package struct Service: Hashable, Sendable {
-    /// What a service may have of a kind.
+    /// The users or the scopes that a service may have.
     package enum Allowance: Hashable, Sendable {
         case everything
         case only(Set<String>)
 
-        /// Compares bytes, as the store does: to Swift two ways to write an accented letter are one text, and yet they name
-        /// two users.
+        /// Compares bytes, as the store does: Swift treats two encodings of an accented letter as one text, but they
+        /// name two users.
         func covers(_ name: String) -> Bool {
             switch self {
             case .everything: true
@@ -29,10 +29,10 @@ package struct Service: Hashable, Sendable {
 }
 
 extension Service {
-    /// Why the service may not have a token of a user for some scopes; `nil` when it may.
+    /// Returns the reason why the service may not have a token of a user for some scopes; `nil` if it may.
     ///
-    /// Google's tokens carry all granted scopes and cannot be narrowed. A limit to scopes is thus a limit to what a service
-    /// may ask for, and it must ask for something, so that the audit says what the token was for.
+    /// Google's tokens carry all granted scopes and cannot be narrowed. So a limit on scopes limits what a service may
+    /// ask for. The service must ask for some, so that the audit shows the purpose of the token.
     func objection(toUser userID: String, scopes asked: [ScopeName]) -> String? {
         guard users.covers(userID) else { return "this service may not have tokens of this user" }
         guard scopes != .everything else { return nil }

@@ -2,19 +2,19 @@ package import Clocks
 private import JSON
 package import Secrets
 
-/// A new credential for a service, and what the services file says of it.
+/// A new credential for a service, and its entry for the services file.
 package struct ServiceCredential: Sendable {
-    /// What tells such a credential from other secrets, for those who search for leaked ones.
+    /// The prefix that identifies such a credential in a search for leaked secrets.
     private static let mark = "rwc_"
 
     package static let nameRule = "must be 1 to 64 letters, digits, dots, dashes or underscores"
 
-    /// What the service presents; shown once and kept nowhere.
+    /// The secret that the service presents; printed once and not stored.
     package let secret: Secret
-    /// The service's entry for the services file, which allows it everything until somebody narrows it.
+    /// The service's entry for the services file, which allows it everything until it is edited.
     package let entry: String
 
-    /// Makes 256 random bits; `nil` for a name that a services file cannot have.
+    /// Makes 256 random bits; `nil` for a name that is invalid in a services file.
     package init?(forService name: String, random: any RandomSource) {
         guard Self.isName(name) else { return nil }
         var bytes: [UInt8] = []

@@ -1,10 +1,10 @@
 import Secrets
 private import Synchronization
 
-/// The services that are known now, found by the credential that they present.
+/// The current services, found by the credential that they present.
 ///
-/// Credentials are random and long, so that a plain hash keeps them: nobody can try enough of them. They are found by that
-/// hash, which nobody can steer, so the time of a look-up tells nothing of those that exist.
+/// Credentials are long and random, so a plain hash protects them against guessing. They are found by that hash, which
+/// a caller cannot choose, so the time of a look-up does not reveal existing ones.
 package final class ServiceDirectory: Sendable {
     private let roster: Mutex<ServiceRoster>
 
@@ -12,19 +12,19 @@ package final class ServiceDirectory: Sendable {
         self.roster = Mutex(roster)
     }
 
-    /// Takes other services in place of these, as when their file is read again.
+    /// Replaces the services, such as after reading their file again.
     package func replace(_ roster: ServiceRoster) {
         self.roster.withLock { $0 = roster }
     }
 
-    /// The service that a credential belongs to.
+    /// Returns the service of a credential.
     package func service(presenting credential: some StringProtocol) -> Service? {
         let hash = Digest.sha256(Array(credential.utf8))
         return roster.withLock { $0.services[hash] }
     }
 }
 
-/// What a services file says: each service by the SHA-256 of its credential.
+/// The content of a services file: each service by the SHA-256 of its credential.
 package struct ServiceRoster: Hashable, Sendable {
     let services: [[UInt8]: Service]
 

@@ -2,9 +2,9 @@ import JSON
 private import Secrets
 private import Store
 
-/// What is wrong in a services file, and where.
+/// A problem of a services file and its place.
 package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Where in the file, as `services[2].scopes`.
+    /// The place in the file, such as `services[2].scopes`.
     package let place: String
     package let problem: String
 
@@ -12,12 +12,12 @@ package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvert
 }
 
 extension ServiceRoster {
-    /// How many services one file may name.
+    /// The limit of services in one file.
     private static let mostServices = 1_000
     private static let mostValues = 10_000
     private static let longestValue = 1024
 
-    /// Reads a services file strictly: what is misspelt in it must not end as a service that may have more than was meant.
+    /// Parses a services file strictly, so that a spelling mistake never gives a service more access than intended.
     ///
     ///     {"services": [{"name": "mailer", "credential_sha256": "…", "scopes": ["https://…"], "users": ["*"]}]}
     package init(reading text: some Collection<UInt8>) throws(ServicesFileError) {
@@ -25,7 +25,7 @@ extension ServiceRoster {
         do throws(JSONError) {
             document = try JSONValue.parse(text)
         } catch {
-            throw ServicesFileError(place: "", problem: "no JSON: \(error)")
+            throw ServicesFileError(place: "", problem: "not JSON: \(error)")
         }
         let members = try Self.members(of: document, ["services"], at: "")
         guard let entries = members["services"]?.array else {
@@ -40,7 +40,7 @@ extension ServiceRoster {
             let place = "services[\(index)]"
             let (hash, service) = try Self.service(entry, at: place)
             if let other = names.updateValue(index, forKey: service.name) {
-                throw ServicesFileError(place: "\(place).name", problem: "is the name of services[\(other)] too")
+                throw ServicesFileError(place: "\(place).name", problem: "is already the name of services[\(other)]")
             }
             if let other = services.updateValue(service, forKey: hash) {
                 let problem = "is the credential of services[\(names[other.name] ?? index)] too"
@@ -66,7 +66,7 @@ extension ServiceRoster {
         return (hash, Service(name: name, scopes: scopes, users: users))
     }
 
-    /// The members of an object that may have just these, and must have each of them.
+    /// Returns the members of an object that must have exactly these names.
     private static func members(
         of value: JSONValue,
         _ names: [String],

@@ -1,11 +1,11 @@
 private import Synchronization
 
-/// Where the process is in its life, for those who decide whether to send it requests.
+/// The phase of the process, for load balancers that decide whether to send it requests.
 package final class ServingPhase: Sendable {
     package enum Phase: String, Sendable {
         case starting
         case serving
-        /// Begun requests are finished; new ones should go elsewhere.
+        /// Requests in progress are completed; new ones should go elsewhere.
         case draining
     }
 

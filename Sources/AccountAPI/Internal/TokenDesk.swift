@@ -6,9 +6,9 @@ package import RefreshEngine
 import Secrets
 import Store
 
-/// Hands access tokens to the user's own services: who may have which, the answer, and the audit of both.
+/// Vends access tokens to the user's own services: the permission, the answer, and the audit of both.
 package struct TokenDesk: Sendable {
-    /// What the audit will say, as far as a request came.
+    /// The content of the audit's line, as far as the request was processed.
     private struct Audit {
         var scopes: [ScopeName] = []
         var grant: GrantID?
@@ -37,9 +37,10 @@ package struct TokenDesk: Sendable {
         self.time = time
     }
 
-    /// The stored token at once, on the caller's own thread; `nil` for all else, which ``token(for:userID:)`` deals with.
+    /// Returns the stored token immediately, on the caller's thread; `nil` if ``token(for:userID:)`` must handle the
+    /// request.
     ///
-    /// It waits for the disk at most, and for no lock, queue or task.
+    /// It may wait for the disk, and never for a lock, a queue or a task.
     package func promptToken(for request: ServerRequest, userID: String) -> ServerResponse? {
         let start = time.sinceBoot
         guard let service = service(presentedBy: request) else { return nil }
@@ -51,12 +52,13 @@ package struct TokenDesk: Sendable {
             guard let token = try vendor.storedToken(of: grant, minimumLife: wish.minimumLife) else { return nil }
             return deliver(token, to: service, audit, forced: false, since: start)
         } catch {
-            // Nothing is recorded yet: the other way comes to the same refusal, and tells it.
+            // Nothing is recorded yet: the other path reaches the same refusal and records it.
             return nil
         }
     }
 
-    /// A token that lives as long as the query asks: the stored one, or one from a refresh that all callers share.
+    /// Returns a token that lives as long as the query asks: the stored one, or one from a refresh that all callers
+    /// share.
     package func token(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: false) { service, audit in
             let wish = try admitted(request.query, userID: userID, for: service, &audit)
@@ -65,7 +67,7 @@ package struct TokenDesk: Sendable {
         }
     }
 
-    /// Another token than the one in the body, which Google did not take.
+    /// Returns another token than the one in the body, which Google rejected.
     package func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: true) { service, audit in
             let rejected = try TokenWish.rejectedToken(in: request.body)
@@ -75,10 +77,10 @@ package struct TokenDesk: Sendable {
         }
     }
 
-    /// `true` if the request bears the credential of a service, whatever that may have.
+    /// `true` if the request bears the credential of any service.
     func knowsCaller(of request: ServerRequest) -> Bool { service(presentedBy: request) != nil }
 
-    /// What a service asks for, if it may.
+    /// Returns the request of a service that is permitted.
     private func admitted(
         _ query: [ServerRequest.Field],
         userID: String,
@@ -87,12 +89,12 @@ package struct TokenDesk: Sendable {
     ) throws(VendRefusal) -> TokenWish {
         let wish = try TokenWish(query)
         audit.scopes = wish.scopes
-        // Before the store is asked: a service learns nothing of users who are none of its business.
+        // Before the store is read, so that a service does not learn anything about other users.
         if let problem = service.objection(toUser: userID, scopes: wish.scopes) { throw .forbidden(problem) }
         return wish
     }
 
-    /// The grant, if a token of it can give what is asked for.
+    /// Returns the grant if one of its tokens can satisfy the request.
     private func usable(_ stored: Grant?, _ wish: TokenWish, _ audit: inout Audit) throws(VendRefusal) -> Grant {
         guard let grant = stored, grant.reason != .userDeleted else { throw .notFound }
         audit.grant = grant.id
@@ -117,7 +119,7 @@ package struct TokenDesk: Sendable {
         var audit = Audit()
         do {
             let token = try await body(service, &audit)
-            // The refresh may have narrowed what the grant gives.
+            // The refresh may have narrowed the grant.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
             guard missing.isEmpty else { throw VendRefusal.missingScopes(missing) }
             return deliver(token, to: service, audit, forced: forced, since: start)
@@ -131,7 +133,7 @@ package struct TokenDesk: Sendable {
         }
     }
 
-    /// Answers a token, once the audit has taken its line.
+    /// Answers a token after the audit's line is recorded.
     private func deliver(
         _ token: VendedToken,
         to service: Service,
@@ -145,7 +147,8 @@ package struct TokenDesk: Sendable {
         return Self.answer(token, at: time.now)
     }
 
-    /// Two credentials are none: it is not for us to choose.
+    /// Returns the service of the request's credential; two credentials count as none, because the choice would be
+    /// arbitrary.
     private func service(presentedBy request: ServerRequest) -> Service? {
         let values = request.headerValues("Authorization")
         guard values.count == 1, let value = values.first, let space = value.firstIndex(of: " "),
@@ -154,7 +157,7 @@ package struct TokenDesk: Sendable {
         return services.service(presenting: value[value.index(after: space)...])
     }
 
-    /// Writes the audit's line; answers whether it can be counted on.
+    /// Writes the audit's line; returns `true` if it will be kept.
     private func record(_ outcome: String, _ service: Service, _ audit: Audit, forced: Bool) -> Bool {
         metrics.record(
             VendEvent(

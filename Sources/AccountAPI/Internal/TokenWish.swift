@@ -5,7 +5,7 @@ import Observability
 import Secrets
 import Store
 
-/// What a service asks for in a request for a token.
+/// The query of a request for a token.
 struct TokenWish: Sendable {
     private static let usualLife = 60
     private static let longestLife = 3600
@@ -13,7 +13,7 @@ struct TokenWish: Sendable {
     let minimumLife: Duration
     let scopes: [ScopeName]
 
-    /// Reads `min_ttl` and `scope` of a query.
+    /// Parses `min_ttl` and `scope` of a query.
     init(_ query: [ServerRequest.Field]) throws(VendRefusal) {
         minimumLife = try Self.life(query)
         scopes = try Self.scopes(query)
@@ -36,7 +36,7 @@ struct TokenWish: Sendable {
             length += field.value.utf8.count + 1
             for part in field.value.split(separator: " ") {
                 guard let scope = ScopeName(part) else {
-                    throw .invalidRequest("scope has a character that no scope has")
+                    throw .invalidRequest("scope contains an invalid character")
                 }
                 if !scopes.contains(scope) { scopes.append(scope) }
             }
@@ -47,7 +47,7 @@ struct TokenWish: Sendable {
         return scopes
     }
 
-    /// Reads from a body which token it was that Google did not take.
+    /// Parses the rejected token from a body.
     static func rejectedToken(in body: [UInt8]) throws(VendRefusal) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
             throw .invalidRequest("the body must be a JSON object with the access_token that Google did not take")

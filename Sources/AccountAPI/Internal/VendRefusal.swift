@@ -5,7 +5,7 @@ import Observability
 import RefreshEngine
 import Store
 
-/// Why a service is not given a token: status, code and words of the answer.
+/// The reason why a service does not get a token: status, code and text of the answer.
 enum VendRefusal: Error, Hashable, Sendable {
     case invalidRequest(String)
     case unauthorized
@@ -14,14 +14,14 @@ enum VendRefusal: Error, Hashable, Sendable {
     case missingScopes([String])
     /// Only the user, or an administrator, can help.
     case mustAct(state: GrantState, reason: GrantReason, since: Timestamp)
-    /// Google cannot be reached and no living token is stored, or one was just tried.
+    /// Google cannot be reached and no valid token is stored, or a refresh has just been tried.
     case unavailable(reason: String, wait: Duration)
     case storeUnavailable
     case auditUnavailable
     /// The key ring does not open the stored token.
     case unreadable
 
-    /// When to come again where nothing says how long it will take: sooner than most outages end, later than a busy loop.
+    /// The wait for the next try if the cause does not say: shorter than most outages, longer than a busy loop.
     private static let usualWait: Duration = .seconds(5)
 
     init(_ error: any Error) {
@@ -82,7 +82,7 @@ enum VendRefusal: Error, Hashable, Sendable {
         case .mustAct(.reauthRequired, _, _): "the user must sign in with Google again"
         case .mustAct: "the account is disconnected"
         case .unreadable: "the stored token cannot be opened with the worker's key ring"
-        case .unavailable: "no token can be had from Google now"
+        case .unavailable: "Google does not issue a token now"
         case .storeUnavailable: "the database cannot be read now"
         case .auditUnavailable: "the audit cannot be written now, and nothing is vended without it"
         }

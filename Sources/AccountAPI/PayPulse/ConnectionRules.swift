@@ -1,8 +1,8 @@
 internal import Store
 
-/// What it means that an app brings tokens for a user who may have a grant already.
+/// The rules for an app that brings tokens for a user who may already have a grant.
 enum ConnectionRules {
-    /// How the account that is brought stands to the stored one.
+    /// The relation between the new account and the stored one.
     enum Relation: Hashable, Sendable {
         case first
         case same
@@ -11,21 +11,21 @@ enum ConnectionRules {
 
     struct Verdict: Hashable, Sendable {
         var relation: Relation
-        /// Whether the stored tokens may live on beside, or be merged with, those that are brought.
+        /// `true` if the stored tokens may be kept in addition to the new ones, or merged with them.
         var keepsStored: Bool
     }
 
-    /// What is known of the owner of a stored grant that names none.
+    /// The known owner of a stored grant that does not name one.
     enum Learnt: Hashable, Sendable {
         case notAsked
         case owner(Grant.Owner)
-        /// The grant is dead, so that nobody can tell any more.
+        /// The grant is dead, so its owner can no longer be found out.
         case unknowable
     }
 
     enum Step: Hashable, Sendable {
         case decided(Verdict)
-        /// Ask Google whose the stored grant is; an empty id never means a switch.
+        /// Ask Google for the owner of the stored grant; an empty id never means a switch.
         case learnOwner
     }
 
@@ -39,7 +39,7 @@ enum ConnectionRules {
         case .owner, .unknowable:
             return .decided(Verdict(relation: .same, keepsStored: false))
         case .notAsked:
-            // Without a refresh token, or in a state that ends calls, there is nobody to ask.
+            // Without a refresh token, or in a state that ends calls, Google cannot be asked.
             guard stored.refreshToken != nil, !stored.state.endsCalls else {
                 return .decided(Verdict(relation: .same, keepsStored: false))
             }
@@ -47,9 +47,9 @@ enum ConnectionRules {
         }
     }
 
-    /// Whether one of the grants that hold a refresh token is known to be of another account than the one that is brought.
+    /// `true` if one of the grants that hold a refresh token is known to belong to another account than the new one.
     ///
-    /// A holder whose token was found to be foreign says nothing about the token's account.
+    /// A grant with a foreign token is not counted: its own account is not the token's.
     static func belongToOthers(_ holders: [Grant], than brought: Grant.Owner) -> Bool {
         holders.contains { !$0.hasForeignToken && $0.owner.named.isOtherAccount(than: brought) }
     }
@@ -61,8 +61,8 @@ enum ConnectionRules {
                 keepsStored: false
             )
         }
-        // What the user asked to end may be on its way to being revoked at Google: it is not called back to life.
-        // A refresh token of another account is not the user's at all.
+        // The revocation at Google may be under way after the user ended the grant, so the grant is not revived.
+        // A refresh token of another account is never the user's.
         return Verdict(relation: .same, keepsStored: stored.reason != .userRequest && !stored.hasForeignToken)
     }
 }
@@ -72,7 +72,7 @@ extension ConnectionRules.Relation {
         if case .switched = self { true } else { false }
     }
 
-    /// The words that the app shows.
+    /// The message that the app shows.
     var message: String {
         switch self {
         case .first: "First Gmail connection"
@@ -83,7 +83,7 @@ extension ConnectionRules.Relation {
 }
 
 extension Grant.Owner {
-    /// The owner with empty texts, which some stores keep for what is not known, taken for what they mean.
+    /// The owner with empty texts as `nil`: some stores use them for unknown values.
     fileprivate var named: Grant.Owner {
         var owner = self
         if owner.googleUserID?.isEmpty == true { owner.googleUserID = nil }

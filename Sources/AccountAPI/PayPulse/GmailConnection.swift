@@ -4,13 +4,13 @@ internal import RefreshEngine
 internal import Secrets
 internal import Store
 
-/// Stores the tokens that an app brings, with a decision that holds for what is stored at that instant.
+/// Stores the tokens that an app brings, with a decision that is valid for the data stored at that instant.
 struct GmailConnection: Sendable {
-    /// How often what is stored may change under the decision before the app is asked to try again.
+    /// The number of times the stored grant may change under the decision before the app is asked to try again.
     private static let mostRounds = 16
-    /// More life than any access token has, so that a refresh is made.
+    /// Longer than any access token lives, so that a refresh is made.
     private static let moreThanAnyLife: Duration = .seconds(365 * 86_400)
-    /// What Google's access tokens have, where neither Google nor the app tells.
+    /// The lifetime of Google's access tokens, for tokens of unknown lifetime.
     private static let usualLifetime: Duration = .seconds(3600)
 
     let services: AccountServices
@@ -25,7 +25,7 @@ struct GmailConnection: Sendable {
 
     private enum Attempt: Sendable {
         case stored(Grant, [GrantEvent])
-        /// What is stored is not what was thought: decide again.
+        /// The stored grant differs from the expected one: decide again.
         case changed
     }
 
@@ -49,7 +49,7 @@ struct GmailConnection: Sendable {
             await services.engine.storeChanged()
             return Outcome(relation: verdict.relation, grant: grant)
         }
-        throw StoreError(.busy, "the user's grant changes faster than it can be stored")
+        throw StoreError(.busy, "the user's grant changed too often while it was being stored")
     }
 
     // MARK: Deciding
@@ -65,7 +65,7 @@ struct GmailConnection: Sendable {
         }
     }
 
-    /// Whose the stored grant is, as a refresh and userinfo tell.
+    /// Returns the owner of the stored grant, from a refresh and userinfo.
     private func learnOwner() async throws -> ConnectionRules.Learnt {
         let token: VendedToken
         do {
@@ -85,9 +85,9 @@ struct GmailConnection: Sendable {
         }
     }
 
-    /// The refresh token that is brought, unless it is known to be another account's.
+    /// Returns the new refresh token, unless it is known to belong to another account.
     ///
-    /// An app that sends on what it kept from before a switch would else give one account the other's mail.
+    /// Otherwise an app that sends a token from before a switch would give one account the other's mail.
     private func ownRefreshToken(_ verdict: ConnectionRules.Verdict, over stored: Grant?) async throws -> Secret? {
         guard let token = tokens.refreshToken else { return nil }
         if let stored, verdict.relation.isSwitch, !stored.hasForeignToken,
@@ -138,7 +138,7 @@ struct GmailConnection: Sendable {
         )
     }
 
-    /// The tokens sealed for a grant; Google's word on scope and lifetime goes before the app's.
+    /// Returns the sealed tokens for a grant; Google's scope and lifetime take precedence over the app's.
     private func handover(
         for id: GrantID,
         bringing refreshToken: Secret?,

@@ -2,13 +2,13 @@ internal import GoogleOAuth
 internal import HTTPServer
 internal import Secrets
 
-/// What the app posts after its user has consented at Google.
+/// The tokens that the app posts after its user has consented at Google.
 ///
-/// The e-mail address that it may name is checked for its kind and not used: Google says whose the token is.
+/// The optional e-mail address is validated and not used: Google says whose token it is.
 struct GmailTokens: Sendable {
     var accessToken: Secret
     var refreshToken: Secret?
-    /// When the refresh token dies of itself, from now; nothing when the app does not know.
+    /// The remaining lifetime of the refresh token; `nil` if the app does not know one.
     var refreshTokenLifetime: Duration?
     var lifetime: Duration?
     var scope: String?
@@ -18,7 +18,7 @@ struct GmailTokens: Sendable {
         let accessToken = try body.required("access_token")
         refreshToken = try body.token("refresh_token")
         let refreshTokenLifetime = try body.seconds("refresh_token_expires_in")
-        // Zero means without an end, as in other servers' answers.
+        // Zero means that the token does not expire, as in other servers' answers.
         self.refreshTokenLifetime = refreshTokenLifetime == .zero ? nil : refreshTokenLifetime
         lifetime = try body.seconds("expires_in")
         scope = try body.scopes("scope")

@@ -3,7 +3,7 @@ internal import JSON
 internal import Observability
 internal import Store
 
-/// The successes of the PayPulse family: a message for people, the status, and data.
+/// The success answers of the PayPulse family: a message for people, the status, and data.
 enum PayPulseAnswer {
     static func success(
         status: Int = 200,
@@ -26,12 +26,12 @@ enum PayPulseAnswer {
         }
     }
 
-    /// The user's profile, with the state of the grant as it is stored now.
+    /// Returns the user's profile with the state of the stored grant.
     static func profile(of user: User, grant: Grant?) -> ServerResponse {
         success("User profile retrieved successfully") { data in
             data.field("name", user.name ?? "")
             data.field("email", user.email ?? "")
-            // PayPulse's own function answers the date of its table, and the app shows it as it comes.
+            // PayPulse's own function returns the date of its table, and the app shows it unchanged.
             data.field("created_on", user.createdAt.iso8601Date)
             data.field("gmail_account_connected", grant?.state.isConnected ?? false)
             guard let grant else { return data.null("gmail_connection") }

@@ -2,7 +2,7 @@ internal import HTTPServer
 internal import JSON
 internal import RefreshEngine
 
-/// An answer of the PayPulse family that is no success: a status, one of the family's codes, and fixed words.
+/// An error answer of the PayPulse family: a status, one of the family's codes, and a fixed text.
 struct PayPulseError: Hashable, Sendable, FamilyError {
     enum Code: String, CaseIterable, Sendable {
         case invalidCredentials = "INVALID_CREDENTIALS"
@@ -21,7 +21,7 @@ struct PayPulseError: Hashable, Sendable, FamilyError {
     var code: Code
     var message: String
 
-    /// Says an error in the family's words; `nil` for one that is the program's own.
+    /// Translates an error into the family's; `nil` for an internal error.
     init?(_ error: any Error) {
         switch error {
         case let refusal as AuthenticationRefusal: self.init(refusal)
@@ -31,7 +31,7 @@ struct PayPulseError: Hashable, Sendable, FamilyError {
         case is IdentityFailure, is VendFailure:
             self.init(502, .dependencyFailure, "Google cannot be reached; try again")
         case is TooManyRequests:
-            // The family has no code of its own for this: what is spared is what it depends on.
+            // The family does not have a code for this; the limit protects its dependencies.
             self.init(429, .dependencyFailure, "Too many requests; try again later")
         default: return nil
         }

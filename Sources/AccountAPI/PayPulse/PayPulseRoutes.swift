@@ -5,9 +5,9 @@ internal import Observability
 internal import RefreshEngine
 internal import Store
 
-/// The PayPulse routes: storing what an app brings, the profile, and the two ways to end.
+/// The PayPulse routes: storing tokens, the profile, disconnecting and deleting.
 struct PayPulseRoutes: Sendable {
-    /// How long a deleted id is refused at least: PayPulse's own tokens live a day.
+    /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
     private static let shortestTombstone: Duration = .seconds(86_400)
 
     let services: AccountServices
@@ -15,7 +15,7 @@ struct PayPulseRoutes: Sendable {
     var routes: [Route] {
         [
             route("POST", "/v1/auth/gmail-tokens", storeTokens),
-            // The name that older versions of the app know.
+            // The path that older versions of the app use.
             route("POST", "/v1/auth/gmail/store-tokens", storeTokens),
             route("DELETE", "/v1/auth/gmail-tokens", disconnect),
             route("GET", "/v1/user/me", profile),
@@ -63,7 +63,7 @@ struct PayPulseRoutes: Sendable {
     private func disconnect(_ request: ServerRequest) async throws -> ServerResponse {
         try services.budgets.spendWrite(request)
         let caller = try await services.gatekeeper.caller(of: request)
-        // A plain read first: a repeated request, for which nothing is left to end, must not wait for the store's writer.
+        // A plain read first: a repeated request, which has nothing left to end, must not wait for the store's writer.
         if let grant = try await services.store.grant(ofUser: caller.userID), grant.reason != .userRequest {
             try await end(grantOf: caller, request)
         }
@@ -80,13 +80,13 @@ struct PayPulseRoutes: Sendable {
         if let ended { await tell(of: ended.grant, formerly: ended.former.state, by: request, at: now) }
     }
 
-    /// Deletes the caller, and answers a repetition as the first request: the first answer may have been lost.
+    /// Deletes the caller, and answers a repetition like the first request: the first answer may have been lost.
     private func deleteUser(_ request: ServerRequest) async throws -> ServerResponse {
         try services.budgets.spendWrite(request)
         do {
             try await delete(request)
         } catch AuthenticationRefusal.deleted {
-            // The token is good and names a user who is deleted already.
+            // The token is valid and names a user who is already deleted.
         }
         return PayPulseAnswer.success("User deleted successfully")
     }
@@ -106,11 +106,11 @@ struct PayPulseRoutes: Sendable {
         }
     }
 
-    /// Tells the log of a grant that ended at its user's wish, and the engine, which revokes it at Google.
+    /// Logs a grant that its user ended, and notifies the engine, which revokes it at Google.
     private func tell(of grant: Grant, formerly former: GrantState, by request: ServerRequest, at now: Timestamp) async
     {
         services.diagnostics.info(
-            "ended by its user",
+            "a user ended their grant",
             ["request": request.id, "grant": grant.id.description, "reason": grant.reason.rawValue]
         )
         services.log.state(

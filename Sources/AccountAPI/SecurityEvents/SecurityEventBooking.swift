@@ -3,21 +3,21 @@ import GoogleOAuth
 import Observability
 import Store
 
-/// What one event came to.
+/// The result of one event.
 struct BookedEvent: Sendable {
     let kind: String
     var outcome: SecurityEventEvent.Outcome
     var grants = 0
     var sessions = 0
-    /// Moves of grants, for the logs.
+    /// State changes of grants, for the logs.
     var changes: [GrantEvent] = []
 }
 
-/// Applies the events of one token inside a transaction, so that all of them are stored or none.
+/// Applies the events of one token inside a transaction, so that either all of them are stored or none.
 struct SecurityEventBooking {
-    /// When a grant is probed whose account is disabled.
+    /// The time until a grant of a disabled account is probed.
     private static let probeAfter = Duration.seconds(86_400)
-    /// Of how many grants Google is asked when an event may mean any of them.
+    /// The limit of grants that are probed for one event that may mean any of them.
     private static let mostProbes = 16
 
     let transaction: any StoreTransaction
@@ -27,7 +27,7 @@ struct SecurityEventBooking {
     func apply(_ event: SecurityEvent) throws -> BookedEvent {
         var booked = BookedEvent(kind: event.code, outcome: .recorded)
         guard !SecurityEventRules.isForTheRecord(event.kind) else { return booked }
-        // The names of such old tokens are forgotten: it may be one that was taken long ago and is played back.
+        // The ids of such old tokens have been deleted, so this token may be a replay.
         guard token.happenedAt ?? token.issuedAt >= now - Retention.securityEvents else {
             booked.outcome = .outdated
             return booked
@@ -71,7 +71,7 @@ struct SecurityEventBooking {
         }
     }
 
-    /// The changes of state, or `nil` where nothing changes at all.
+    /// Returns the changes of state, or `nil` if nothing changes.
     private func apply(_ action: SecurityEventRules.GrantAction, to stored: Grant) throws -> [GrantEvent]? {
         var grant = stored
         var events: [GrantEvent] = []
@@ -87,7 +87,8 @@ struct SecurityEventBooking {
         return events
     }
 
-    /// Whoever signs in with the account, and whoever has connected it, where the event ends their sessions.
+    /// Returns the users that sign in with the account, and those that have connected it, if the event ends their
+    /// sessions.
     private func users(meantBy event: SecurityEvent, grants: [Grant]) throws -> Set<String> {
         guard SecurityEventRules.endsSessions(event.kind), let account = event.googleUserID else { return [] }
         let signedIn = try transaction.user(withGoogleUserID: account).map { [$0.id] } ?? []

@@ -7,12 +7,12 @@ package import RefreshEngine
 import Secrets
 package import Store
 
-/// Takes the security event tokens that Google posts (Cross-Account Protection), and does what they ask for.
+/// Receives the security event tokens that Google posts (Cross-Account Protection) and applies them.
 ///
-/// Google is told 202 once all of it is stored, 400 where the token is no good, and 503 where nobody can tell or store: a
-/// token is delivered again until it is taken (RFC 8935, section 2).
+/// It answers 202 once all of it is stored, 400 if the token is invalid, and 503 if the token cannot be verified or
+/// stored: Google delivers a token again until it is accepted (RFC 8935, section 2).
 package struct SecurityEventReceiver: Sendable {
-    /// Believes a body or refuses it, as ``GoogleOAuth/SecurityEventReader`` does.
+    /// Verifies a body and returns its token, as ``GoogleOAuth/SecurityEventReader`` does.
     package typealias Reading = @Sendable ([UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken
 
     private let read: Reading
@@ -23,14 +23,16 @@ package struct SecurityEventReceiver: Sendable {
     private let time: any TimeSource
     private let onChange: @Sendable () async -> Void
 
+    /// Makes a receiver.
+    ///
     /// - Parameters:
-    ///   - read: believes or refuses what was posted.
-    ///   - store: what the events change.
-    ///   - metrics: told of every event.
-    ///   - counters: count every event once, however often it is delivered.
-    ///   - log: told of every grant that moves.
-    ///   - time: the wall clock.
-    ///   - onChange: called after grants have changed, so that the engine looks at what is due now.
+    ///   - read: Verifies a posted body.
+    ///   - store: The data that the events change.
+    ///   - metrics: Receives a line for every event.
+    ///   - counters: Count every event once, even if it is delivered several times.
+    ///   - log: Receives every change of a grant's state.
+    ///   - time: The wall clock.
+    ///   - onChange: Called after grants have changed, so that the engine reads the due grants.
     package init(
         read: @escaping Reading,
         store: any AccountStore,
@@ -49,7 +51,7 @@ package struct SecurityEventReceiver: Sendable {
         self.onChange = onChange
     }
 
-    /// Where Google is told to post.
+    /// The route to which Google posts.
     package var route: Route {
         Route("POST", "/v1/google/security-events") { request, _ in .respond(await answer(request)) }
     }
@@ -86,7 +88,7 @@ package struct SecurityEventReceiver: Sendable {
     }
 
     private func tell(_ booked: [BookedEvent]?, of token: SecurityEventToken) {
-        // The name itself is between Google and the worker.
+        // The id itself stays out of the logs.
         let name = Hexadecimal.encode(Digest.sha256(Array(token.id.utf8)).prefix(8))
         guard let booked else {
             metrics.record(SecurityEventEvent(token: name, kind: "token", outcome: .repeated))
@@ -107,7 +109,7 @@ package struct SecurityEventReceiver: Sendable {
         }
     }
 
-    /// The answer of RFC 8935, section 2.3.
+    /// Returns the answer of RFC 8935, section 2.3.
     private static func refusal(_ code: SecurityEventRefusal.Code, _ description: String) -> ServerResponse {
         var body = JSONLine()
         body.field("err", code.rawValue)

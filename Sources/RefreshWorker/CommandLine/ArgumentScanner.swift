@@ -1,6 +1,6 @@
-/// Tells flags from words, before anyone knows which command is meant: flags may stand before it.
+/// Separates flags from words before the command is known: flags may precede it.
 struct ArgumentScanner {
-    /// A flag as it was given; a flag without a value has none.
+    /// A flag as it was given; its value is `nil` if it does not take one.
     struct Flag: Equatable {
         let name: String
         let value: String?
@@ -13,7 +13,9 @@ struct ArgumentScanner {
     private(set) var asksForVersion = false
 
     private var rest: ArraySlice<String>
-    /// Whether each known flag takes a value: a name means the same in every command, which a test holds the table to.
+    /// `true` for each known flag that takes a value.
+    ///
+    /// A name means the same in every command, which a test checks.
     private let takesValue: [String: Bool]
 
     init(_ arguments: [String], program: CommandSpecification) {
@@ -50,9 +52,9 @@ struct ArgumentScanner {
         if CredentialShape.matches(word) {
             problems.append(
                 """
-                argument \(words.count + 1) looks like a token or a secret (not shown), and those are never \
-                arguments, because every user of this machine can read them there: give it on standard input or in \
-                a file, and consider this one seen
+                argument \(words.count + 1) looks like a token or a secret (not shown), and those are never arguments, \
+                because every user of this machine can read them: give it on standard input or in a file, and treat \
+                this one as compromised
                 """
             )
         }
@@ -80,7 +82,7 @@ struct ArgumentScanner {
         case (true?, let value?):
             addFlag(name, value: value)
         case (true?, nil):
-            // A flag in the place of a value means that the value was forgotten; --name=--x says that it was not.
+            // A flag in the place of a value means that the value was forgotten; --name=--x passes such a value.
             guard let value = rest.first, !value.hasPrefix("--") else {
                 problems.append("--\(name) needs a value")
                 return
@@ -95,8 +97,8 @@ struct ArgumentScanner {
             problems.append(
                 """
                 the value of --\(name) looks like a token or a secret (not shown), and those are never arguments, \
-                because every user of this machine can read them there: give it on standard input or in a file, \
-                and consider this one seen
+                because every user of this machine can read them: give it on standard input or in a file, and treat \
+                this one as compromised
                 """
             )
         } else if value.isEmpty {

@@ -1,10 +1,10 @@
-/// What the program is asked to do, with everything that only this command needs.
+/// A command of the program, with everything that only this command needs.
 enum Command: Equatable, Sendable {
     /// The daemon, or one pass over the due grants when the configuration says `run-once`.
     case work
     case listGrants(state: String?, isJSON: Bool)
     case showGrant(user: String, isJSON: Bool)
-    /// Without a token file the token is read from standard input.
+    /// If the token file is `nil`, the token is read from standard input.
     case addGrant(user: String, tokenFile: String?, clientID: String?)
     /// `-` is standard input.
     case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool)
@@ -23,7 +23,7 @@ enum Command: Equatable, Sendable {
     case showStatus(isJSON: Bool)
     case examine
     case backUp(file: String)
-    /// Each a path, an address or `url-file:FILE`.
+    /// Both are a path, an address or `url-file:FILE`.
     case copyStore(from: String, to: String)
     case recoverResults(file: String)
     case showVersion
@@ -31,7 +31,7 @@ enum Command: Equatable, Sendable {
     case showHelp(text: String)
 }
 
-/// A command line that was understood: what to do, and the settings that were given along with it.
+/// A parsed command line: the command, and the settings that were given with it.
 struct Invocation: Equatable, Sendable {
     let command: Command
     let flags: [ConfigurationInputs.Flag]

@@ -4,13 +4,13 @@ extension CommandSpecification {
     /// The commands about Google's stream of security events.
     static let googleEvents = CommandSpecification(
         words: ["google-events"],
-        summary: "have Google tell of revoked tokens and accounts in danger as it happens",
+        summary: "let Google report revoked tokens and accounts in danger immediately",
         discussion: [
             """
             Google's Cross-Account Protection posts an event to a URL when a user revokes access, changes a password \
-            or loses the account. The worker takes such events at /v1/google/security-events on its public listener, \
-            and acts within a second. Each Cloud project has one stream; it is managed with the key of a service \
-            account that has the role roles/riscconfigs.admin, in a project where the RISC API is enabled.
+            or loses the account. The worker receives such events at /v1/google/security-events on its public \
+            listener, and acts within a second. Each Cloud project has one stream; it is managed with the key of a \
+            service account with the role roles/riscconfigs.admin, in a project where the RISC API is enabled.
             """
         ],
         settings: [.config, .caFile],
@@ -40,12 +40,12 @@ extension CommandSpecification {
         summary: "have Google post all events to a URL",
         discussion: [
             """
-            Asks for every kind of event that the worker knows, and enables the stream. The URL must be https and lie on \
-            one of the authorized domains of the project's consent screen. Doing it again does no harm.
+            Requests every kind of event that the worker knows, and enables the stream. The URL must be https and on \
+            one of the authorized domains of the project's consent screen. The command can be repeated.
             """
         ],
         options: [
-            OptionSpecification(name: "url", kind: .endpoint, summary: "where Google shall post the events; needed")
+            OptionSpecification(name: "url", kind: .endpoint, summary: "the URL for Google's events; needed")
         ] + access,
         settings: [.config, .caFile, .logLevel],
         examples: [
@@ -64,8 +64,8 @@ extension CommandSpecification {
 
     private static let standing = CommandSpecification(
         words: ["google-events", "status"],
-        summary: "where Google posts events, which ones, and whether it does",
-        discussion: ["While a stream is disabled events are neither sent nor kept; register enables it."],
+        summary: "show where Google posts events, which ones, and whether the stream is enabled",
+        discussion: ["While a stream is disabled, events are neither sent nor kept; register enables it."],
         options: access,
         settings: [.config, .caFile, .logLevel],
         examples: [
@@ -81,9 +81,9 @@ extension CommandSpecification {
 
     private static let verify = CommandSpecification(
         words: ["google-events", "verify"],
-        summary: "have Google post an event that means nothing, to try the way",
+        summary: "let Google post a test event, to check the delivery",
         discussion: [
-            "The event arrives soon after; the metrics log has a line security_event of kind verification then."
+            "The event arrives soon after; the metrics log then has a line security_event of kind verification."
         ],
         options: [
             OptionSpecification(

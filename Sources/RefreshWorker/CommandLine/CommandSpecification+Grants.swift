@@ -26,7 +26,7 @@ extension CommandSpecification {
     private static let list = CommandSpecification(
         words: ["grants", "list"],
         summary: "list the stored grants and their states",
-        discussion: ["Lists every grant, or those in one state, with the reason of the state. Prints no token."],
+        discussion: ["Lists every grant, or those in one state, with the reason of the state. Never prints a token."],
         options: [
             json,
             OptionSpecification(
@@ -49,9 +49,9 @@ extension CommandSpecification {
 
     private static let show = CommandSpecification(
         words: ["grants", "show"],
-        summary: "show all that is known about a user's grant, and its history",
-        discussion: ["Shows the grant's state, since when and why, when it is due, and what happened to it. No token."],
-        operands: [.user("the user whose grant is wanted")],
+        summary: "show everything known about a user's grant, and its history",
+        discussion: ["Shows the grant's state, its reason and time, its due time and its history, never a token."],
+        operands: [.user("the user whose grant to show")],
         options: [json],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [Example(line: "refresh-worker grants show alice", purpose: "what happened to alice's grant")],
@@ -66,12 +66,12 @@ extension CommandSpecification {
         summary: "store a user's grant from a refresh token",
         discussion: [
             """
-            Reads either a refresh token alone, or the JSON of a grant (access_token, refresh_token, expires_at, \
-            scope and so on), from standard input or from a file. Never from the command line, where every user of \
-            the machine could read it. A grant that the user already has is replaced.
+            Reads either a refresh token alone, or the JSON of a grant (access_token, refresh_token, expires_at, scope \
+            and so on), from standard input or from a file. It is never an argument, because every user of the machine \
+            can read those. A grant that the user already has is replaced.
             """
         ],
-        operands: [.user("the user whom the grant belongs to, as your backend names them")],
+        operands: [.user("the user of the grant, by the backend's id")],
         options: [
             OptionSpecification(
                 name: "token-file",
@@ -103,26 +103,26 @@ extension CommandSpecification {
 
     private static let export = CommandSpecification(
         words: ["grants", "export"],
-        summary: "write all grants out as JSON lines",
+        summary: "write all grants as JSON lines",
         discussion: [
             """
-            Writes to standard output what grants import reads, with each grant's state. The tokens are in plain \
-            text, so it refuses without --plaintext. To move a whole database sealed, use refresh-worker backup. A grant \
-            whose tokens no key of the ring opens is reported and left out, and the exit code is then 78.
+            Writes all grants with their states to standard output, in the form that grants import reads. The tokens \
+            are in plain text, so --plaintext is required. To move a whole database sealed, use refresh-worker backup. \
+            A grant whose tokens cannot be opened with the key ring is reported and left out, and the exit code is 78.
             """
         ],
         options: [
             OptionSpecification(
                 name: "plaintext",
                 kind: .toggle,
-                summary: "yes, write tokens that anybody can use who reads them"
+                summary: "confirm that the output contains usable tokens"
             )
         ],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
             Example(
                 line: "refresh-worker grants export --plaintext | age -r KEY > grants.jsonl.age",
-                purpose: "encrypted on its way to the disk"
+                purpose: "encrypt the tokens before they reach the disk"
             )
         ],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
@@ -134,19 +134,19 @@ extension CommandSpecification {
         summary: "end a user's grant, here and at Google",
         discussion: [
             """
-            Moves the grant to disconnected at once and has it revoked at Google; its tokens are wiped when that has \
-            succeeded or was tried for a day. The history stays. Where another stored grant shares the same Google \
-            account and client, nothing is revoked at Google, because that would end the other one too.
+            Moves the grant to disconnected immediately and revokes it at Google; its tokens are wiped when that has \
+            succeeded or was tried for a day. The history is kept. If another stored grant has the same Google account \
+            and client, nothing is revoked at Google, because that would end the other grant too.
             """,
             """
             SIGTERM and SIGINT stop it without waiting for Google's answer; a running worker revokes the grant later.
             """,
         ],
-        operands: [.user("the user whose grant is to end")],
+        operands: [.user("the user whose grant to end")],
         settings: [
             .config, .database, .keyFile, .clientID, .clientSecretFile, .revocationEndpoint, .caFile, .logLevel,
         ],
-        examples: [Example(line: "refresh-worker grants disconnect alice", purpose: "alice wants out")],
+        examples: [Example(line: "refresh-worker grants disconnect alice", purpose: "end alice's grant")],
         exitCodes: [
             .success, .usage, .unknownUser, .internalFailure, .inputOutput, .leftForLater, .configuration, .interrupted,
             .terminated,

@@ -13,7 +13,7 @@ extension CommandSpecification {
         page.definitions("Options", optionDefinitions)
         page.definitions(words.isEmpty ? "Settings" : "Settings that matter here", settings.compactMap(Self.define))
         if !words.isEmpty && !settings.isEmpty {
-            page.paragraph("Each setting may also stand in the environment or in the file; see refresh-worker --help.")
+            page.paragraph("Each setting may also be in the environment or in the file; see refresh-worker --help.")
         }
         page.examples(examples)
         page.definitions("Exit codes", exitCodes.map { (String($0.rawValue), $0.meaning) })
@@ -39,7 +39,7 @@ extension CommandSpecification {
 
     private static func define(_ name: Setting.Name) -> (String, String)? {
         guard let setting = Setting.named(name) else { return nil }
-        // A switch is off when it is not given; that needs no words.
+        // A switch is off by default, so its default is not shown.
         let defaultValue = setting.placeholder == nil ? nil : setting.defaultValue
         let ending = defaultValue.map { " Default: \($0)" } ?? ""
         return ("\(setting.flag)\(setting.placeholder.map { " " + $0 } ?? "")", setting.summary + ending)

@@ -1,25 +1,24 @@
 extension CommandSpecification {
     private static let secretsManager = "aws-secrets-manager"
-    /// What has a meaning only with `--from`.
+    /// The options that are valid only with `--from`.
     private static let secretsOptions = ["prefix", "region", "aws-endpoint", "aws-credentials-file"]
 
     /// `grants import`, from a file or from AWS Secrets Manager.
     static let importing = CommandSpecification(
         words: ["grants", "import"],
-        summary: "bring grants in from a file of JSON, or from AWS Secrets Manager",
+        summary: "import grants from a file of JSON, or from AWS Secrets Manager",
         discussion: [
             """
             Each line is a JSON object with user_id and the fields of a stored grant: access_token, refresh_token, \
             expires_at, expires_in, scope, token_type, created_at, google_user_id, google_email, google_name, \
-            google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. \
-            Objects that are spread over several lines are read too, so is one array around them all, so are rows of a \
-            DynamoDB export with these fields, and so is what aws secretsmanager get-secret-value prints of a secret \
-            gmail/user/USER.
+            google_verified_email, and optionally client_id, refresh_token_expires_at, state, reason and since. It \
+            also reads objects over several lines, one array around all objects, rows of a DynamoDB export with these \
+            fields, and the output of aws secretsmanager get-secret-value for a secret gmail/user/USER.
             """,
             """
-            Bad lines are reported with their number and skipped; the good ones are stored. An existing grant is \
+            Invalid lines are reported with their number and skipped; valid ones are stored. An existing grant is \
             kept, and reported, unless --replace is given. A grant that its user ended, here or at Google, is replaced \
-            only by a line with a new refresh token. An import that was interrupted can be started again. The name in \
+            only by a line with a new refresh token. An interrupted import can be started again. The name in \
             google_name becomes the user's name if the user has none.
             """,
             """
@@ -43,7 +42,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "prefix",
                 kind: .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
-                summary: "what the names begin with, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
+                summary: "the prefix of the names, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
             ),
             OptionSpecification(
                 name: "region",
@@ -53,7 +52,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "aws-endpoint",
                 kind: .endpoint,
-                summary: "where Secrets Manager answers, instead of the region's own address"
+                summary: "the address of Secrets Manager, instead of the region's own"
             ),
             OptionSpecification(
                 name: "aws-credentials-file",
@@ -80,11 +79,11 @@ extension CommandSpecification {
                 line: """
                     aws secretsmanager get-secret-value --secret-id gmail/user/alice | refresh-worker grants import -
                     """,
-                purpose: "one grant, by Amazon's own program"
+                purpose: "one grant, with Amazon's own program"
             ),
             Example(
                 line: "refresh-worker grants import --from aws-secrets-manager --region eu-west-1 --dry-run",
-                purpose: "what would come from AWS Secrets Manager"
+                purpose: "show what would be imported from AWS Secrets Manager"
             ),
         ],
         exitCodes: [

@@ -1,13 +1,13 @@
 extension CommandSpecification {
-    /// The commands about what the backend is told.
+    /// The commands about notices to the backend.
     static let notices = CommandSpecification(
         words: ["notices"],
-        summary: "tell the backend again what it may have missed",
+        summary: "notify the backend again of changes that it may have missed",
         discussion: [
             """
-            With --notice-url the worker posts one signed notice for each account that is disconnected, connected again or \
-            loses scopes, and for each deleted user. It tries for a day until the notice is accepted. docs/notices.md says \
-            what a notice holds and how to check its signature.
+            With --notice-url the worker posts one signed notice for each account that is disconnected, connected \
+            again or loses scopes, and for each deleted user. It tries for a day until the notice is accepted. \
+            docs/notices.md describes a notice and how to check its signature.
             """
         ],
         settings: [.config, .database],
@@ -20,8 +20,9 @@ extension CommandSpecification {
         summary: "post notices again, under the same ids",
         discussion: [
             """
-            Puts the notices of the last day, or of --within, back into the outbox, accepted or given up as they may be; a \
-            running worker posts them within a second. Notices are kept for seven days after they were accepted or given up.
+            Puts the notices of the last day, or of --within, back into the outbox, whether they were accepted or \
+            given up; a running worker posts them within a second. Notices are kept for seven days after they were \
+            accepted or given up.
             """
         ],
         options: [
@@ -36,7 +37,7 @@ extension CommandSpecification {
         examples: [
             Example(
                 line: "refresh-worker notices replay --within 7200",
-                purpose: "after the backend has lost what it was told in the last two hours"
+                purpose: "after the backend has lost the notices of the last two hours"
             )
         ],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],

@@ -1,5 +1,5 @@
 extension CommandSpecification {
-    /// Understands the arguments that follow the program's name.
+    /// Parses the arguments that follow the program's name.
     func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
         let scanner = ArgumentScanner(arguments, program: self)
         if scanner.asksForHelp {
@@ -24,7 +24,7 @@ extension CommandSpecification {
         return Invocation(command: make(arguments), flags: flags)
     }
 
-    /// Follows the words down the tree as far as they name commands; what is left over are operands.
+    /// Follows the words down the tree as far as they name commands; the remaining words are operands.
     private func descend(_ words: [String]) -> (CommandSpecification, operands: [String]) {
         var command = self
         var rest = words[...]
@@ -35,7 +35,7 @@ extension CommandSpecification {
         return (command, Array(rest))
     }
 
-    /// Help comes even with operands and other flags around it: somebody stuck in the middle of a line wants it.
+    /// Returns the help, whatever operands and flags surround the request for it.
     private func helpInvocation(about words: [String]) throws(UsageError) -> Invocation {
         let (command, rest) = descend(words)
         if let word = rest.first, !command.subcommands.isEmpty {
@@ -57,7 +57,7 @@ extension CommandSpecification {
             let names = subcommands.compactMap(\.words.last)
             return ["'\(invocation)' needs one of \(names.joined(separator: ", "))"]
         }
-        // Surplus operands are counted and not shown: one of them may be a token in a shape nobody knows.
+        // Surplus operands are counted and not shown: one of them may be a token in an unknown form.
         guard (operands.count { !$0.isOptional }...operands.count).contains(given.count) else {
             let wanted = operands.isEmpty ? "no operand" : operands.map(\.placeholder).joined(separator: " ")
             return ["'\(invocation)' takes \(wanted); \(given.count) operands were given"]
@@ -65,7 +65,7 @@ extension CommandSpecification {
         return zip(operands, given).compactMap { operand, value in operand.problem(with: value) }
     }
 
-    /// Parts the flags into the command's own and settings; a command's own flag of the same name comes first.
+    /// Splits the flags into the command's own and settings; the command's own flag of the same name wins.
     private func sort(
         _ flags: [ArgumentScanner.Flag],
         problems: inout [String]
@@ -87,7 +87,9 @@ extension CommandSpecification {
         return (chosen, settings)
     }
 
-    /// Every command takes every setting, but a single pass over the grants is something that only the worker does.
+    /// `true` if the command takes the setting.
+    ///
+    /// Every command takes all of them, except that only the worker takes `run-once`.
     private func accepts(_ name: Setting.Name) -> Bool {
         name != .runOnce || settings.contains(.runOnce)
     }

@@ -1,32 +1,33 @@
 extension CommandSpecification {
-    /// The whole program: the daemon at the root, every command below it.
+    /// The whole program: the daemon at the root, the commands below it.
     static let program = CommandSpecification(
         words: [],
         summary: "keeps stored Google OAuth grants alive",
         discussion: [
             """
-            Without a command it is the worker: it runs in the foreground, refreshes each stored grant before its \
-            access token expires, notices when Google says that a grant is dead, and writes what it does to the \
-            metrics log (docs/metrics-log.md). SIGTERM stops it gently, a second SIGTERM at once; SIGHUP reads the \
+            Without a command it runs the worker in the foreground: it refreshes each stored grant before its access \
+            token expires, records when Google ends a grant, and writes each event to the metrics log \
+            (docs/metrics-log.md). SIGTERM stops it gracefully, a second SIGTERM immediately; SIGHUP reads the \
             configuration again and reopens the logs.
             """,
             """
-            It serves others only where a setting says so: the app's routes (--listen), fresh tokens, metrics and health \
-            (--listen-internal), and notices to the backend (--notice-url). docs/serving.md shows how to turn each on.
+            It serves requests and sends notices only if a setting enables that: the app's routes (--listen), fresh \
+            tokens, metrics and health (--listen-internal), and notices to the backend (--notice-url). docs/serving.md \
+            shows how to turn each on.
             """,
             """
-            It keeps what it knows in a SQLite file, or in a PostgreSQL database that many workers share (--database \
+            It stores its data in a SQLite file, or in a PostgreSQL database that many workers share (--database \
             postgres://USER@HOST/NAME); docs/scaling.md says when and how to move.
             """,
             """
-            First steps: make a key ring (refresh-worker keys generate), bring grants in (refresh-worker grants \
-            import FILE), let the doctor look at it all (refresh-worker doctor), then start the worker.
+            First steps: make a key ring (refresh-worker keys generate), import grants (refresh-worker grants import \
+            FILE), check the set-up (refresh-worker doctor), then start the worker.
             """,
             """
-            Settings are flags, or environment variables, or KEY=value lines of the file named by --config, in this \
-            order of strength. The variable and the key of --max-rate is REFRESH_WORKER_MAX_RATE, and so on. A value \
-            that is empty there counts as not set. Tokens and keys are never arguments, because every user of the \
-            machine can read those: they come from standard input or from a file.
+            Settings are flags, environment variables, or KEY=value lines of the file named by --config, in this order \
+            of precedence. The variable and the key of --max-rate is REFRESH_WORKER_MAX_RATE, and so on. An empty \
+            value counts as not set. Tokens and keys are never arguments, because every user of the machine can read \
+            those: they come from standard input or from a file.
             """,
         ],
         settings: Setting.Name.allCases,
@@ -37,7 +38,7 @@ extension CommandSpecification {
             ),
             Example(
                 line: "refresh-worker --client-id 1234-abc.apps.googleusercontent.com --run-once",
-                purpose: "refresh what is due and leave, from cron"
+                purpose: "refresh the due grants and exit, from cron"
             ),
             Example(line: "refresh-worker grants import --help", purpose: "learn about one command"),
         ],
@@ -54,13 +55,13 @@ extension CommandSpecification {
         summary: "print a fresh access token of a user",
         discussion: [
             """
-            Prints the access token alone on standard output. A stored token that lives long enough is printed at \
-            once; else it is refreshed, together with the running worker: the two never refresh a grant at once. A \
-            problem is told on standard error, and the exit code says which kind it is.
+            Prints the access token alone on standard output. A stored token that is valid long enough is printed \
+            immediately; otherwise the grant is refreshed, never by this command and a running worker at the same \
+            time. Problems are reported on standard error, and the exit code shows their kind.
             """,
             """
-            SIGTERM and SIGINT stop it: nothing more is sent, a request in flight has 20 seconds for its answer, which is \
-            stored, and no token is printed. A second signal ends it at once.
+            SIGTERM and SIGINT stop it: no more requests are sent, a request in flight has 20 seconds for its answer, \
+            which is stored, and no token is printed. A second signal ends it immediately.
             """,
         ],
         operands: [.user("the user whose token is wanted")],
@@ -68,14 +69,14 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "min-ttl",
                 kind: .seconds(0...86_400),
-                summary: "how long the token must still live at least; 60 when not given"
+                summary: "the least time that the token must still be valid. Default: 60"
             )
         ],
         settings: [.config, .database, .keyFile, .clientID, .clientSecretFile, .tokenEndpoint, .caFile, .logLevel],
         examples: [
             Example(
                 line: "refresh-worker token alice --min-ttl 300 > /run/user/1000/token",
-                purpose: "a token that lives five minutes more, kept off the terminal"
+                purpose: "a token that is valid for five more minutes, not shown on the terminal"
             )
         ],
         exitCodes: [
@@ -87,19 +88,19 @@ extension CommandSpecification {
 
     private static let status = CommandSpecification(
         words: ["status"],
-        summary: "how many grants are in which state, what is due, what is wrong",
+        summary: "show the number of grants by state, the due ones, and problems",
         discussion: [
             """
-            Reads the database, so it answers whether or not the worker runs: grants by state, due and overdue, the \
-            breaker and the pace of each client id, which workers are alive and which keys they hold, and refresh \
-            tokens that are about to expire. docs/status.md describes each field of the JSON. The exit code is 0 \
-            whenever it could look, however bad things are: scripts go by the field verdict.
+            Reads the database, with or without a running worker. It shows the grants by state, due and overdue, the \
+            breaker and the pace of each client id, the live workers and their keys, and refresh tokens that are about \
+            to expire. docs/status.md describes each field of the JSON. The exit code is 0 whenever the report was \
+            made, whatever its content: scripts should read the field verdict.
             """
         ],
         options: [OptionSpecification(name: "json", kind: .toggle, summary: "one JSON object instead of text")],
         settings: [.config, .database, .keyFile, .logLevel],
         examples: [
-            Example(line: "refresh-worker status", purpose: "a look at everything"),
+            Example(line: "refresh-worker status", purpose: "a report for people"),
             Example(line: "refresh-worker status --json | jq -r .verdict", purpose: "ok or attention, for a monitor"),
         ],
         exitCodes: [.success, .usage, .internalFailure, .inputOutput, .leftForLater, .configuration],
@@ -108,12 +109,12 @@ extension CommandSpecification {
 
     private static let doctor = CommandSpecification(
         words: ["doctor"],
-        summary: "check the set-up and say what to mend",
+        summary: "check the set-up and say what to fix",
         discussion: [
             """
-            Looks at the configuration, the modes and owners of files, the key ring, the secrets and the services of \
-            the listeners, the places where they listen, the database and its spill files, the clock, the client ids and \
-            the endpoints, and says for each fault what to do about it. Changes nothing.
+            Checks the configuration, the modes and owners of files, the key ring, the secrets and the services of the \
+            listeners, their addresses, the database and its spill files, the clock, the client ids and the endpoints, \
+            and gives advice for each fault. It changes nothing.
             """
         ],
         settings: Setting.Name.allCases.filter { $0 != .runOnce },
@@ -133,8 +134,8 @@ extension CommandSpecification {
         discussion: [
             """
             Writes a complete, consistent copy of the SQLite file. Tokens in it stay sealed: keep the key ring apart \
-            from the copy, and keep both. An existing file is not overwritten. For a PostgreSQL database it tells the line \
-            of pg_dump that does the same.
+            from the copy, and keep both. An existing file is not overwritten. For a PostgreSQL database it prints the \
+            command of pg_dump that does the same.
             """
         ],
         operands: [.file("the file to create")],

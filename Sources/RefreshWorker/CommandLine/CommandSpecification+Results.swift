@@ -1,12 +1,13 @@
 extension CommandSpecification {
-    /// The commands about results that a database did not take.
+    /// The commands about results that a database did not accept.
     static let results = CommandSpecification(
         words: ["results"],
         summary: "store results that were kept outside the database",
         discussion: [
             """
-            A worker that stops while its database takes nothing writes what Google answered into a spill file. The next start, \
-            and every command that opens the database, stores what is in it. docs/spill-file.md says when that needs a hand.
+            A worker that stops while its database is not writable saves Google's answers in a spill file. The next \
+            start, and every command that opens the database, stores them. docs/spill-file.md says when that needs a \
+            person.
             """
         ],
         settings: [.config, .database, .keyFile],
@@ -16,12 +17,12 @@ extension CommandSpecification {
 
     private static let recover = CommandSpecification(
         words: ["results", "recover"],
-        summary: "store what a spill file holds in the configured database",
+        summary: "store the results of a spill file in the configured database",
         discussion: [
             """
-            For a spill file that lies beside a database that was moved elsewhere, or that was set aside. Results that are stored \
-            already, or that are out of date, change nothing. The file is removed when everything in it has been stored, and \
-            stays where it is otherwise.
+            For a spill file that was set aside, or that is next to a database that was moved elsewhere. Results that \
+            are stored already, or that are out of date, have no effect. The file is removed when all of its results \
+            have been stored, and kept otherwise.
             """
         ],
         operands: [.file("the spill file")],
@@ -32,7 +33,7 @@ extension CommandSpecification {
                     refresh-worker results recover /var/lib/refresh-worker/grants.sqlite.unsaved-4711-0a1b2c3d \
                     --database postgres:///grants
                     """,
-                purpose: "after the database was moved while a worker stood still"
+                purpose: "after the database was moved while a worker was suspended"
             )
         ],
         exitCodes: [

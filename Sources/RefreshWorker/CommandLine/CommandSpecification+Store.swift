@@ -2,11 +2,11 @@ extension CommandSpecification {
     /// The commands about the database as a whole.
     static let store = CommandSpecification(
         words: ["store"],
-        summary: "move everything from one database to another",
+        summary: "move all data from one database to another",
         discussion: [
             """
-            The worker keeps what it knows in a SQLite file, or in a PostgreSQL database that many workers share. \
-            docs/scaling.md says when to leave the file, and how.
+            The worker stores its data in a SQLite file, or in a PostgreSQL database that many workers share. \
+            docs/scaling.md says when to move from one to the other, and how.
             """
         ],
         settings: [.config],
@@ -19,32 +19,32 @@ extension CommandSpecification {
         summary: "copy a database into an empty one, of either kind",
         discussion: [
             """
-            Copies users, grants with their histories, sessions, the health of each client, security events and notices, as \
-            they are: tokens stay sealed, so the new place needs the same key ring. Then it reads both databases and compares \
-            them by number and checksum. Leases stay behind.
+            Copies users, grants with their histories, sessions, the health of each client, security events and \
+            notices, unchanged: tokens stay sealed, so the new database needs the same key ring. Then it reads both \
+            databases and compares them by number and checksum. Leases are not copied.
             """,
             """
-            When both are found to be the same, the database that was copied is marked as moved: workers and commands that \
-            change anything refuse it and say where it went, so that a forgotten cron job does not spend refresh tokens there. \
-            status, keys list, grants list, show and export still read it, and so do backup and store copy. To go back, copy the \
-            new place into an empty database; what the old one held when it was moved can be copied again too.
+            When both are found to be equal, the source is marked as moved: workers and commands that change data \
+            refuse it and name the new place, so that a forgotten cron job does not spend refresh tokens there. \
+            status, keys list, grants list, show and export still read it, and so do backup and store copy. To go \
+            back, copy the new database into an empty one; the old content of the source can be copied again too.
             """,
             """
-            Stop every worker and every cron job of both databases first; it refuses while one lives. One that was killed \
-            counts as living for half a minute. The source is marked before the first record is read, so that a worker that \
-            stood still cannot go on with it: it stops with code 78 and keeps what it was answered in a spill file \
-            (docs/spill-file.md). A copy that was interrupted goes on where it was when the same line is run again; until it is \
-            whole no worker starts on the new place, and after kill -9 none on the old one either.
+            Stop every worker and every cron job of both databases first; the copy does not begin while one is alive. \
+            A killed worker counts as alive for half a minute. The source is marked before the first record is read, \
+            so that a worker that was suspended cannot continue with it: it stops with code 78 and saves its answers \
+            in a spill file (docs/spill-file.md). An interrupted copy continues when the same command is run again. \
+            Until it is complete no worker starts on the new database, and after kill -9 none on the old one either.
             """,
             """
-            An address with a password cannot be an argument, since every user of the machine can read those. Put the \
-            password into a password file that PGPASSFILE names, or the address into a file of mode 0600 and write \
+            An address with a password cannot be an argument, because every user of the machine can read those. Put \
+            the password into a password file that PGPASSFILE names, or the address into a file of mode 0600 and write \
             url-file:FILE.
             """,
         ],
         options: [
             OptionSpecification(name: "from", kind: .database, summary: "the database to copy"),
-            OptionSpecification(name: "to", kind: .database, summary: "where to; it must hold nothing yet"),
+            OptionSpecification(name: "to", kind: .database, summary: "the database to copy to, which must be empty"),
         ],
         settings: [.config, .logLevel],
         examples: [

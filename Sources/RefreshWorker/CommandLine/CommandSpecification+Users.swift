@@ -5,8 +5,8 @@ extension CommandSpecification {
         summary: "import the backend's users",
         discussion: [
             """
-            A user is whom a grant and the sessions of the app belong to. Users appear by themselves when they sign in \
-            or when a grant of theirs is stored; those that another system has kept so far can be brought in.
+            Grants and the sessions of the app belong to users. A user is created at the first sign-in, or when a \
+            grant of the user is stored; users of another system can be imported.
             """
         ],
         settings: [.config, .database],
@@ -16,31 +16,32 @@ extension CommandSpecification {
 
     private static let importUsers = CommandSpecification(
         words: ["users", "import"],
-        summary: "bring users in from a file of JSON",
+        summary: "import users from a file of JSON",
         discussion: [
             """
             Each line is a JSON object with user_id and optionally email, email_verified, name, picture, \
             google_user_id, is_active, last_login, and created_on or created_at: a date such as 2026-01-31, a time \
-            such as 2026-01-31T12:00:00Z, or seconds since 1970. Beside a date in created_on, created_at may be a \
-            time of day in UTC. Objects that are spread over several lines are read too, so is one array around them \
-            all, and so are rows of a DynamoDB export ({"Item": {"UserID": {"S": …}}}), with or without Item.
+            such as 2026-01-31T12:00:00Z, or seconds since 1970. With a date in created_on, created_at may be a time \
+            of day in UTC. It also reads objects over several lines, one array around all objects, and rows of a \
+            DynamoDB export ({"Item": {"UserID": {"S": …}}}), with or without Item.
             """,
             """
-            --map names the fields of files that name them otherwise: paypulse for rows of PayPulse's DynamoDB table \
-            Users (UserID, Email, Name, CreatedOn, CreatedAt), comprehension-engine for rows of ComprehensionEngine's \
-            PostgreSQL table users (id, google_id, avatar_url), or FIELD=NAME,… with the names above and the file's own.
+            --map gives the names of the fields in files that use other names: paypulse for rows of PayPulse's \
+            DynamoDB table Users (UserID, Email, Name, CreatedOn, CreatedAt), comprehension-engine for rows of \
+            ComprehensionEngine's PostgreSQL table users (id, google_id, avatar_url), or FIELD=NAME,… with the names \
+            above and the file's own.
             """,
             """
-            Bad lines are reported with their number and skipped; the good ones are stored. A line about a user who \
-            is stored adds what was not known, and takes the earlier creation; what differs stays, and is reported, \
-            unless --replace is given. What a line does not say always stays. An import that was interrupted can be \
+            Invalid lines are reported with their number and skipped; valid ones are stored. A line about a stored \
+            user adds missing fields, and takes the earlier creation; stored fields that differ are kept and reported, \
+            unless --replace is given. Fields that a line does not have are always kept. An interrupted import can be \
             started again.
             """,
             """
             At the end a line counts the users that were read, stored, completed, replaced, kept with other content \
             than the file's, unchanged, and bad. The same command again, with --dry-run, counts every user as \
-            unchanged if the database holds what the file says. A dry run takes each line by itself, so it does not \
-            see that two lines of one file contradict each other.
+            unchanged if the database has the content of the file. A dry run checks each line alone, so it does not \
+            see contradictions between two lines of one file.
             """,
         ],
         operands: [.file("the file to read; - is standard input")],
@@ -50,7 +51,7 @@ extension CommandSpecification {
                 kind: .text(as: "MAP", AllowedText(lengthLimit: 1024, signs: "=,_-.:$#@/")),
                 summary: "paypulse, comprehension-engine, or FIELD=NAME,… for other names of fields"
             ),
-            OptionSpecification(name: "replace", kind: .toggle, summary: "replace what is known of stored users"),
+            OptionSpecification(name: "replace", kind: .toggle, summary: "replace fields of stored users"),
             OptionSpecification(name: "dry-run", kind: .toggle, summary: "store nothing and say what would be done"),
         ],
         settings: [.config, .database, .logLevel],

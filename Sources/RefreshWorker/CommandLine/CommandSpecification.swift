@@ -1,27 +1,31 @@
-/// What a command is called, takes and does: the parser and the help both read it, so that neither can drift.
+/// The name, arguments and purpose of a command.
+///
+/// The parser and the help both read it, so that they cannot differ.
 struct CommandSpecification: Sendable {
-    /// A line that somebody can type, and what it achieves.
+    /// An example command line and its purpose.
     struct Example: Sendable {
         let line: String
         let purpose: String
     }
 
-    /// Turns what was parsed into a command.
+    /// Makes the command from its parsed arguments.
     typealias Maker = @Sendable (CommandArguments) -> Command
 
-    /// The words that name the command, none for the program itself.
+    /// The words that name the command; empty for the program itself.
     let words: [String]
     let summary: String
     /// Paragraphs of explanation.
     let discussion: [String]
     var operands: [OperandSpecification] = []
     var options: [OptionSpecification] = []
-    /// The settings that matter to the command; the others are accepted too, so that a wrapper can pass the same always.
+    /// The settings that matter to the command.
+    ///
+    /// The others are accepted too, so that a wrapper can always pass the same flags.
     var settings: [Setting.Name] = []
     var examples: [Example] = []
     var exitCodes: [ExitCode] = []
     var subcommands: [CommandSpecification] = []
-    /// What is wrong with operands and flags together, though each is good by itself.
+    /// Returns the problems of operands and flags that are valid one by one but not together.
     var problems: @Sendable (CommandArguments) -> [String] = { _ in [] }
     /// `nil` for a group, which does nothing without one of its subcommands.
     var make: Maker?
@@ -31,7 +35,7 @@ struct CommandSpecification: Sendable {
         (["refresh-worker"] + words).joined(separator: " ")
     }
 
-    /// The command and everything below it.
+    /// The command and all commands below it.
     var tree: [CommandSpecification] {
         [self] + subcommands.flatMap(\.tree)
     }
@@ -39,7 +43,7 @@ struct CommandSpecification: Sendable {
 
 /// A flag of one command.
 struct OptionSpecification: Sendable {
-    /// What the flag takes.
+    /// The kind of value that a flag takes.
     enum Kind: Sendable {
         case toggle
         case choice([String], as: String)
@@ -57,7 +61,7 @@ struct OptionSpecification: Sendable {
     let kind: Kind
     let summary: String
 
-    /// What stands for the value in the help; `nil` when the flag takes none.
+    /// The placeholder for the value in the help; `nil` if the flag does not take a value.
     var placeholder: String? {
         switch kind {
         case .toggle: nil
@@ -73,7 +77,7 @@ struct OptionSpecification: Sendable {
     }
 }
 
-/// Which characters a text may have, and how many.
+/// The characters and the length that a text may have.
 struct AllowedText: Sendable {
     let lengthLimit: Int
     let signs: String
@@ -83,7 +87,7 @@ struct AllowedText: Sendable {
             && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || signs.contains($0) }
     }
 
-    /// In words for a person.
+    /// The rule in words for people.
     var rule: String { "up to \(lengthLimit) letters, digits and \(signs)" }
 }
 
@@ -91,9 +95,9 @@ struct AllowedText: Sendable {
 struct OperandSpecification: Sendable {
     let placeholder: String
     let summary: String
-    /// Longest value in bytes.
+    /// The limit of the value in bytes.
     let lengthLimit: Int
-    /// Whether a flag may take its place; the command's rules say which.
+    /// `true` if a flag may replace the operand; the command's `problems` check which.
     var isOptional = false
 
     static func user(_ summary: String) -> OperandSpecification {
@@ -118,10 +122,10 @@ struct OperandSpecification: Sendable {
     }
 }
 
-/// What a command was given, checked against its specification.
+/// The arguments of a command, checked against its specification.
 struct CommandArguments: Sendable {
     let operands: [String]
-    /// The values of the command's own flags; a toggle's is empty.
+    /// The values of the command's own flags; empty for a toggle.
     let options: [String: String]
 
     /// The only operand of the commands that need one.

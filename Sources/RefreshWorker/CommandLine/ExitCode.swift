@@ -1,4 +1,4 @@
-/// How the program ends: the codes of sysexits.h, so that scripts, cron and systemd can tell the cases apart
+/// The exit codes of the program, from sysexits.h, so that scripts, cron and systemd can tell the cases apart
 /// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
 enum ExitCode: Int32, CaseIterable, Sendable {
     case success = 0
@@ -17,7 +17,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case interrupted = 130
     case terminated = 143
 
-    /// The code of a command that a signal stopped, which is what a shell reports for a process that a signal killed.
+    /// The code of a command that a signal stopped: the one a shell reports for a process that a signal killed.
     init(_ signal: SignalPolicy.Signal) {
         switch signal {
         case .hangUp: self = .hungUp
@@ -26,14 +26,14 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         }
     }
 
-    /// What the code tells, for the help.
+    /// The meaning of the code, for the help.
     var meaning: String {
         switch self {
         case .success: "done"
         case .usage: "the command line is wrong; nothing was done"
-        case .badData: "what was given is not what it should be; what is wrong with it was reported"
+        case .badData: "the input is invalid; the problems were reported"
         case .inputUnreadable: "an input file cannot be read"
-        case .unknownUser: "no grant of such a user is stored"
+        case .unknownUser: "no grant of this user is stored"
         case .googleUnreachable: "Google could not be reached, or answered with a fault"
         case .internalFailure: "a defect of this program; please report it"
         case .cannotCreate: "an output file cannot be created"

@@ -1,7 +1,7 @@
 /// Lays out help for a terminal of 80 columns.
 struct HelpPage {
     private static let width = 80
-    /// Where explanations begin; a longer term has its explanation on the next line.
+    /// The column at which explanations begin; after a longer term, the explanation begins on the next line.
     private static let indentation = 28
 
     private var blocks: [String] = []
@@ -12,17 +12,17 @@ struct HelpPage {
         blocks.append(Self.wrap(text, width: Self.width).joined(separator: "\n"))
     }
 
-    /// A heading, which the next block follows without an empty line.
+    /// Adds a heading; the next block follows it without an empty line.
     mutating func heading(_ title: String) {
         blocks.append("\(title):")
     }
 
-    /// Lines as they are, below the heading before them.
+    /// Adds lines unchanged, below the last heading.
     mutating func lines(_ lines: [String]) {
         append(lines.map { "  " + $0 })
     }
 
-    /// Terms and their explanations side by side; nothing at all when there are none.
+    /// Adds terms with their explanations in two columns; without entries it adds no heading either.
     mutating func definitions(_ title: String, _ entries: [(term: String, explanation: String)]) {
         guard !entries.isEmpty else { return }
         heading(title)
@@ -50,7 +50,7 @@ struct HelpPage {
         blocks[blocks.count - 1] += "\n" + lines.joined(separator: "\n")
     }
 
-    /// A command and what it takes, on as many lines as that needs; a flag and its value stay together.
+    /// Lays out a command and its arguments on as many lines as needed; a flag and its value stay together.
     static func usage(of command: String, _ parts: [String]) -> [String] {
         var lines = [command]
         for part in parts {
@@ -63,7 +63,9 @@ struct HelpPage {
         return lines
     }
 
-    /// Breaks text between words; a word longer than the width stays whole, because a path or URL must be copied.
+    /// Breaks text between words.
+    ///
+    /// A word longer than the width stays whole, because users copy paths and URLs.
     static func wrap(_ text: String, width: Int) -> [String] {
         var lines: [String] = []
         var line = ""

@@ -1,13 +1,13 @@
 private import Glibc
 
-/// Standard output and standard error, written at once and without a buffer that could be lost.
+/// Standard output and standard error, written immediately and unbuffered, so that no output is lost at exit.
 struct Output: Sendable {
     static let standard = Output(descriptor: STDOUT_FILENO)
     static let error = Output(descriptor: STDERR_FILENO)
 
     private let descriptor: Int32
 
-    /// Whether a person is looking.
+    /// `true` if the output is a terminal.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
     func line(_ text: String) {
@@ -22,8 +22,9 @@ struct Output: Sendable {
         write(Array(text.utf8))
     }
 
-    /// Writes all of it; a reader that went away ends the program, as it would end `cat`, and any other failure does with
-    /// its reason.
+    /// Writes all bytes.
+    ///
+    /// If the reader has gone, it ends the program silently, as `cat` does; it reports any other failure.
     private func write(_ bytes: [UInt8]) {
         var written = 0
         while written < bytes.count {

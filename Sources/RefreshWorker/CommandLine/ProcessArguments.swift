@@ -2,9 +2,9 @@
 enum ProcessArguments {
     /// The arguments after the program's name.
     ///
-    /// Swift's runtime finds them next to the environment on the stack, and finds none when a preloaded library has moved
-    /// the environment before the program began. A command that then ran as the daemon would be the wrong one, so the
-    /// kernel is asked instead (https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html).
+    /// Swift's runtime looks for them next to the environment on the stack, and does not find them if a preloaded
+    /// library moved the environment before the program began. The program would then run as the daemon instead of the
+    /// command, so the kernel is asked (https://man7.org/linux/man-pages/man5/proc_pid_cmdline.5.html).
     static func read() throws -> [String] {
         let known = CommandLine.arguments
         guard known.isEmpty else { return Array(known.dropFirst()) }

@@ -1,4 +1,4 @@
-/// What is wrong with a command line, and which help explains it better.
+/// The problems of a command line, and the command whose help explains it.
 struct UsageError: Error, Equatable, Sendable {
     let problems: [String]
     /// The command whose help to name, as it is typed.
@@ -8,7 +8,7 @@ struct UsageError: Error, Equatable, Sendable {
 }
 
 extension UsageError: CustomStringConvertible {
-    /// One line for each problem and one that points at the help, free of secrets.
+    /// One line for each problem, and one that points to the help; without secrets.
     var description: String {
         (problems + ["'\(invocation) --help' explains it."]).joined(separator: "\n")
     }

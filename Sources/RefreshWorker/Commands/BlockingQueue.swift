@@ -1,8 +1,8 @@
 private import Dispatch
 
-/// A thread for calls that may wait for a disk, a pipe or a person, so that they never hold up the tasks of others.
+/// A serial queue for calls that may wait for a disk, a pipe or a person, so that they do not block other tasks.
 final class BlockingQueue: Sendable {
-    /// For calls on files and their locks, which end soon by themselves.
+    /// The queue for short calls on files and their locks.
     static let files = BlockingQueue(label: "refresh-worker.files")
 
     private let queue: DispatchQueue
@@ -11,7 +11,7 @@ final class BlockingQueue: Sendable {
         queue = DispatchQueue(label: label)
     }
 
-    /// Runs calls one after the other, in the order in which they were asked for.
+    /// Runs calls one at a time, in the order of the calls to this function.
     func run<Answer: Sendable>(_ body: @escaping @Sendable () throws -> Answer) async throws -> Answer {
         try await withCheckedThrowingContinuation { continuation in
             queue.async { continuation.resume(with: Result { try body() }) }

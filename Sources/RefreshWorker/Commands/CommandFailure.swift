@@ -5,7 +5,7 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// A command that could not do what it was asked: what to tell, and the code to end with.
+/// A failed command: the message to print and the exit code.
 struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
     let exitCode: ExitCode
     let message: String
@@ -17,7 +17,7 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// Any error of the parts below, with the code that fits it.
+    /// Wraps any error with the exit code that fits it.
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -27,7 +27,7 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
         case let error as VendFailure: self.init(error)
-        // Only the start of the client fails this way: a request's failure is an answer to whoever sent it.
+        // Only the start of the client throws this error here; the failure of a request is handled by its caller.
         case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
         case let error as SystemCallFailure: self.init(.internalFailure, "\(error)")
         default: self.init(.internalFailure, "\(error)")

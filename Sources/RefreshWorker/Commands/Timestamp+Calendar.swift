@@ -1,7 +1,8 @@
 import Clocks
 
 extension Timestamp {
-    /// How many days after 1 January 1970 a date of the Gregorian calendar is; `nil` where there is no such date.
+    /// Returns the number of days from 1 January 1970 to a date of the Gregorian calendar; `nil` if the date does not
+    /// exist.
     static func days(toYear year: Int64, month: Int64, day: Int64) -> Int64? {
         guard (1...12).contains(month), (1...days(inMonth: month, of: year)).contains(day) else { return nil }
         return daysSince1970(year: year, month: month, day: day)
@@ -16,14 +17,14 @@ extension Timestamp {
         }
     }
 
-    /// The day's number in the Gregorian calendar, which has 146,097 days in each 400 years.
+    /// Returns the day's number in the Gregorian calendar, which has 146,097 days in each 400 years.
     private static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
-        // A year that begins in March has its leap day last, so that the months before it always begin on one day.
+        // In a year that begins in March, the leap day is the last day, so the months before it have fixed starts.
         let shifted = month > 2 ? year : year - 1
         let monthFromMarch = (month + 9) % 12
         let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
         let leapDays = floorDivide(shifted, 4) - floorDivide(shifted, 100) + floorDivide(shifted, 400)
-        // 719,468 days lie between 1 March of year 0 and 1 January 1970.
+        // There are 719,468 days from 1 March of year 0 to 1 January 1970.
         return shifted * 365 + leapDays + dayOfYear - 719_468
     }
 

@@ -3,7 +3,7 @@ import HTTPClient
 import RefreshEngine
 import Store
 
-/// `grants disconnect USER`: ends a grant here at once, and at Google where that ends nobody else's.
+/// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
 extension Workshop {
     func disconnect(_ user: String) async throws -> ExitCode {
         let store = try await openExistingStore(for: .changing)
@@ -26,13 +26,13 @@ extension Workshop {
         return try await revoke(user, in: store)
     }
 
-    /// Has the revocation done now, by the same path on which a running worker would do it.
+    /// Performs the revocation now, in the same way as a running worker would.
     private func revoke(_ user: String, in store: any GrantStore) async throws -> ExitCode {
         let http = try openHTTP()
         let vault = try openVault()
         let spill = openSpill(vault: vault)
         let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
-        // A revocation brings no token, and can be repeated: after a signal its answer is not waited for.
+        // A revocation does not return a token and can be repeated, so its answer is not awaited after a signal.
         let end = await untilSignal(stopping: engine, within: .zero, spill: spill) {
             try await engine.finishRevocation(of: user)
         }

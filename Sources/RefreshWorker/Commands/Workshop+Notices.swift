@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// `notices replay`: has notices posted again.
+/// `notices replay`: queues notices for another delivery.
 extension Workshop {
     func replayNotices(of user: String?, within span: Duration) async throws -> ExitCode {
         let since = time.now - span
@@ -10,7 +10,7 @@ extension Workshop {
         }
         Output.standard.line(
             count == 0
-                ? "there are no such notices" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
+                ? "no notice matches" : "\(count) \(count == 1 ? "notice is" : "notices are") posted again"
         )
         return .success
     }

@@ -6,11 +6,11 @@ import Observability
 import RefreshEngine
 import Store
 
-/// `--run-once`: one try for each due grant, for cron.
+/// `--run-once`: tries each due grant once, for cron.
 extension Workshop {
-    /// How long a run may take, whatever happens: cron has started others by then.
+    /// The limit of a pass in every case, because cron starts the next one.
     private static let longestRun: Duration = .seconds(300)
-    /// Results get no longer than this to be stored at the end, however patient a stopping daemon is.
+    /// The limit of the time to store results at the end, even if a longer stop is configured.
     static let longestStop: Duration = .seconds(20)
     private static let timeToClose: Duration = .seconds(5)
     private static let longestDelivery: Duration = .seconds(60)
@@ -57,12 +57,12 @@ extension Workshop {
                         try await Task.sleep(for: stopping - time.sinceBoot)
                         _ = await engine.stop(within: stopDeadline)
                     } catch {
-                        // The run has ended in time.
+                        // The pass has ended in time.
                     }
                 }
             }
         }
-        // What the store refuses for good ends the run; results that are on their way are stored, or spilled, all the same.
+        // A permanent refusal of the store ends the pass; results in flight are still stored or spilled.
         let moved = Task { () -> StoreError? in
             for await error in engine.useEnds {
                 _ = await engine.stop(within: stopDeadline)
@@ -92,13 +92,13 @@ extension Workshop {
         let event = RunOnceEvent(summary, unstored, took: time.sinceBoot - started)
         if case .file = configuration.metricsLog { metrics.log.record(event) }
         _ = await metrics.writer.flush()
-        // The last line of standard output, wherever the metrics log goes.
+        // The last line of standard output, even if the metrics log is elsewhere.
         Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
         guard unstored == UnstoredResults() else { return .inputOutput }
         return summary.leavesWork ? .leftForLater : .success
     }
 
-    /// Keeps disk space for results; without it a run does its work all the same.
+    /// Reserves disk space for results; a failure does not stop the pass.
     func keepReserve(of spill: ResultSpillFile) async {
         do {
             try await spill.keepReserve()
@@ -107,7 +107,7 @@ extension Workshop {
         }
     }
 
-    /// Tells the backend what is due to be told; what it does not take in time waits for the next run, or for a daemon.
+    /// Delivers the due notices; those not accepted in time wait for the next pass or a daemon.
     private func deliver(_ notices: NoticeCourier, within span: Duration) async {
         let span = min(span, Self.longestDelivery)
         guard span > .zero else { return }

@@ -4,16 +4,16 @@ import Observability
 import SQLiteStore
 import Store
 
-/// What a command wants of the database.
+/// The access that a command needs to the database.
 enum DatabaseUse {
     case reading
     case changing
 }
 
 extension Workshop {
-    /// Opens the database, making its tables where there are none.
+    /// Opens the database and creates its tables if there are none.
     ///
-    /// `onUpgrade` is called before an older database is brought up to date, which may take minutes.
+    /// `onUpgrade` is called before an older database is upgraded, which may take minutes.
     func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any AccountStore {
         let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
         guard let store else {
@@ -22,7 +22,7 @@ extension Workshop {
         return try await usable(store, for: .changing)
     }
 
-    /// Opens the database for a command that has nothing to do where there is none, and so must not make one.
+    /// Opens the database for a command that needs an existing one and must not create it.
     func openExistingStore(for use: DatabaseUse) async throws -> any AccountStore {
         guard let store = try await openStoreIfThere(for: use) else {
             throw CommandFailure(missing: configuration.database)
@@ -30,13 +30,13 @@ extension Workshop {
         return store
     }
 
-    /// Opens the database if there is one.
+    /// Opens the database if it exists.
     func openStoreIfThere(for use: DatabaseUse) async throws -> (any AccountStore)? {
         guard let store = try await open(configuration.database, time: time, makesTables: false) else { return nil }
         return try await usable(store, for: use)
     }
 
-    /// Does something with the database and closes it, whatever comes of it.
+    /// Runs `body` with the database and closes the database in every case.
     func withExistingStore<Result>(
         for use: DatabaseUse,
         _ body: (any AccountStore) async throws -> Result
@@ -45,7 +45,7 @@ extension Workshop {
         return try await Self.using(store) { try await body(store) }
     }
 
-    /// Does something with an open database and closes it, whatever comes of it.
+    /// Runs `body` with an open store and closes the store in every case.
     static func using<Result>(
         _ store: any AccountStore,
         _ body: () async throws -> Result
@@ -60,7 +60,7 @@ extension Workshop {
         }
     }
 
-    /// Opens a database, whether or not it is whole; answers `nil` where there is none and none may be made.
+    /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
     func open(
         _ place: DatabasePlace,
         time: any TimeSource,
@@ -93,18 +93,20 @@ extension Workshop {
         }
     }
 
-    /// Returns the error to end with: damage that one read of a file has reported is looked at again.
+    /// Returns the error to end with.
+    ///
+    /// Damage that one read of a file has reported is checked by a second read.
     static func confirmed(_ error: StoreError) async -> StoreError {
         guard error.suspectedFile != nil else { return error }
         return await withCheckedContinuation { continuation in
-            // A thread of its own: for a large file this takes minutes.
+            // On a thread of its own: for a large file this takes minutes.
             DispatchQueue(label: "refresh-worker.second-look").async {
                 continuation.resume(returning: SQLiteStore.confirmed(error))
             }
         }
     }
 
-    /// Keeps everybody off half a database, and all but readers off one that was moved elsewhere.
+    /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
     private func usable(_ store: any StoreArchive, for use: DatabaseUse) async throws -> any AccountStore {
         let place = configuration.database
         do {

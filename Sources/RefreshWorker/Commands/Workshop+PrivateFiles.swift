@@ -1,10 +1,9 @@
 import Secrets
 
 extension Workshop {
-    /// Reads a file that holds a secret, by the one rule of who else may read or write it.
+    /// Reads a file that holds a secret, if its permissions keep it private.
     ///
-    /// Blocks, for a moment. `unreadable` is how the program ends where the system refuses the file for a reason that does
-    /// not pass by itself.
+    /// Blocks for a moment. `unreadable` is the exit code if the system refuses the file permanently.
     static func readPrivate(
         _ path: String,
         for flag: String,
@@ -22,7 +21,7 @@ extension Workshop {
         }
     }
 
-    /// The secrets of confidential clients by their client ids, where there are any.
+    /// Reads the secrets of confidential clients by client id; empty if none are configured.
     func openClientSecrets() throws(CommandFailure) -> [String: Secret] {
         guard let path = configuration.clientSecretFile else { return [:] }
         let text = try Self.readPrivate(path, for: ClientSecretFile.flag)

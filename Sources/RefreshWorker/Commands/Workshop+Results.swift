@@ -2,7 +2,7 @@ import Observability
 import RefreshEngine
 import Store
 
-/// `results recover FILE`: stores what a spill file holds.
+/// `results recover FILE`: stores the results of a spill file.
 extension Workshop {
     func recoverResults(from path: String) async throws -> ExitCode {
         guard inputs.files.exists(path) else {
@@ -20,7 +20,7 @@ extension Workshop {
             case .left:
                 throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
             case .recovered(ResultRecovery.Summary()):
-                throw CommandFailure(.badData, "\(path) holds no results; it stays where it is")
+                throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
             case .recovered(let summary):
                 try SpillFile.remove(path)
                 Output.standard.line("\(summary.sentence); \(path) is removed")
@@ -28,13 +28,13 @@ extension Workshop {
             case .incomplete(let summary, let reason):
                 throw CommandFailure(
                     .badData,
-                    "\(path) could not be recovered as a whole: \(reason). \(summary.sentence); the file stays where it is"
+                    "\(path) could not be recovered completely: \(reason). \(summary.sentence); the file was not removed"
                 )
             }
         }
     }
 
-    /// Reports answers that could not be stored.
+    /// Reports results that could not be stored.
     func tell(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
         if unstored.spilled > 0, let path = spill.path {
             diagnostics.error(
@@ -50,7 +50,7 @@ extension Workshop {
         }
     }
 
-    /// Stores what spill files of the configured database hold, before anything else is done with it.
+    /// Stores the results in spill files of the configured database, before any other use of it.
     func recoverResults(into store: any GrantStore, use: DatabaseUse) async throws {
         try await recoverResults(into: store, of: configuration.database, use: use)
     }
@@ -63,7 +63,7 @@ extension Workshop {
         } catch  where use == .changing && Self.endsWork(error) {
             throw error
         } catch {
-            // The file stays where it is: whoever opens the database next tries again.
+            // The file stays in place, so that the next process that opens the database tries again.
             diagnostics.error(
                 "results that were not saved before cannot be stored now",
                 ["folder": place.folder, "error": CommandFailure(error).message]
@@ -71,9 +71,10 @@ extension Workshop {
         }
     }
 
-    /// `true` if nothing may be refreshed after an error of the recovery: a token that Google has rotated since would be sent.
+    /// `true` if this error of the recovery forbids refreshes, because they could send a token that Google has rotated
+    /// since.
     ///
-    /// Otherwise there is no file of results, as far as can be known, or only another key ring opens it.
+    /// Otherwise a spill file does not exist, as far as can be known, or only another key ring opens it.
     static func endsWork(_ error: any Error) -> Bool {
         switch error {
         case is StoreError, is CommandFailure: true

@@ -1,9 +1,9 @@
 import Clocks
 import PostgresStore
 
-/// What is different where a PostgreSQL server keeps the grants.
+/// The differences for a PostgreSQL database.
 extension Workshop {
-    /// The clock that stored times go by: a server's, where there is one, since the machines that share it may disagree.
+    /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients may differ.
     static func clock(of place: DatabasePlace) -> any TimeSource {
         switch place {
         case .file: SystemTime()
@@ -11,7 +11,7 @@ extension Workshop {
         }
     }
 
-    /// Opens the store on a server; answers `nil` where it holds no tables and none may be made.
+    /// Opens the store on a server; returns `nil` if it does not have tables and may not create them.
     func openServer(
         _ address: DatabaseAddress,
         time: any TimeSource,

@@ -7,12 +7,12 @@ enum CommandEnd<Value: Sendable>: Sendable {
     case stopped(SignalPolicy.Signal)
 }
 
-/// Commands that refresh or revoke, and can be stopped by a signal.
+/// Stops commands that refresh or revoke when a signal arrives.
 extension Workshop {
-    /// Does a command's work until it is done or a signal comes.
+    /// Runs a command's work until it is done or a signal comes.
     ///
-    /// After a signal nothing more is sent, and leases are given back. Requests in flight have until the deadline. A second
-    /// SIGTERM or SIGINT ends the process at once.
+    /// After a signal no more requests are sent, and leases are given back. Requests in flight have until the deadline.
+    /// A second SIGTERM or SIGINT ends the process immediately.
     func untilSignal<Value: Sendable>(
         stopping engine: RefreshEngine,
         within deadline: Duration,

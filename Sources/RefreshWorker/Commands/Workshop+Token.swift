@@ -4,7 +4,7 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// `token USER`: one fresh access token on standard output.
+/// `token USER`: prints one fresh access token.
 extension Workshop {
     private static let longestVend: Duration = .seconds(40)
 
@@ -15,13 +15,13 @@ extension Workshop {
         let spill = openSpill(vault: vault)
         let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
         let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
-        // An answer that the database does not take is not waited for longer than that.
+        // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
             try await Task.sleep(for: Self.longestVend)
             tell(await engine.stop(within: .zero), in: spill)
         }
         defer { limit.cancel() }
-        // An answer on its way may be the only copy of a rotated refresh token.
+        // An answer in flight may be the only copy of a rotated refresh token.
         let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
         let end = await untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
             try await presence.report()
@@ -29,7 +29,7 @@ extension Workshop {
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)
             } catch {
                 guard !vault.ring.doubts.isEmpty else { throw error }
-                // A second report finds out whether another worker has the key that was met.
+                // A second report finds out whether another worker has the unknown key.
                 try await presence.report()
                 return try await engine.freshToken(of: user, minimumLife: minimumLife)
             }
@@ -46,7 +46,7 @@ extension Workshop {
         if let warning = token.warning {
             diagnostics.warning("this is the stored token; the last refresh of the grant failed", ["reason": warning])
         }
-        // The one place where a token is shown: it was asked for.
+        // The only place where a token is printed, because the user asked for it.
         Output.standard.line(token.accessToken.reveal())
         return .success
     }

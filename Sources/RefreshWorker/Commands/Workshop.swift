@@ -7,16 +7,16 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// What the commands work with, opened from the configuration when it is needed.
+/// The dependencies of the commands, opened from the configuration when they are needed.
 struct Workshop: Sendable {
     let configuration: Configuration
-    /// What the configuration was made of, to make it again on SIGHUP.
+    /// The inputs of the configuration, to resolve it again on SIGHUP.
     let inputs: ConfigurationInputs
-    /// The clock that stored times go by: this machine's, or that of the server that keeps them.
+    /// The clock for stored times: this machine's, or the database server's.
     let time: any TimeSource
     let random: any RandomSource = SystemRandom()
     let diagnostics: DiagnosticLog
-    /// Signs this process's leases, its report to other workers, and its log lines.
+    /// The name of this process in leases, in its report to other workers, and in log lines.
     let workerName: String
 
     init(configuration: Configuration, inputs: ConfigurationInputs) {
@@ -25,7 +25,7 @@ struct Workshop: Sendable {
         time = Self.clock(of: configuration.database)
         diagnostics = DiagnosticLog(
             level: configuration.logLevel,
-            // As every other line in the machine's log.
+            // This machine's clock, like all other lines in its logs.
             time: SystemTime(),
             journalStream: inputs.environment["JOURNAL_STREAM"]
         )
@@ -83,7 +83,7 @@ struct Workshop: Sendable {
         )
     }
 
-    /// The client for refreshes and notices: as many requests at once as the engine sends, and 64 more.
+    /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
     func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure) -> HTTPClient {
         var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
         settings.caFile = configuration.certificateAuthorityFile
@@ -91,7 +91,7 @@ struct Workshop: Sendable {
         return try HTTPClient(configuration: settings, time: time)
     }
 
-    /// Where results of a database lie that it did not take.
+    /// Returns the place of a database's spill files.
     func spillPlace(of database: DatabasePlace) -> SpillPlace {
         SpillPlace(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
     }
@@ -124,7 +124,7 @@ struct Workshop: Sendable {
         )
     }
 
-    /// The metrics log, and what collects for its summaries.
+    /// Opens the metrics log and the counters for its summaries.
     func openMetrics() throws -> (writer: LineWriter, log: MetricsLog, counters: IntervalCounters) {
         let destination: LineDestination =
             switch configuration.metricsLog {
@@ -140,7 +140,7 @@ struct Workshop: Sendable {
         return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
     }
 
-    /// An engine's log for commands whose standard output is for their own answer: people hear, programs do not.
+    /// Returns an engine log for commands that print their own answer to standard output: it writes only diagnostics.
     func quietLog() -> EngineLog {
         EngineLog(
             metrics: MetricsLog(sink: SilentSink(), worker: workerName, time: time),
@@ -151,7 +151,7 @@ struct Workshop: Sendable {
     }
 }
 
-/// A sink for commands that keep no metrics log.
+/// A sink for commands without a metrics log.
 private struct SilentSink: LineSink {
     let droppedLines = 0
 

@@ -1,14 +1,14 @@
 import Secrets
 
-/// The secrets of confidential clients, each of which belongs to one client id.
+/// The secrets of confidential clients, by client id.
 ///
 ///     # a comment
 ///     first-client-id   its-secret
 ///     second-client-id  its-secret
 ///
-/// A file whose only word is a secret is enough where exactly one client id is configured.
+/// With exactly one configured client id, a file may hold only its secret.
 enum ClientSecretFile {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// An error names the line and never quotes it, because any word may be a secret.
     static func secrets(
@@ -22,7 +22,7 @@ enum ClientSecretFile {
             throw CommandFailure(.configuration, "\(flag): \(path) is empty: put the client's secret into it")
         }
         if let line = lines.first(where: { !$0.words.allSatisfy(\.isVisibleASCII) }) {
-            throw fault(path, line.number, "holds a character that is not visible ASCII: write it anew by hand")
+            throw fault(path, line.number, "holds a character that is not visible ASCII: retype it")
         }
         if lines.count == 1, first.words.count == 1 {
             guard clientIDs.count == 1 else {

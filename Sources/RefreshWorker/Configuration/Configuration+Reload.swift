@@ -1,7 +1,7 @@
 import GoogleOAuth
 
 extension Configuration {
-    /// The settings that differ and that a reload cannot change, by the names of their flags.
+    /// Returns the flag names of the settings that differ and that a reload cannot change.
     func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
         let comparisons: [(Setting.Name, Bool)] = [
             (.database, database == running.database),

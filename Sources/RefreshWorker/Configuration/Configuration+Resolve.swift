@@ -2,10 +2,10 @@ import GoogleOAuth
 import Store
 
 extension Configuration {
-    /// Makes the configuration from flags, environment and file, or reports everything that is wrong with them.
+    /// Makes the configuration from flags, environment and file, or throws all their problems.
     ///
-    /// Every value that was given is checked, also one that a stronger layer overrides: a mistake that waits in the
-    /// file until somebody drops a flag is found now.
+    /// Every given value is checked, even one that a layer of higher precedence overrides. Otherwise a mistake in the
+    /// file would show only when a flag is removed.
     static func resolve(_ inputs: ConfigurationInputs) throws(ConfigurationError) -> Configuration {
         var resolver = ConfigurationResolver(inputs)
         let database = resolver.database()
@@ -48,7 +48,7 @@ extension Configuration {
         let noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
         let noticeSecretFile =
             resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
-        // A value is missing only where a problem was recorded.
+        // A value is missing only if a problem was recorded.
         guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
             let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,
             let runsOnce, let socketMode, let googleCallsPerMinute, let emailLinking, let sessionGrace,

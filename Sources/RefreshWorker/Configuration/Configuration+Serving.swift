@@ -1,9 +1,9 @@
 import HTTPServer
 
 extension Configuration {
-    /// Checks that what listens and tells has what it needs.
+    /// Checks that the settings which the listeners and the notices need are given.
     ///
-    /// Only the daemon asks: the other commands read the same file where systemd has handed them no credentials.
+    /// Only the daemon calls this: other commands read the same file, but systemd does not pass them credentials.
     func checkServing(environment: [String: String]) throws(ConfigurationError) {
         let hasSecret = jwtSecretFile != nil || environment[Setting.jwtSecretName] != nil
         let isPublic = publicListener != nil
@@ -27,9 +27,9 @@ extension Configuration {
         guard problems.isEmpty else { throw ConfigurationError(problems: problems) }
     }
 
-    /// Why the internal listener must not listen there, with TLS or without.
+    /// Returns the reason why the internal listener must not use this address, with TLS or without; `nil` if it may.
     ///
-    /// A socket that systemd hands in is known only when it is there.
+    /// A socket from systemd is known only after systemd passes it.
     func internalTLSProblem(at address: ListenAddress) -> String? {
         switch (address.reach, internalCertificateFile != nil) {
         case (.network, false):

@@ -4,38 +4,38 @@ import GoogleOAuth
 import HTTPClient
 import Observability
 
-/// What the worker was told: every setting, checked and typed, from flags, environment, file and defaults.
+/// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
 struct Configuration: Equatable, Sendable {
-    /// Where the metrics log is written.
+    /// The destination of the metrics log.
     enum MetricsLog: Equatable, Sendable {
         case standardOutput
         case file(String)
     }
 
-    /// The file that was read, if one was named.
+    /// The configuration file, if one was named.
     let configurationFile: String?
     let database: DatabasePlace
     let keyFile: String
-    /// The configured client ids in order, each once; may be empty, because a grant can carry its own.
+    /// The configured client ids in order, without duplicates; may be empty, because a grant can carry its own.
     let clientIDs: [String]
     let clientSecretFile: String?
     let endpoints: Endpoints
     let certificateAuthorityFile: String?
     let metricsLog: MetricsLog
     let logLevel: LogLevel
-    /// Requests a second for one client id.
+    /// The limit of requests per second for one client id.
     let maximumRate: Double
     let summaryInterval: Duration
     let stopDeadline: Duration
     let runsOnce: Bool
-    /// Where the app's routes are served, if they are.
+    /// The place where the app's routes are served, if they are.
     let publicListener: ListeningPlace?
-    /// Where tokens are vended, if they are.
+    /// The place where tokens are vended, if they are.
     let internalListener: ListeningPlace?
     let socketMode: UInt32
-    /// Proxies, or networks of them, that are believed.
+    /// The addresses or networks of trusted proxies.
     let trustedProxies: [String]
-    /// How often a minute one address may fail to sign in or to connect.
+    /// The number of times per minute that one address may fail to sign in or to connect.
     let googleCallsPerMinute: Int
     let emailLinking: EmailLinking
     let jwtSecretFile: String?
@@ -44,7 +44,7 @@ struct Configuration: Equatable, Sendable {
     /// The end of the time in which refresh tokens of the former backend begin a session.
     let acceptFormerRefreshTokensUntil: Timestamp?
     let servicesFile: String?
-    /// What the internal listener serves TLS with, if it does.
+    /// The certificate of the internal listener, if it serves TLS.
     let internalCertificateFile: String?
     let internalKeyFile: String?
     /// `true` if /metrics is served over TLS.

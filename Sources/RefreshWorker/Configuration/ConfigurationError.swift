@@ -1,8 +1,8 @@
-/// Everything that is wrong with the configuration, found in one go so that it can be mended in one go.
+/// All problems of the configuration, so that they can be fixed in one go.
 struct ConfigurationError: Error, Equatable, Sendable {
-    /// One mistake and where it stands.
+    /// One mistake and its place.
     struct Problem: Equatable, Sendable, CustomStringConvertible {
-        /// Where the mistake stands: a flag, a variable, `file:line` or a credential.
+        /// The place of the mistake: a flag, a variable, `file:line` or a credential.
         let origin: String
         let message: String
         /// `true` if a file could not be read for now.
@@ -18,7 +18,7 @@ struct ConfigurationError: Error, Equatable, Sendable {
 }
 
 extension ConfigurationError: CustomStringConvertible {
-    /// One line for each problem, free of secrets.
+    /// One line for each problem; without secrets.
     var description: String {
         problems.map(\.description).joined(separator: "\n")
     }

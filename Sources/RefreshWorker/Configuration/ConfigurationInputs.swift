@@ -1,6 +1,6 @@
 import Secrets
 
-/// Everything that a configuration is made of, so that a test can hand in any machine it likes.
+/// Everything that a configuration depends on, so that tests can simulate any machine.
 struct ConfigurationInputs: Sendable {
     /// A setting given on the command line.
     struct Flag: Equatable, Sendable {
@@ -13,19 +13,19 @@ struct ConfigurationInputs: Sendable {
     let files: FileReader
 }
 
-/// How files are read.
+/// The access to files.
 struct FileReader: Sendable {
-    /// Why a file could not be read, in words for the user.
+    /// The reason why a file could not be read, for the user.
     struct Failure: Error, Equatable, Sendable {
         let reason: String
-        /// Whether there is no such file, which for an optional one is no failure.
+        /// `true` if the file does not exist, which is not a failure for an optional file.
         let isMissing: Bool
         /// `true` if the same call may succeed later without a change by the operator.
         var mayPass = false
     }
 
     let read: @Sendable (_ path: String) throws(Failure) -> [UInt8]
-    /// Reads a file that holds a secret, unless strangers may read it too.
+    /// Reads a file that holds a secret; refuses it if other users may read it.
     let readPrivate: @Sendable (_ path: String) throws(Failure) -> Secret
     let exists: @Sendable (_ path: String) -> Bool
 }

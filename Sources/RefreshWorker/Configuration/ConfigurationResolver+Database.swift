@@ -1,7 +1,7 @@
 import Secrets
 
 extension ConfigurationResolver {
-    /// Where the database is; the credential `database-url` counts before the default.
+    /// Returns the place of the database; the credential `database-url` precedes the default.
     mutating func database() -> DatabasePlace? {
         let files = files
         let credential = credential("database-url").map { DatabasePlace.urlFilePrefix + $0 }
@@ -12,7 +12,7 @@ extension ConfigurationResolver {
 }
 
 extension DatabasePlace {
-    /// Understands a setting or a flag: a path, an address, or the file that holds one.
+    /// Parses a setting or a flag: a path, an address, or a file that holds an address.
     static func read(_ given: SettingSources.Given, files: FileReader) throws(SettingValue.Refusal) -> DatabasePlace {
         guard given.value.hasPrefix(urlFilePrefix) else {
             let place = try DatabasePlace(given.value)

@@ -1,4 +1,4 @@
-/// Picks the strongest value of each setting and collects the problems on the way.
+/// Chooses the value of highest precedence for each setting and collects the problems.
 struct ConfigurationResolver {
     typealias Reader<Value> = (String) throws(SettingValue.Refusal) -> Value
     typealias PlacedReader<Value> = (SettingSources.Given) throws(SettingValue.Refusal) -> Value
@@ -17,12 +17,12 @@ struct ConfigurationResolver {
 
     var file: String? { sources.file }
 
-    /// The path of a credential that systemd handed in, if it did.
+    /// Returns the path of a credential that systemd passed, if it exists.
     func credential(_ name: String) -> String? {
         credentialsDirectory.map { $0 + "/" + name }.flatMap { files.exists($0) ? $0 : nil }
     }
 
-    /// The value of a setting, or of its default; `nil` only after a problem was recorded.
+    /// Returns the value of a setting, or its default; `nil` only after recording a problem.
     mutating func value<Value>(
         of name: Setting.Name,
         _ read: Reader<Value>,
@@ -31,7 +31,7 @@ struct ConfigurationResolver {
         value(of: name, insteadOfDefault: replacement) { given throws(SettingValue.Refusal) in try read(given.value) }
     }
 
-    /// The same where it matters in which place the value stands.
+    /// Returns the value of a setting whose reader needs to know the origin of the value.
     mutating func value<Value>(
         of name: Setting.Name,
         insteadOfDefault replacement: String?,
@@ -45,7 +45,7 @@ struct ConfigurationResolver {
         return check(SettingSources.Given(value: text, origin: "default of --\(name.rawValue)"), read)
     }
 
-    /// The value of a setting without a default.
+    /// Returns the value of a setting without a default.
     mutating func optional<Value>(_ name: Setting.Name, _ read: Reader<Value>) -> Value? {
         optional(name) { (given: SettingSources.Given) throws(SettingValue.Refusal) in try read(given.value) }
     }
@@ -61,7 +61,7 @@ struct ConfigurationResolver {
         return strongest
     }
 
-    /// All values of a list's strongest layer that has any.
+    /// Returns all values of a list from the layer of highest precedence that has any.
     mutating func list<Element>(_ name: Setting.Name, _ read: Reader<[Element]>) -> [Element] {
         var chosen: [Element] = []
         for layer in sources.layers {
@@ -71,7 +71,7 @@ struct ConfigurationResolver {
         return chosen
     }
 
-    /// All client ids of the strongest place that names any, each once.
+    /// Returns all client ids from the layer of highest precedence that has any, without duplicates.
     mutating func clientIDs() -> [String] {
         var chosen = list(.clientID, SettingValue.clientIDs)
         if !isGiven(.clientID) {
@@ -81,7 +81,7 @@ struct ConfigurationResolver {
         return chosen.filter { seen.insert($0).inserted }
     }
 
-    /// The client ids in the credential, one on each line; without that credential there are none.
+    /// Returns the client ids in the credential, one per line; empty without that credential.
     private mutating func credentialClientIDs() -> [String] {
         guard let path = credentialsDirectory.map({ $0 + "/client-id" }) else { return [] }
         let content: [UInt8]

@@ -1,11 +1,12 @@
-/// Recognises text that looks like a credential, so that it is refused where it does not belong and never echoed.
+/// Recognises text that looks like a credential, so that it is refused in the wrong place and never printed.
 enum CredentialShape {
-    /// What Google's credentials begin with: refresh tokens, access tokens, client secrets and authorization codes
-    /// (https://developers.google.com/identity/protocols/oauth2#size), and the private-key block of a PEM file.
+    /// The prefixes of Google's credentials: refresh tokens, access tokens, client secrets and authorization codes
+    /// (https://developers.google.com/identity/protocols/oauth2#size), and of the private-key block of a PEM file.
     private static let prefixes = ["1//", "ya29.", "GOCSPX-", "4/0", "-----BEGIN"]
 
-    /// Whether the text, or a part of it that begins after a sign such as a quote, a dash or `=`, looks like a
-    /// credential: a pasted JSON and `--token=…` count too, a folder named `4/0` in the middle of a path does not.
+    /// `true` if the text looks like a credential, or a part of it after a sign such as a quote, a dash or `=`.
+    ///
+    /// So pasted JSON and `--token=…` match; a folder named `4/0` within a path does not.
     static func matches(_ text: String) -> Bool {
         var previous: Character = " "
         for index in text.indices {
@@ -21,8 +22,8 @@ enum CredentialShape {
         guard text.hasPrefix("eyJ") || text.hasPrefix("1/") else { return false }
         let word = text.prefix { !$0.isWhitespace && !"\"'=:,{}".contains($0) }
         // A JSON Web Token has three dotted parts, the first an encoded JSON object
-        // (https://www.rfc-editor.org/rfc/rfc7519#section-3); refresh tokens of Google's first years are `1/` and some
-        // forty letters.
+        // (https://www.rfc-editor.org/rfc/rfc7519#section-3). Google's early refresh tokens are `1/` and about forty
+        // letters.
         return text.hasPrefix("eyJ") ? word.count(where: { $0 == "." }) == 2 : word.count > 30
     }
 }

@@ -2,17 +2,17 @@ import PostgresStore
 import Secrets
 import Store
 
-/// Where the grants are kept.
+/// The place of the database.
 enum DatabasePlace: Equatable, Sendable, CustomStringConvertible {
-    /// A SQLite file of this machine.
+    /// A SQLite file on this machine.
     case file(String)
     /// A PostgreSQL server, which several machines may share.
     case server(DatabaseAddress)
 
-    /// What stands before the path of a file that holds the address of a server.
+    /// The prefix before the path of a file that holds the address of a server.
     static let urlFilePrefix = "url-file:"
 
-    /// Understands what names a place by itself; the content of a file that holds an address is one as well.
+    /// Parses a path or an address, also from the content of a file that holds one.
     init(_ text: String) throws(SettingValue.Refusal) {
         guard text.contains("://") else {
             guard !Self.looksLikeServer(text) else {
@@ -35,13 +35,14 @@ enum DatabasePlace: Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether a text is a mistyped address, or libpq's own form of one: as the path of a file it would be told to
-    /// everybody, its password included.
+    /// `true` if the text is a mistyped address, or libpq's own form of one.
+    ///
+    /// As the path of a file it would appear in messages, including its password.
     private static func looksLikeServer(_ text: String) -> Bool {
         text.contains(/^postgres(ql)?:/.ignoresCase()) || text.contains(/(password|host|dbname)\s*=/.ignoresCase())
     }
 
-    /// The path of the file, where it is one.
+    /// The path of the SQLite file; `nil` for a server.
     var file: String? {
         if case .file(let path) = self { path } else { nil }
     }

@@ -1,6 +1,6 @@
-/// Text from outside as an error may show it: in quotes, escaped, cut short, and left out where it may be a secret.
+/// Text from outside as an error may show it: quoted, escaped, cut short, and omitted if it may be a secret.
 struct DisplayedText: CustomStringConvertible {
-    /// Enough to recognise a name; a megabyte pasted by mistake does not fill the terminal.
+    /// Enough to recognise a name, and short enough that a huge paste does not fill the terminal.
     private static let limit = 80
 
     let description: String
@@ -12,7 +12,7 @@ struct DisplayedText: CustomStringConvertible {
         }
         var shown = ""
         for scalar in text.unicodeScalars.prefix(Self.limit) {
-            // Control and format characters (bidirectional marks, escapes of a terminal) could rewrite the message.
+            // Control and format characters (bidirectional marks, terminal escapes) could rewrite the message.
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator:
                 shown += "\\u{\(String(scalar.value, radix: 16))}"

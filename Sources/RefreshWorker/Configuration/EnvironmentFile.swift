@@ -1,12 +1,13 @@
 /// A file of `KEY=value` lines in the syntax of systemd's `EnvironmentFile`.
 ///
-/// Read like systemd does (`parse_env_file_internal`, https://github.com/systemd/systemd/blob/v252/src/basic/env-file.c):
-/// `#` and `;` begin a comment line, blanks around key and value do not count, a backslash at the end of a line joins
-/// the next, single quotes keep everything as it is, double quotes know `\"`, `\\`, `` \` `` and `\$`. Three things that
-/// systemd passes over in silence are mistakes here, because each would lose a setting: a line without `=`, a quote
-/// that is never closed, and text that is not UTF-8. A comment ends with its line, as it does since systemd 254.
+/// It follows systemd's parser (`parse_env_file_internal`,
+/// https://github.com/systemd/systemd/blob/v252/src/basic/env-file.c): `#` and `;` begin a comment line, blanks around
+/// key and value do not count, a backslash at the end of a line joins the next line, single quotes keep everything
+/// literally, and double quotes unescape `\"`, `\\`, `` \` `` and `\$`. Three things that systemd ignores silently are
+/// mistakes here, because each would lose a setting: a line without `=`, an unclosed quote, and text that is not UTF-8.
+/// A comment ends with its line, as it does since systemd 254.
 struct EnvironmentFile: Equatable, Sendable {
-    /// One assignment, and the line on which its key stands.
+    /// One assignment, and the line of its key.
     struct Entry: Equatable, Sendable {
         let key: String
         let value: String
@@ -22,7 +23,7 @@ struct EnvironmentFile: Equatable, Sendable {
     private(set) var entries: [Entry] = []
     private(set) var mistakes: [Mistake] = []
 
-    /// Reads the bytes of a file; never fails as a whole, so that every mistake is reported at once.
+    /// Parses the bytes of a file; collects the mistakes instead of failing, so that all are reported.
     init(parsing bytes: [UInt8]) {
         var reader = Reader(bytes: bytes)
         reader.read(into: &self)
@@ -46,7 +47,7 @@ struct EnvironmentFile: Equatable, Sendable {
     }
 }
 
-/// Walks once over the bytes.
+/// Reads the bytes in one pass.
 private struct Reader {
     private let bytes: [UInt8]
     private var position = 0
@@ -54,7 +55,7 @@ private struct Reader {
 
     init(bytes: [UInt8]) {
         self.bytes = bytes
-        // Editors on Windows put a byte-order mark in front; it is no part of the first key.
+        // Editors on Windows write a byte-order mark first; it does not belong to the first key.
         position = bytes.starts(with: [0xef, 0xbb, 0xbf]) ? 3 : 0
     }
 
@@ -91,12 +92,12 @@ private struct Reader {
         }
     }
 
-    /// Reads up to the end of the logical line; quoted and plain parts may follow each other.
+    /// Reads to the end of the logical line; quoted and plain parts may follow each other.
     private mutating func readValue() throws(UnclosedQuote) -> [UInt8] {
         var value: [UInt8] = []
-        // Blanks at the end do not count unless they were quoted or escaped: everything up to here is kept.
+        // The length to keep: trailing blanks do not count unless they were quoted or escaped.
         var kept = 0
-        // A quote counts only where a part may begin; within plain text it is a character like others.
+        // A quote counts only at the beginning of a part; within plain text it is an ordinary character.
         var isInPlainText = false
         while let byte = peek(), !byte.isLineEnd {
             advance()
@@ -163,7 +164,7 @@ private struct Reader {
         }
     }
 
-    /// Passes one character; a line end of two bytes is one.
+    /// Skips one character; a line end of two bytes is one.
     private mutating func skipOne() {
         let isReturn = peek() == UInt8(ascii: "\r")
         advance()
@@ -179,7 +180,7 @@ private struct Reader {
     private mutating func advance() {
         let byte = bytes[position]
         position += 1
-        // The \n of a \r\n counts the line; a \r alone counts too.
+        // The \n of a \r\n counts the line; a lone \r counts too.
         if byte == UInt8(ascii: "\n") || (byte == UInt8(ascii: "\r") && peek() != UInt8(ascii: "\n")) {
             line += 1
         }
@@ -195,7 +196,7 @@ extension UInt8 {
 
     fileprivate var isLineEnd: Bool { self == UInt8(ascii: "\n") || self == UInt8(ascii: "\r") }
 
-    /// The characters that need a backslash inside double quotes of a shell, and only they lose it.
+    /// `true` for the characters whose backslash a shell removes inside double quotes.
     fileprivate var isEscapableInDoubleQuotes: Bool {
         [UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "`"), UInt8(ascii: "$")].contains(self)
     }

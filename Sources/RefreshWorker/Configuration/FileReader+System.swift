@@ -3,15 +3,16 @@ private import Glibc
 import Secrets
 
 extension FileReader {
-    /// Far more than any configuration; a database or a device given by mistake is not read into memory.
+    /// Much larger than any configuration, so that a wrong path to a database or a device does not fill the memory.
     private static let sizeLimit = 1 << 20
 
     /// The files of the machine.
     ///
-    /// Reads block, so this belongs to the start and to the thread that reloads.
+    /// Reads block, so use this only at the start and on the thread that reloads.
     static let system = system(patience: .seconds(5))
 
-    /// Reads pipes too, `--config <(command)`, and waits that long for each piece of them.
+    /// Returns a reader that also reads pipes, `--config <(command)`, and waits up to `patience` for each piece of
+    /// them.
     static func system(patience: Duration) -> FileReader {
         FileReader(
             read: { path throws(Failure) in try readWhole(path, patience: patience) },
@@ -27,7 +28,7 @@ extension FileReader {
     }
 
     private static func readWhole(_ path: String, patience: Duration) throws(Failure) -> [UInt8] {
-        // Not blocking, because a pipe that nothing writes to would never open.
+        // Opened without blocking, because a pipe without a writer would never open.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw Failure(errorNumber: errno) }
         defer { close(descriptor) }
@@ -48,7 +49,7 @@ extension FileReader {
 }
 
 extension FileReader {
-    /// Returns when there is something to read, or the end; a regular file is always ready.
+    /// Waits until there is data to read, or the end; a regular file is always ready.
     private static func waitForData(_ descriptor: Int32, _ patience: Duration) throws(Failure) {
         var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         var ready: Int32

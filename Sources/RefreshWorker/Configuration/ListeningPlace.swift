@@ -1,20 +1,22 @@
 import HTTPServer
 
-/// Where a listener's socket comes from.
+/// The origin of a listener's socket.
 enum ListeningPlace: Equatable, Sendable {
     case own(ListenAddress)
-    /// The socket of this name, which systemd hands in.
+    /// The socket of this name, which systemd passes.
     case systemd(name: String)
 }
 
 extension SettingValue {
-    /// A place for the app's routes; no unix socket, whose clients have no address to limit them by.
+    /// Parses a place for the app's routes.
+    ///
+    /// Unix sockets are refused: their clients do not have an address for rate limits.
     static func publicPlace(_ text: String) throws(Refusal) -> ListeningPlace {
         let place = try place(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
         if case .own(.unix) = place {
             throw Refusal(
                 message: """
-                    \(DisplayedText(text)) is a unix socket, whose clients have no address to limit them by: say \
+                    \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
                     127.0.0.1:PORT, and let the proxy connect to that
                     """
             )
@@ -35,20 +37,20 @@ extension SettingValue {
         return .own(address)
     }
 
-    /// A place for tokens; ``Configuration/internalTLSProblem(at:)`` judges it once the whole configuration is known.
+    /// Parses a place for tokens; ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
     static func internalPlace(_ text: String) throws(Refusal) -> ListeningPlace {
         try place(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
     }
 
-    /// A file mode in octal that keeps strangers out.
+    /// Parses an octal file mode that excludes other users.
     static func socketMode(_ text: String) throws(Refusal) -> UInt32 {
         guard text.utf8.count <= 4, let mode = UInt32(text, radix: 8), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
-            throw Refusal(message: "\(DisplayedText(text)) is no mode such as 0600 or 0660, which keeps strangers out")
+            throw Refusal(message: "\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
         }
         return mode
     }
 
-    /// Addresses and networks with commas between.
+    /// Parses addresses and networks separated by commas.
     static func networks(_ text: String) throws(Refusal) -> [String] {
         let networks = text.split(separator: ",").map { String($0.trimmingBlanks()) }.filter { !$0.isEmpty }
         do throws(HTTPServerError) {

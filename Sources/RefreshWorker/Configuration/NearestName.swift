@@ -1,10 +1,10 @@
-/// Finds the name that somebody probably meant.
+/// Finds the name that the user probably meant.
 enum NearestName {
-    /// The candidate with the fewest typing mistakes, or `nil` when none is near enough to be worth a suggestion.
+    /// Returns the candidate with the fewest typing mistakes, or `nil` if none is near enough to suggest.
     ///
     /// Case does not count. Beyond a third of the name's length a suggestion is a guess and would mislead.
     static func of(_ name: String, among candidates: [String]) -> String? {
-        // An absurdly long name is no typing mistake, and the comparison below is quadratic.
+        // A very long name is not a typing mistake, and the comparison below is quadratic.
         guard name.utf8.count <= 64 else { return nil }
         let wanted = Array(name.lowercased().utf8)
         var nearest: (candidate: String, distance: Int)?

@@ -1,22 +1,23 @@
 import AccountAPI
 
 extension Setting {
-    /// What the worker needs to be asked and to tell: its two listeners, who may ask, and whom it tells.
+    /// The settings of the two listeners, their callers, and the notices.
     static let listening: [Setting] = [
         Setting(
             .listen,
             "PLACE",
             """
-            Where the app's routes are served: ADDRESS:PORT, or systemd:NAME for a socket that systemd hands in. Plain \
-            HTTP: a proxy in front ends TLS. Without it they are not served.
+            Where the app's routes are served: ADDRESS:PORT, or systemd:NAME for a socket that systemd passes. Plain \
+            HTTP: a proxy in front terminates TLS. Without this setting they are not served.
             """
         ),
         Setting(
             .listenInternal,
             "PLACE",
             """
-            Where tokens are vended and metrics, health and status are told: unix:PATH, ADDRESS:PORT on this machine, or \
-            systemd:NAME; any address with --internal-certificate. Without it nothing is vended.
+            Where tokens are vended and metrics, health and status are served: unix:PATH, ADDRESS:PORT on this \
+            machine, or systemd:NAME; any address with --internal-certificate. Without this setting no token is \
+            vended.
             """
         ),
         Setting(
@@ -50,8 +51,8 @@ extension Setting {
             "ADDRESS",
             repeatable: true,
             """
-            A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For and request ids are believed. May repeat; in \
-            the environment and the file a list with commas.
+            A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For and request ids are trusted. May repeat; \
+            in the environment and the file a list with commas.
             """
         ),
         Setting(
@@ -68,9 +69,9 @@ extension Setting {
             "WHICH",
             default: EmailLinking.verified.rawValue,
             """
-            Which stored users a Google account that signs in for the first time may become by its e-mail address: those \
-            whose address was verified (verified), any, or never any. With any, whoever signed up with somebody else's \
-            address shares the account once its owner arrives.
+            Which stored users a Google account that signs in for the first time may become by its e-mail address: \
+            those whose address was verified (verified), any, or never any. With any, a person who signed up with \
+            another person's address shares the account once its owner signs in.
             """
         ),
         Setting(
@@ -102,7 +103,7 @@ extension Setting {
             .servicesFile,
             "FILE",
             """
-            The services that may have tokens, as JSON; read again on SIGHUP. Or a systemd credential named services, \
+            The services that may get tokens, as JSON; read again on SIGHUP. Or a systemd credential named services, \
             of which a change takes a restart. Needed with --listen-internal.
             """
         ),

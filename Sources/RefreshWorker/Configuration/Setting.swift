@@ -1,7 +1,7 @@
-/// One setting of the worker: the single place where its names, its default and its explanation stand.
+/// One setting of the worker: the only place that defines its names, its default and its explanation.
 ///
 /// A setting is a flag (`--max-rate`), an environment variable (`REFRESH_WORKER_MAX_RATE`) and a key of the
-/// configuration file (spelled like the variable); flags win over the environment, which wins over the file.
+/// configuration file (spelled like the variable). Flags override the environment, which overrides the file.
 struct Setting: Sendable {
     /// The name of the flag, without its dashes.
     enum Name: String, CaseIterable, Sendable {
@@ -40,13 +40,13 @@ struct Setting: Sendable {
     }
 
     let name: Name
-    /// What stands for the value in the help; `nil` for a switch, which takes none.
+    /// The placeholder for the value in the help; `nil` for a switch, which does not take a value.
     let placeholder: String?
-    /// The value when nobody gives one, as it would be written in the configuration file.
+    /// The default, as it would be written in the configuration file.
     let defaultValue: String?
-    /// Whether the flag may be given several times; the variable and the key then take a list with commas.
+    /// `true` if the flag may be given several times; the variable and the key then take a comma-separated list.
     let isRepeatable: Bool
-    /// What the setting does, for the help.
+    /// The effect of the setting, for the help.
     let summary: String
 
     init(_ name: Name, _ placeholder: String?, default: String? = nil, repeatable: Bool = false, _ summary: String) {
@@ -68,23 +68,23 @@ extension Setting.Name {
 }
 
 extension Setting {
-    /// What every environment variable and file key of the worker begins with.
+    /// The prefix of the worker's environment variables and file keys.
     static let environmentPrefix = "REFRESH_WORKER_"
 
     /// The second name of the client id, shared with other programs of the backend.
     static let sharedClientIDName = "GOOGLE_CLIENT_ID"
 
-    /// The variable with the secret of the app's own tokens, shared with the backend that this worker replaces.
+    /// The variable with the secret of the app's own tokens, shared with the former backend.
     static let jwtSecretName = "JWT_SECRET"
 
-    /// Where systemd puts the credentials of `LoadCredential`
+    /// The variable with the folder of systemd's credentials (`LoadCredential`)
     /// (https://www.freedesktop.org/software/systemd/man/252/systemd.exec.html#Credentials).
     static let credentialsDirectoryName = "CREDENTIALS_DIRECTORY"
 
     /// Every setting, in the order of the help.
     static let all: [Setting] = refreshing + listening
 
-    /// What the worker needs to keep grants alive.
+    /// The settings for keeping grants alive.
     private static let refreshing: [Setting] = [
         Setting(
             .config,
@@ -96,9 +96,9 @@ extension Setting {
             "PLACE",
             default: "/var/lib/refresh-worker/grants.sqlite",
             """
-            What holds the grants: a SQLite file, created when it does not exist; or postgres://USER@HOST/NAME for many \
-            workers on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. When \
-            systemd hands in a credential named database-url, that is the default instead.
+            The database: a SQLite file, created if it does not exist; or postgres://USER@HOST/NAME for many workers \
+            on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. If \
+            systemd passes a credential named database-url, that is the default instead.
             """
         ),
         Setting(
@@ -106,8 +106,8 @@ extension Setting {
             "FILE",
             default: "/etc/refresh-worker/keys",
             """
-            The key ring that seals stored tokens; mode 0600. When systemd hands in a credential named key-ring, that \
-            is the default instead.
+            The key ring that seals stored tokens; mode 0600. If systemd passes a credential named key-ring, that is \
+            the default instead.
             """
         ),
         Setting(
@@ -198,7 +198,7 @@ extension Setting {
         ),
     ]
 
-    /// The entry of a name; the table has one for each, which a test holds it to.
+    /// Returns the setting of a name; a test checks that there is one for each.
     static func named(_ name: Name) -> Setting? {
         all.first { $0.name == name }
     }

@@ -1,15 +1,15 @@
-/// The settings as they were given, layer upon layer, before anyone looks at what the values mean.
+/// The given settings, layer by layer, before their values are parsed.
 struct SettingSources {
-    /// One given value and where it stands.
+    /// One given value and its origin.
     struct Given: Equatable {
         let value: String
-        /// How an error names the place: `--max-rate`, `environment variable …` or `file:line: …`.
+        /// The origin as an error names it: `--max-rate`, `environment variable …` or `file:line: …`.
         let origin: String
-        /// Whether it stands in the list of arguments, which every user of the machine can read.
+        /// `true` if the value is a command-line argument, which every user of the machine can read.
         var isArgument = false
     }
 
-    /// Each layer's values for each setting, the strongest layer first; a repeated flag has several.
+    /// The values of each layer for each setting, in order of precedence; a repeated flag has several.
     private(set) var layers: [[Setting.Name: [Given]]] = []
     private(set) var problems: [ConfigurationError.Problem] = []
     /// The configuration file that was named, if any.
@@ -41,7 +41,7 @@ struct SettingSources {
         var layer: [Setting.Name: [Given]] = [:]
         let own = environment.keys.filter { $0.hasPrefix(Setting.environmentPrefix) }
         let shared = environment.keys.filter(\.isSharedName)
-        // The last assignment wins: the shared name comes first because the worker's own name is the more exact one.
+        // The last assignment wins: the shared name comes first because the worker's own name is more specific.
         for variable in shared + own.sorted() {
             let origin = "environment variable \(DisplayedText(variable))"
             guard let name = recognise(variable, origin: origin, isNamedByOrigin: true) else { continue }
@@ -76,7 +76,7 @@ struct SettingSources {
         for mistake in parsed.mistakes {
             problems.append(.init(origin: "\(path):\(mistake.line)", message: mistake.message))
         }
-        // As in the environment; among lines with the same key the last wins, as with systemd.
+        // The same order as in the environment; of several lines with the same key the last wins, as in systemd.
         for entry in parsed.entries.filter(\.key.isSharedName) + parsed.entries.filter({ !$0.key.isSharedName }) {
             guard let name = recognise(entry.key, origin: "\(path):\(entry.line)", isNamedByOrigin: false)
             else { continue }
@@ -90,19 +90,19 @@ struct SettingSources {
         return layer
     }
 
-    /// An empty value means "not set here": the next layer decides.
+    /// Adds a value; an empty one means "not set here", so that the next layer decides.
     private func add(_ given: Given, to name: Setting.Name, in layer: inout [Setting.Name: [Given]]) {
         if !given.value.isEmpty {
             layer[name] = [given]
         }
     }
 
-    /// The setting that a key means; an unknown key is recorded as a problem.
+    /// Returns the setting of a key; records a problem for an unknown key.
     private mutating func recognise(_ key: String, origin: String, isNamedByOrigin: Bool) -> Setting.Name? {
         if key.isSharedName { return .clientID }
         if let name = Setting.Name.allCases.first(where: { $0.environmentName == key }) { return name }
         let known = Setting.Name.allCases.map(\.environmentName) + [Setting.sharedClientIDName]
-        // A key without the prefix, or spelled like the flag, is the likeliest mistake.
+        // The most likely mistakes are a key without the prefix, or one spelled like the flag.
         let asVariable = key.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
         let nearest =
             known.first { $0 == Setting.environmentPrefix + asVariable } ?? NearestName.of(key, among: known)

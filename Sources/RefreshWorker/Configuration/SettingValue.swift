@@ -3,20 +3,20 @@ import Clocks
 import HTTPClient
 import Observability
 
-/// Turns the text of a setting into its value, or says in words what is wrong with it.
+/// Parses the text of a setting into its value, or explains the mistake.
 enum SettingValue {
-    /// Why a text is no value: the second half of a sentence that begins with the setting's name.
+    /// The reason why a text is invalid: the second half of a sentence that begins with the setting's name.
     struct Refusal: Error, Equatable, Sendable {
         let message: String
     }
 
-    /// The longest value of any kind: PATH_MAX of Linux, and longer than any URL or list of ids that makes sense.
+    /// The limit of a value of any kind: Linux's PATH_MAX, and longer than any sensible URL or list of ids.
     static let lengthLimit = 4096
 
     /// Longer than any client id seen; Google's have about 72 characters.
     static let clientIDLimit = 256
 
-    /// What no value may be or hold, whatever its kind.
+    /// Checks the rules for values of all kinds: one line, neither empty nor too long, and not like a secret.
     static func checkText(_ text: String) throws(Refusal) {
         guard text.utf8.count <= lengthLimit else {
             throw Refusal(message: "is longer than \(lengthLimit) bytes")
@@ -59,7 +59,7 @@ enum SettingValue {
         try word(text)
     }
 
-    /// One of a few words.
+    /// Parses one of a few words.
     private static func word<Word: RawRepresentable & CaseIterable>(_ text: String) throws(Refusal) -> Word
     where Word.RawValue == String {
         guard let word = Word(rawValue: text) else {
@@ -70,7 +70,7 @@ enum SettingValue {
         return word
     }
 
-    /// A number above 0 in plain decimal: neither signs nor exponents, which in a rate are mistakes.
+    /// Parses a number above 0 in plain decimal; signs and exponents are mistakes in a rate.
     static func rate(_ text: String) throws(Refusal) -> Double {
         let isPlain = text.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
         guard isPlain, let number = Double(text), number > 0, number <= 100_000 else {
@@ -79,12 +79,12 @@ enum SettingValue {
         return number
     }
 
-    /// Whole seconds within a range.
+    /// Parses whole seconds within a range.
     static func seconds(_ text: String, in range: ClosedRange<Int>) throws(Refusal) -> Duration {
         .seconds(try count(text, in: range, of: " of seconds"))
     }
 
-    /// A date, which stands for its first instant in UTC, or a date with a time.
+    /// Parses a date, which means its first instant in UTC, or a date with a time.
     static func date(_ text: String) throws(Refusal) -> Timestamp {
         guard let instant = Timestamp(iso8601: text) ?? Timestamp(iso8601: text + "T00:00:00Z") else {
             throw Refusal(message: "\(DisplayedText(text)) is not a date such as 2027-03-31 or 2027-03-31T12:00:00Z")
@@ -92,7 +92,7 @@ enum SettingValue {
         return instant
     }
 
-    /// A whole number within a range.
+    /// Parses a whole number within a range.
     static func count(_ text: String, in range: ClosedRange<Int>, of unit: String = "") throws(Refusal) -> Int {
         let isPlain = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")) ~= $0 }
         guard isPlain, let number = Int(text), range.contains(number) else {
@@ -105,7 +105,7 @@ enum SettingValue {
         return number
     }
 
-    /// The words that systemd takes for a Boolean
+    /// Parses the words that systemd accepts as a Boolean
     /// (https://www.freedesktop.org/software/systemd/man/252/systemd.syntax.html).
     static func switched(_ text: String) throws(Refusal) -> Bool {
         switch text.lowercased() {
@@ -124,7 +124,7 @@ enum SettingValue {
         return text
     }
 
-    /// Client ids with commas between; blanks around them and a comma at the end do no harm.
+    /// Parses client ids separated by commas; blanks around them and a trailing comma are allowed.
     static func clientIDs(_ text: String) throws(Refusal) -> [String] {
         var identifiers: [String] = []
         for piece in text.split(separator: ",") {

@@ -2,7 +2,7 @@ import Clocks
 import Store
 
 extension Census {
-    /// One line for `systemctl status`.
+    /// Returns one line for `systemctl status`.
     func sentence(at now: Timestamp) -> String {
         let connected = (byState[.active] ?? 0) + (byState[.retrying] ?? 0)
         let overdue = oldestDueAt.map { ", the oldest for \(Int((now - $0).inSeconds)) s" } ?? ""

@@ -10,7 +10,7 @@ extension Daemon {
     private static let startExtension: Duration = .seconds(60)
     private static let upgrading = "bringing the database up to date"
 
-    /// Opens the database; while an older one is brought up to date, systemd is asked for more time again and again.
+    /// Opens the database; while an older one is upgraded, it repeatedly asks systemd for more time.
     func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
         let extending = Mutex<Task<Void, Never>?>(nil)
         defer { extending.withLock { $0?.cancel() } }
@@ -27,11 +27,11 @@ extension Daemon {
         }
     }
 
-    /// Does what a start needs of the database; waits, for as long as it takes, for a server that is away, and for workers of
-    /// an older version until one that was killed counts as dead.
+    /// Runs a step of the start that needs the database, and retries while the database may become usable.
     ///
-    /// To end instead would use up the starts that systemd allows, and then nobody would try again. Until the database is
-    /// there the worker serves nothing; a signal ends it at once.
+    /// It waits for a server that is away for as long as necessary, and for workers of an older version until a killed
+    /// one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
+    /// stop trying. Until the database is usable the worker does not serve; a signal ends it immediately.
     func waitingForDatabase<Answer>(
         _ notifier: SystemdNotifier,
         _ body: () async throws -> Answer
@@ -50,7 +50,7 @@ extension Daemon {
                 }
                 extendStart(notifier, while: "waiting: \(error.message)")
             }
-            // Spread, so that many workers do not come back at one moment.
+            // Randomised, so that many workers do not return at the same moment.
             try await Task.sleep(for: pause * (0.5 + workshop.random.nextUnit() / 2))
             pause = min(pause * 2, Self.longestPause)
         }
@@ -59,7 +59,7 @@ extension Daemon {
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
         switch workshop.configuration.database {
         case .file:
-            // A passing fault of the disk, or a lack of descriptors, is worth the same time; then systemd tries again.
+            // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the worker.
             [.inUse, .input].contains(error.code)
                 && workshop.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
         case .server: error.isServerAway
@@ -76,7 +76,9 @@ extension Daemon {
 }
 
 extension StoreError {
-    /// Whether a server may come round by itself; what it refuses, it refuses until somebody has mended something, and
-    /// whoever starts the worker is to hear of that at once.
+    /// `true` if the server may recover without help.
+    ///
+    /// A refusal lasts until a person fixes its cause, so it is reported immediately to the person who starts the
+    /// worker.
     fileprivate var isServerAway: Bool { mayPass && code != .refused }
 }

@@ -7,7 +7,7 @@ import PostgresStore
 import RefreshEngine
 import Store
 
-/// The worker in the foreground: starts the parts, keeps their loops company, and stops them in reverse.
+/// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 struct Daemon: Sendable {
     let workshop: Workshop
 
@@ -73,7 +73,7 @@ struct Daemon: Sendable {
                 counters: metrics.counters
             )
         )
-        // Before signals are listened to, so that the first one still ends a worker that waits.
+        // Before the signal handlers are installed, so that the first signal still ends a worker that waits.
         try await waitingForDatabase(notifier) { try await presence.report() }
         await database.check()
         let signals = await SignalStream.start()
@@ -86,11 +86,11 @@ struct Daemon: Sendable {
     }
 }
 
-/// The running parts and the loops over them.
+/// The running parts and their loops.
 private struct Crew: Sendable {
-    /// How often the HTTP client's thread is looked at for the watchdog.
+    /// The interval at which the HTTP client's thread is checked for the watchdog.
     private static let glance: Duration = .seconds(2)
-    /// What a stop may take for everything that comes after the engine's: the unit's TimeoutStopSec has room for both.
+    /// The time for the steps after the engine's stop; the unit's TimeoutStopSec has room for both.
     private static let timeToClose: Duration = .seconds(5)
     private static let reserveInterval: Duration = .seconds(30)
     /// Successors of sessions are kept for seconds, so the sweep must not be much slower.
@@ -110,7 +110,7 @@ private struct Crew: Sendable {
     let pulse: LoopPulse
     let listeners: Listeners
     let database: DatabaseWatch
-    /// Tells the backend, where one is to be told.
+    /// Delivers notices to the backend; `nil` if they are not configured.
     let notices: NoticeCourier?
 
     func work(until signals: SignalStream) async -> ExitCode {
@@ -123,7 +123,7 @@ private struct Crew: Sendable {
         tell(.stopping, .status("finishing what is in flight"))
         metrics.record(StoppingEvent(reason: reason.name, inFlight: await engine.inFlight))
         let deadline = workshop.configuration.stopDeadline
-        // Routes may wait for a refresh, so they end while the engine still flies what it has begun.
+        // Routes may wait for a refresh, so they drain while the engine completes its requests in flight.
         async let drained: Void = listeners.drain(within: deadline)
         let unstored = await engine.stop(within: deadline)
         await drained
@@ -144,7 +144,7 @@ private struct Crew: Sendable {
     private func close(_ loops: Task<Void, Never>) async {
         await listeners.stop(within: .seconds(1))
         loops.cancel()
-        // Each of these would only wait for the same failure.
+        // If the store fails, each of these would only wait for the same failure.
         if await !engine.isStoreFailing {
             await loops.value
             await engine.recordClock()
@@ -153,7 +153,7 @@ private struct Crew: Sendable {
         await store.close()
     }
 
-    /// Why a worker stops.
+    /// The reason why a worker stops.
     private enum StopReason: Sendable {
         case signal(SignalPolicy.Signal)
         case unusable(StoreError)
@@ -186,7 +186,7 @@ private struct Crew: Sendable {
     private func reload() async {
         writer.reopen()
         do {
-            // Whatever can fail comes first: a reload happens as a whole or not at all.
+            // Steps that can fail come first: a reload happens as a whole or not at all.
             let fresh = try Configuration.resolve(workshop.inputs)
             try fresh.checkServing(environment: workshop.inputs.environment)
             try await presence.report()
@@ -226,7 +226,7 @@ private struct Crew: Sendable {
             group.addTask { await sweep() }
             group.addTask { await listeners.watchCertificate() }
             if let server = store as? PostgresStore {
-                // What another worker's app brought; the scan finds it too, only later.
+                // Changes by other workers' apps. The scan would find them too, but later.
                 group.addTask { for await _ in server.changes() { await engine.storeChanged() } }
             }
             if let notices {
@@ -239,7 +239,7 @@ private struct Crew: Sendable {
         }
     }
 
-    /// Keeps disk space for results that the database does not take.
+    /// Keeps disk space reserved for results that the database does not accept.
     private func keepReserve() async {
         await Metronome.beat(every: Self.reserveInterval) {
             guard await !engine.isStoreFailing else { return }
@@ -247,7 +247,7 @@ private struct Crew: Sendable {
         }
     }
 
-    /// The HTTP client's thread turns when its count of rounds goes up.
+    /// Reports that the HTTP client's thread is alive when its count of rounds has increased.
     private func watchHTTP() async {
         var rounds = -1
         await Metronome.beat(every: Self.glance) {
@@ -273,10 +273,10 @@ private struct Crew: Sendable {
         }
     }
 
-    /// Marks tokens of an older version's database, then removes what has had its time, again and again.
+    /// Marks tokens of an older version's database, then removes expired records, periodically.
     private func sweep() async {
         await Metronome.beat(every: Self.sweepInterval) {
-            // One row that cannot be read must not keep what has had its time.
+            // One unreadable row must not stop the removal of expired records.
             do {
                 _ = try await TokenMarking.markTokens(store: store, vault: vault)
             } catch {

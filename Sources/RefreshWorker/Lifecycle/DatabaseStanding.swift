@@ -1,21 +1,21 @@
 import Store
 
-/// Whether the database could be used when it was used last, so that a loss and its end are each told once.
+/// The state of the database at its last use, so that a loss and its end are each reported once.
 struct DatabaseStanding: Equatable, Sendable {
     private var trouble: Trouble?
 
     private struct Trouble: Equatable, Sendable {
-        /// `nil` for what is no fault of the store's.
+        /// `nil` for an error that does not come from the store.
         var code: StoreError.Code?
     }
 
-    /// Takes note of a success; answers whether it ends a loss.
+    /// Records a success; returns `true` if it ends a loss.
     mutating func succeeded() -> Bool {
         defer { trouble = nil }
         return trouble != nil
     }
 
-    /// Takes note of a failure; answers whether it is another than the one before.
+    /// Records a failure; returns `true` if it differs from the one before.
     mutating func failed(with code: StoreError.Code?) -> Bool {
         let latest = Trouble(code: code)
         defer { trouble = latest }

@@ -1,10 +1,10 @@
 private import Synchronization
 
-/// Waits that end in time, whatever they wait for.
+/// Waits with a time limit.
 enum Deadline {
-    /// Runs `body`, and returns when it has ended or the time is up; then it goes on by itself.
+    /// Runs `body`, and returns when it has ended or the time is up; in the latter case `body` continues.
     ///
-    /// - Returns: whether it has ended.
+    /// - Returns: `true` if `body` has ended.
     @discardableResult
     static func wait(atMost span: Duration, for body: @escaping @Sendable () async -> Void) async -> Bool {
         await withCheckedContinuation { caller in
@@ -17,7 +17,7 @@ enum Deadline {
                 do {
                     try await Task.sleep(for: span)
                 } catch {
-                    // Nobody cancels it.
+                    // This task is never cancelled.
                 }
                 if box.resume(returning: false) { work.cancel() }
             }
@@ -31,7 +31,7 @@ enum Deadline {
             self.caller = Mutex(caller)
         }
 
-        /// Resumes the caller the first time; returns whether it was.
+        /// Resumes the caller the first time; returns `true` if it did.
         @discardableResult
         func resume(returning hasEnded: Bool) -> Bool {
             let caller = self.caller.withLock { caller in

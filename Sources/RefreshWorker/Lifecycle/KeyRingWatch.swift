@@ -2,17 +2,17 @@ import Secrets
 import Store
 import Synchronization
 
-/// Compares this process's key ring with what seals the stored tokens and with the rings of the other workers.
+/// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
 ///
-/// A ring is adopted only if it opens the checks of every key that seals stored tokens (``KeyChecks``). Otherwise the ring in
-/// memory stays in use. A ring in memory that lacks a key of the others must not refresh: it would seal with a key that they
-/// have left, and it could not open what they seal.
+/// A ring is adopted only if it opens the checks of every key that seals stored tokens (``KeyChecks``). Otherwise the
+/// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not refresh:
+/// it would seal with a key that they no longer use, and could not open their tokens.
 final class KeyRingWatch: Sendable {
     /// Counting the keys of all grants takes seconds in a large database.
     private static let reportsBetweenCounts = 12
 
     private struct State {
-        /// The ring that was last found to fit.
+        /// The last ring that was found to fit.
         var proven: KeyRing?
         var refused: KeyRing?
         var reportsUntilCount = 0
@@ -31,7 +31,7 @@ final class KeyRingWatch: Sendable {
         book = KeyCheckBook(store)
     }
 
-    /// Adopts what the file holds now, or says why not in ``LiveKeyRing/refusal``.
+    /// Adopts the ring in the file, or sets the reason against it in ``LiveKeyRing/refusal``.
     func followFile() async throws {
         guard let fresh = try ring.reload() else {
             ring.refusal = nil
@@ -42,7 +42,7 @@ final class KeyRingWatch: Sendable {
             defer { state.refused = fresh }
             return state.refused?.isSame(as: fresh) ?? false
         }
-        // What this process has sealed may still wait to be stored.
+        // Secrets that this process has sealed may still wait to be stored.
         let keepsSealingKey = fresh.keyIDs.contains(ring.current.sealingKeyID)
         let fit = try await compareWithList(fresh, mayCount: keepsSealingKey && (!isKnown || isTimeToCount()))
         guard case .fits = fit else {
@@ -76,7 +76,8 @@ final class KeyRingWatch: Sendable {
         }
     }
 
-    /// Compares with the rings of the other workers; returns the reason why this process must not refresh, if there is one.
+    /// Compares with the rings of the other workers; returns the reason why this process must not refresh, if there is
+    /// one.
     func compare(with reports: [WorkerReport]) async throws -> String? {
         let held = Set(ring.current.keyIDs)
         let others = reports.filter { $0.id != worker }
@@ -86,7 +87,7 @@ final class KeyRingWatch: Sendable {
             ring.settleDoubts(lost: [])
             return nil
         }
-        // A key that is not in the list seals nothing that counts, whoever reports it.
+        // A key that is not in the list does not seal anything that counts, even if a worker reports it.
         let known = try await book.keyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
         let missing = doubts.union(sealing).intersection(known)
         ring.settleDoubts(lost: doubts.subtracting(known))
@@ -94,7 +95,7 @@ final class KeyRingWatch: Sendable {
         return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
     }
 
-    /// Compares a ring with the list, without the keys that seal nothing any more.
+    /// Compares a ring with the list, ignoring keys that no longer seal any token.
     private func compareWithList(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
         let fit = try await book.fit(of: ring)
         guard fit != .fits, mayCount else { return fit }

@@ -1,9 +1,9 @@
 import Clocks
 private import Synchronization
 
-/// When each of the worker's loops last came round, so that the watchdog is fed only while all of them turn.
+/// The last turn of each of the worker's loops, so that the watchdog is fed only while all of them run.
 final class LoopPulse: Sendable {
-    /// A loop that must keep turning, also when it has nothing to do.
+    /// A loop that must keep running, even without work.
     enum Loop: String, CaseIterable, Hashable, Sendable {
         /// Looks for grants that are due.
         case scan
@@ -16,14 +16,14 @@ final class LoopPulse: Sendable {
     private let time: any TimeSource
     private let lastTurns: Mutex<[Loop: BootInstant]>
 
-    /// Starts as if every loop had just turned, which gives each one interval to come round for the first time.
+    /// Starts as if every loop had just turned, which gives each one interval for its first turn.
     init(loops: Set<Loop> = Set(Loop.allCases), time: any TimeSource) {
         self.time = time
         let now = time.sinceBoot
         lastTurns = Mutex(Dictionary(uniqueKeysWithValues: loops.map { ($0, now) }))
     }
 
-    /// Says that a loop has come round; a loop that is not watched is ignored.
+    /// Records a turn of a loop; a loop that is not watched is ignored.
     func beat(_ loop: Loop) {
         let now = time.sinceBoot
         lastTurns.withLock { turns in
@@ -33,7 +33,7 @@ final class LoopPulse: Sendable {
         }
     }
 
-    /// The watched loops that have not turned at or after an instant, sorted by name.
+    /// Returns the watched loops without a turn at or after an instant, sorted by name.
     func stalled(since instant: BootInstant) -> [Loop] {
         lastTurns.withLock { turns in
             turns.filter { $0.value < instant }.keys.sorted { $0.rawValue < $1.rawValue }

@@ -2,8 +2,8 @@ private import Glibc
 
 /// The clock that systemd asks for in `MONOTONIC_USEC`.
 ///
-/// Nothing else in the worker reads it: its `TimeSource` has the boot clock, which also runs while the machine is
-/// suspended, and systemd compares the number with its own CLOCK_MONOTONIC.
+/// The rest of the worker uses the boot clock of its `TimeSource`, which also runs while the machine is suspended.
+/// systemd compares this number with its own CLOCK_MONOTONIC.
 enum MonotonicClock {
     static var microseconds: Int64 {
         var point = timespec()

@@ -1,17 +1,17 @@
 private import Clocks
 
-/// What the worker tells systemd (https://www.freedesktop.org/software/systemd/man/252/sd_notify.html).
+/// A notification to systemd (https://www.freedesktop.org/software/systemd/man/252/sd_notify.html).
 enum NotifyMessage: Equatable, Sendable {
-    /// Work has begun, or goes on after a reload.
+    /// Work has begun, or continues after a reload.
     case ready
     /// The configuration is being read again; the time is that of the monotonic clock, in microseconds.
     case reloading(monotonicMicroseconds: Int64)
     case stopping
-    /// The start takes longer, up to this from now.
+    /// The start takes longer, up to this time from now.
     case extendStart(by: Duration)
     /// One line for `systemctl status`.
     case status(String)
-    /// Every loop turns.
+    /// Every loop is running.
     case watchdog
 
     /// systemd keeps a status of up to this size, and a datagram must hold it.

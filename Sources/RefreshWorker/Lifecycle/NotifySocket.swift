@@ -3,10 +3,10 @@ private import Glibc
 /// The address of systemd's notification socket: a path, or a name in Linux's abstract namespace written as `@name`
 /// (https://man7.org/linux/man-pages/man7/unix.7.html).
 struct NotifySocket: Sendable {
-    /// What goes into `sun_path`, with the leading zero of an abstract name or the closing one of a path.
+    /// The bytes of `sun_path`, with the leading zero of an abstract name or the closing one of a path.
     private let path: [UInt8]
 
-    /// Fails for an address that is neither a path nor an abstract name, or is too long for a socket address.
+    /// Returns `nil` for an address that is neither a path nor an abstract name, or is too long for a socket address.
     init?(address: String) {
         let bytes = Array(address.utf8)
         guard bytes.count > 1, !bytes.contains(0) else { return nil }
@@ -20,7 +20,9 @@ struct NotifySocket: Sendable {
 
     private static var pathOffset: Int { MemoryLayout<sa_family_t>.size }
 
-    /// Sends one datagram from a socket made for it: messages are rare, and none is open across a fork or for long.
+    /// Sends one datagram from a new socket.
+    ///
+    /// Messages are rare, and a socket that stays open would survive a fork.
     func send(_ message: [UInt8]) throws(SystemCallFailure) {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw SystemCallFailure(call: "socket", errorNumber: errno) }

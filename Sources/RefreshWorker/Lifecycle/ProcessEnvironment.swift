@@ -1,11 +1,11 @@
 private import CProcess
 
-/// The variables that the process was started with.
+/// The environment variables of the process.
 enum ProcessEnvironment {
     /// The variables by name.
     ///
-    /// Nothing in the worker changes the environment, so that this may be read at any time.
-    /// A variable that is no UTF-8 is repaired rather than dropped, so that a check of its value finds it.
+    /// The worker never changes its environment, so this may be read at any time. A variable that is not UTF-8 is
+    /// repaired and not dropped, so that a check of its value finds it.
     static var current: [String: String] {
         var variables: [String: String] = [:]
         guard var entry = unsafe refresh_worker_environment() else { return variables }

@@ -1,11 +1,11 @@
 private import CProcess
 private import Glibc
 
-/// Keeps the process's memory, which holds tokens and keys, from being written to disk or read by a neighbour.
+/// Protects the process's memory, which holds tokens and keys, from core dumps and from other processes.
 enum ProcessHardening {
-    /// Forbids core dumps and, by other processes of the same user, debuggers and /proc/PID/mem.
+    /// Forbids core dumps, and debuggers and /proc/PID/mem of other processes of the same user.
     ///
-    /// To be called before the first secret is read. The limit alone would not do: with a pipe in
+    /// Call it before the first secret is read. The limit alone is not enough: with a pipe in
     /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
     static func apply() throws(SystemCallFailure) {
         var limit = rlimit()
@@ -13,7 +13,7 @@ enum ProcessHardening {
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {
             throw SystemCallFailure(call: "getrlimit(RLIMIT_CORE)", errorNumber: errno)
         }
-        // A unit's filter of system calls may forbid to set what the unit has set already (LimitCORE=0).
+        // A unit's filter of system calls may forbid setting the limit that the unit has already set (LimitCORE=0).
         guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
             throw SystemCallFailure(call: "setrlimit(RLIMIT_CORE)", errorNumber: errno)
         }

@@ -1,6 +1,6 @@
 private import Glibc
 
-/// Who this process is.
+/// The identity of this process.
 enum ProcessIdentity {
     static var number: Int32 { getpid() }
 }

@@ -2,22 +2,22 @@ private import Glibc
 
 /// The system's limits for this process, checked before anything depends on them.
 ///
-/// Dispatch traps when it has no descriptor, and waits for ever when it has no thread. So the check comes before the first
+/// Dispatch traps without a descriptor, and waits forever without a thread. So the check comes before the first
 /// `await`, while the process has one thread.
 enum ProcessLimits {
-    /// A limit that is too low, with what to do about it.
+    /// A limit that is too low, and the advice to fix it.
     struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
         let description: String
         let exitCode: ExitCode
     }
 
-    /// The database's files, logs, and those of Dispatch and libcurl.
+    /// Enough for the database's files, the logs, and the descriptors of Dispatch and libcurl.
     private static let filesOfCommand = 48
-    /// A daemon adds connections to Google and to its callers.
+    /// A daemon also has connections to Google and from its callers.
     private static let filesOfDaemon = 192
     /// Stacks and the allocator's arenas are reserved, not used.
     private static let addressSpace: UInt = 1 << 30
-    /// Those of Swift's pool, the stores, the HTTP client, the listeners and the look-ups of hosts.
+    /// The threads of Swift's pool, the stores, the HTTP client, the listeners and the look-ups of hosts.
     private static let threads = 32
 
     static func check(forDaemon isDaemon: Bool) throws(Failure) {
@@ -31,12 +31,12 @@ enum ProcessLimits {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         guard unsafe getrlimit(resource, &limit) == 0 else { return }
-        // The soft limit is the process's own to raise. A filter of system calls may forbid it; the check below decides.
+        // A process may raise its own soft limit. A filter of system calls may forbid it; the check below decides.
         limit.rlim_cur = limit.rlim_max
         _ = unsafe setrlimit(resource, &limit)
         _ = unsafe getrlimit(resource, &limit)
         let allowed = Int(clamping: limit.rlim_cur)
-        // With so many more than are needed it does not matter how many were inherited.
+        // With so many more than needed, the number of inherited descriptors does not matter.
         guard allowed < needed + 4096 else { return }
         let open = (0..<Int32(allowed)).count { fcntl($0, F_GETFD) >= 0 }
         guard allowed - open < needed else { return }
@@ -84,7 +84,7 @@ enum ProcessLimits {
         for thread in started { pthread_join(thread, nil) }
         guard reason != 0 else { return }
         let text = unsafe String(cString: strerror(reason))
-        // The user's other processes count, and may have ended by the next try.
+        // The limit includes the user's other processes, which may have ended by the next try.
         throw Failure(
             description: """
                 only \(started.count) threads can be started (\(text)), and \(threads) are needed: raise LimitNPROC= and \

@@ -1,15 +1,15 @@
-/// Decides what a signal means, given those before it.
+/// Decides the action for a signal, given the signals before it.
 struct SignalPolicy: Sendable {
-    /// The signals that the worker answers.
+    /// The signals that the worker handles.
     enum Signal: CaseIterable, Hashable, Sendable {
-        /// SIGTERM: stop gently.
+        /// SIGTERM: stop gracefully.
         case terminate
         /// SIGINT, from a terminal: the same.
         case interrupt
         /// SIGHUP: read the configuration again and reopen the logs.
         case hangUp
 
-        /// As people and logs call it.
+        /// The name in logs and messages.
         var name: String {
             switch self {
             case .terminate: "SIGTERM"
@@ -18,20 +18,20 @@ struct SignalPolicy: Sendable {
             }
         }
 
-        /// What a shell reports for a process that ended by this signal: 128 and its number.
+        /// The exit status that a shell reports for a process that this signal ended: 128 and its number.
         var exitStatus: Int32 { ExitCode(self).rawValue }
     }
 
     enum Action: Equatable, Sendable {
-        /// Hand the signal on.
+        /// Pass the signal on.
         case deliver(Signal)
-        /// End the process at once: somebody asked twice.
+        /// End the process immediately: this is the second request.
         case exit(status: Int32)
     }
 
     private var isStopping = false
 
-    /// Takes a signal that arrived, as often as it did.
+    /// Handles a signal that arrived `count` times.
     mutating func receive(_ signal: Signal, count: Int = 1) -> Action {
         guard signal != .hangUp else { return .deliver(signal) }
         if isStopping || count > 1 { return .exit(status: signal.exitStatus) }

@@ -2,24 +2,24 @@ private import Dispatch
 private import Glibc
 private import Synchronization
 
-/// SIGTERM, SIGINT and SIGHUP as a stream; a second SIGTERM or SIGINT ends the process at once.
+/// SIGTERM, SIGINT and SIGHUP as a stream; a second SIGTERM or SIGINT ends the process immediately.
 ///
-/// The second one is acted on from a queue of its own, so it works also when everything else hangs.
+/// The second one is handled on a queue of its own, so it works even if everything else hangs.
 final class SignalStream: Sendable {
     typealias Signal = SignalPolicy.Signal
 
-    /// The signals in the order of their arrival, kept until somebody reads them.
+    /// The signals in the order of their arrival, buffered until they are read.
     let signals: AsyncStream<Signal>
 
     private let continuation: AsyncStream<Signal>.Continuation
     private let policy = Mutex(SignalPolicy())
     private let sources = Mutex<[ListeningSource]>([])
 
-    /// Begins to listen, and returns once the process is prepared for each signal, so that none is lost after it.
+    /// Starts listening, and returns once every signal is handled, so that none is lost afterwards.
     ///
-    /// Announce readiness only afterwards. From here on SIGPIPE is ignored: a peer that went away is told by EPIPE.
+    /// Announce readiness only afterwards. SIGPIPE is ignored from then on: EPIPE reports a closed connection.
     static func start() async -> SignalStream {
-        // It cannot fail for a signal that exists; the answer is the handler that was there before.
+        // This cannot fail for an existing signal; it returns the previous handler.
         _ = Glibc.signal(SIGPIPE, SIG_IGN)
         let stream = SignalStream()
         await stream.listen()
@@ -44,8 +44,8 @@ final class SignalStream: Sendable {
         let queue = DispatchQueue(label: "refresh-worker.signals", qos: .userInteractive)
         for signal in Signal.allCases {
             await withCheckedContinuation { registered in
-                // No SIG_IGN here, unlike on Darwin: on Linux Dispatch reads a signalfd, which never sees what the
-                // process ignores.
+                // No SIG_IGN here, unlike on Darwin: on Linux Dispatch reads a signalfd, which never receives signals
+                // that the process ignores.
                 let source = DispatchSource.makeSignalSource(signal: signal.number, queue: queue)
                 source.setRegistrationHandler { registered.resume() }
                 source.setEventHandler {
@@ -68,7 +68,7 @@ final class SignalStream: Sendable {
 
 /// A source that is in use.
 ///
-/// Sendable because nothing but `cancel` is called once it is in here, which Dispatch allows from any thread, and its
+/// It is Sendable because only `cancel` is called from here on, which Dispatch allows from any thread, and its
 /// reference count is atomic like that of every Dispatch object.
 private struct ListeningSource: @unchecked Sendable {
     let source: any DispatchSourceSignal

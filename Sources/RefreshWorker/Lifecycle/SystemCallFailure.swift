@@ -1,6 +1,6 @@
 private import Glibc
 
-/// A call to the system that failed.
+/// A failed system call.
 struct SystemCallFailure: Error, Equatable, Sendable, CustomStringConvertible {
     let call: String
     let errorNumber: Int32

@@ -1,4 +1,4 @@
-/// Tells systemd how the worker is, when systemd asked for it; otherwise there is nobody to tell, and that is fine.
+/// Notifies systemd about the worker's state, if systemd asked for it; otherwise it does nothing.
 struct SystemdNotifier: Sendable {
     /// A message that was not sent.
     struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
@@ -8,15 +8,15 @@ struct SystemdNotifier: Sendable {
     }
 
     private let socket: NotifySocket?
-    /// Within which systemd wants ``NotifyMessage/watchdog`` again and again; `nil` when it keeps no watch.
+    /// The interval within which systemd expects ``NotifyMessage/watchdog``; `nil` without a watchdog.
     let watchdogInterval: Duration?
 
-    /// What is wrong with the variables, one sentence each.
+    /// The problems of the variables, one sentence each.
     ///
-    /// They do not end the worker: its grants need it more than a supervisor needs its messages.
+    /// They do not end the worker, because keeping grants alive matters more than notifying systemd.
     let problems: [String]
 
-    /// Reads what systemd put into the environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
+    /// Reads systemd's variables from the environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
     init(environment: [String: String], processID: Int32) {
         var problems: [String] = []
         let address = environment["NOTIFY_SOCKET"] ?? ""
@@ -39,7 +39,7 @@ struct SystemdNotifier: Sendable {
 
     /// Sends the messages as one datagram, so that systemd sees them together; does nothing outside of systemd.
     ///
-    /// Never blocks: when systemd's queue is full the failure says so, and the next message tries again.
+    /// It never blocks: if systemd's queue is full, it throws, and the next message tries again.
     func send(_ messages: NotifyMessage...) throws(Failure) {
         guard let socket else { return }
         let text = messages.map(\.assignments).joined(separator: "\n")
@@ -61,7 +61,7 @@ struct SystemdNotifier: Sendable {
         }
         if let watched = environment["WATCHDOG_PID"], !watched.isEmpty {
             guard let watchedID = Int32(watched), watchedID > 0 else { throw BadVariable(name: "WATCHDOG_PID") }
-            // The variables were meant for the process that started this one.
+            // The variables were meant for the parent process.
             guard watchedID == processID else { return nil }
         }
         return .microseconds(microseconds)

@@ -1,20 +1,20 @@
 import Clocks
 
-/// Decides whether systemd's watchdog may be fed: only a worker whose every loop turns is alive.
+/// Decides whether to feed systemd's watchdog: a worker is alive only while all of its loops run.
 struct Watchdog: Sendable {
-    /// What to do at a feeding time.
+    /// The action at a feeding time.
     enum Verdict: Equatable, Sendable {
         case feed
-        /// Feed nothing; when it goes on, systemd kills and restarts the worker.
+        /// Do not feed; if this continues, systemd kills and restarts the worker.
         case withhold(stalled: [LoopPulse.Loop])
     }
 
-    /// A healthy loop comes round within this: the slowest turns every five seconds, and a slow disk may hold it up.
+    /// A healthy loop turns within this time: the slowest turns every five seconds, and a slow disk may delay it.
     private static let leastPatience: Duration = .seconds(20)
-    /// Feeding more often would only cost time.
+    /// The shortest period: feeding more often would only cost time.
     private static let leastPeriod: Duration = .milliseconds(100)
 
-    /// Within which systemd wants to be told; beyond it the process is killed.
+    /// The interval within which systemd expects to be fed, before it kills the process.
     let interval: Duration
     private let pulse: LoopPulse
     private let time: any TimeSource
@@ -25,11 +25,12 @@ struct Watchdog: Sendable {
         self.time = time
     }
 
-    /// How often to ask for the verdict: half the interval, as sd_watchdog_enabled(3) recommends.
+    /// The period of the verdicts: half the interval, as sd_watchdog_enabled(3) recommends.
     var feedingPeriod: Duration { max(interval / 2, Self.leastPeriod) }
 
-    /// The verdict at this moment: a loop counts as turning when it came round within the interval, or within 20 s where
-    /// the interval is shorter.
+    /// Returns the verdict at this moment.
+    ///
+    /// A loop counts as running if it turned within the interval, or within 20 s if the interval is shorter.
     func verdict() -> Verdict {
         let stalled = pulse.stalled(since: time.sinceBoot + (.zero - max(interval, Self.leastPatience)))
         return stalled.isEmpty ? .feed : .withhold(stalled: stalled)

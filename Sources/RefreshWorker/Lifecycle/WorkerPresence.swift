@@ -3,21 +3,21 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// Tells the other workers, through the store, that this process lives and which keys it holds.
+/// Reports to the other workers, through the store, that this process is alive and which keys it holds.
 ///
-/// Every process that seals tokens reports: a key is put to use only when all of them hold it, and retired only when none
-/// seals with it.
+/// Every process that seals tokens reports: a key is put to use only when all of them hold it, and retired only when
+/// none seals with it.
 struct WorkerPresence: Sendable {
-    /// How often to report; a report counts for several times as long.
+    /// The interval of reports; a report is valid for several times as long.
     static let interval: Duration = .seconds(5)
 
     let store: any GrantStore
     let ring: LiveKeyRing
     let workerName: String
     let diagnostics: DiagnosticLog
-    /// Raises alarms for the store and the key ring; `nil` in commands, which end at once when their ring does not fit.
+    /// Raises alarms for the store and the key ring; `nil` in commands, which end if their ring does not fit.
     let log: EngineLog?
-    /// Takes its share of the work; `nil` in processes that do not ask Google for what is due.
+    /// Receives its share of the grants; `nil` in processes that do not refresh due grants.
     let engine: RefreshEngine?
     private let watch: KeyRingWatch
 
@@ -40,7 +40,8 @@ struct WorkerPresence: Sendable {
 
     /// Reads the ring again, compares it with those of others, and reports.
     ///
-    /// A ring that cannot be read or does not fit is not adopted: the ring in memory stays, and the report says so by its keys.
+    /// A ring that cannot be read or does not fit is not adopted: the ring in memory stays in use, and the report lists
+    /// its keys.
     func report() async throws {
         do {
             try await watch.followFile()
@@ -53,7 +54,7 @@ struct WorkerPresence: Sendable {
         var reports = try await report(isStandingBy: obstacle != nil)
         if obstacle == nil {
             obstacle = try await watch.compare(with: reports)
-            // Those who share the work are to know at once.
+            // Reports again, so that the workers that share the grants know immediately.
             if obstacle != nil { reports = try await report(isStandingBy: true) }
         }
         try standBy(obstacle)
@@ -72,7 +73,7 @@ struct WorkerPresence: Sendable {
         )
     }
 
-    /// Stops refreshing, or begins again, according to the key ring.
+    /// Stops or resumes refreshing, according to the key ring.
     private func standBy(_ obstacle: String?) throws {
         let was = ring.standsBy
         ring.standsBy = obstacle
@@ -91,7 +92,7 @@ struct WorkerPresence: Sendable {
 
     /// Reports until cancelled, and calls `onTurn` after each try.
     ///
-    /// It is what asks the database most steadily, so it tells when that is lost and when it is there again.
+    /// It is the most regular user of the database, so it reports its loss and its return.
     func run(onTurn: @Sendable () -> Void) async {
         var standing = DatabaseStanding()
         await Metronome.beat(every: Self.interval) {
@@ -112,7 +113,7 @@ struct WorkerPresence: Sendable {
         }
     }
 
-    /// Raises an alarm for what happened to the database since the last call.
+    /// Raises an alarm for each incident of the store since the last call.
     private func raiseIncidents() {
         guard let log else { return }
         for incident in store.takeIncidents() { log.incident(incident) }
@@ -127,7 +128,7 @@ struct WorkerPresence: Sendable {
     }
 }
 
-/// Does something again and again until its task is cancelled.
+/// Repeats an action until its task is cancelled.
 enum Metronome {
     static func beat(every interval: Duration, immediately: Bool = true, _ action: () async -> Void) async {
         if immediately { await action() }

@@ -2,7 +2,7 @@ import Clocks
 import HTTPServer
 import Observability
 
-/// Why somebody should look at a certificate.
+/// The reason why a person should look at a certificate.
 enum CertificateConcern: Equatable {
     case notYetValid(from: Timestamp)
     case expiring(at: Timestamp)
@@ -11,7 +11,7 @@ enum CertificateConcern: Equatable {
     /// Most authorities and their tools renew with more time left.
     private static let longestWarning: Duration = .seconds(14 * 86_400)
 
-    /// Certificates that live for a few days would always be about to expire otherwise.
+    /// Without this, certificates that live for a few days would always count as about to expire.
     private static let shareOfLife = 4
 
     init?(validFrom: Timestamp, expiresAt: Timestamp, at now: Timestamp) {
@@ -40,7 +40,7 @@ enum CertificateConcern: Equatable {
         }
     }
 
-    /// What is wrong with the certificate in that file, and what to do.
+    /// Returns the problem of the certificate in a file, and the advice to fix it.
     func sentence(about path: String) -> String {
         let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
         return switch self {

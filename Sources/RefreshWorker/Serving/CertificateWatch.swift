@@ -17,10 +17,10 @@ final class CertificateWatch: Sendable {
         self.time = time
     }
 
-    /// The end of the certificate that is presented now.
+    /// The end of the current certificate's validity.
     var expiresAt: Timestamp { certificate.withLock(\.expiresAt) }
 
-    /// Goes on with a certificate that was read again.
+    /// Continues with a certificate that was read again.
     func replace(with fresh: ServerCertificate) {
         certificate.withLock { $0 = fresh }
         check()

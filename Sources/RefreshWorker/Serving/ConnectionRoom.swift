@@ -1,8 +1,9 @@
-/// How many connections each listener may hold, so that strangers leave files for the database, the logs and Google.
+/// The number of connections each listener may hold, so that public clients leave descriptors for the worker itself.
 struct ConnectionRoom: Equatable, Sendable {
-    /// What the worker itself has open at most: the database, logs, the threads' own, and 64 connections to Google.
+    /// The descriptors that the worker itself needs at most: the database, logs, the threads' own, and 64 connections
+    /// to Google.
     private static let filesOfOurOwn = 128
-    /// Ten thousand idle strangers must not keep others out.
+    /// Ten thousand idle public clients must not keep others out.
     private static let mostStrangers = 20_000
     private static let mostServices = 4096
     private static let fewest = 16
@@ -10,7 +11,7 @@ struct ConnectionRoom: Equatable, Sendable {
     let ofStrangers: Int
     let ofServices: Int
 
-    /// - Parameter openFiles: how many files the process may have open.
+    /// - Parameter openFiles: The limit of descriptors of the process.
     init(openFiles: Int) {
         let spare = openFiles - Self.filesOfOurOwn
         ofServices = min(max(spare / 4, Self.fewest), Self.mostServices)

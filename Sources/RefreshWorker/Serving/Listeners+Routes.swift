@@ -7,13 +7,13 @@ import Observability
 import RefreshEngine
 import SQLiteStore
 
-/// What each listener serves, made from the daemon's parts.
+/// The routes of each listener, made from the daemon's parts.
 extension Listeners {
-    /// Beside the app's routes Google's security events, and the two probes that a load balancer asks.
+    /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
     static func publicRouter(_ parts: Parts, phase: ServingPhase) throws -> Router {
         let workshop = parts.workshop
         let configuration = workshop.configuration
-        // A client of their own: however many strangers bring tokens to look up, no refresh waits behind them.
+        // A client of its own, so that refreshes never wait behind the look-ups of tokens that public clients send.
         let lookups = try workshop.openHTTP(maximumInFlight: mostLookups)
         let services = AccountServices(
             store: parts.store,

@@ -5,9 +5,9 @@ import RefreshEngine
 import SQLiteStore
 import Store
 
-/// The daemon's listeners and what they serve: the app's routes on one, tokens and probes on the other.
+/// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct Listeners: Sendable {
-    /// What all routes are made of.
+    /// The parts that the routes depend on.
     struct Parts: Sendable {
         let workshop: Workshop
         let store: any AccountStore
@@ -21,9 +21,9 @@ struct Listeners: Sendable {
     }
 
     private static let mostConnectionsOfAddress = 256
-    /// Requests to Google at one time on behalf of the public listener's callers.
+    /// The limit of concurrent requests to Google for callers of the public listener.
     static let mostLookups = 128
-    /// How long a loop may take to come round before the process counts as ill.
+    /// The time without a turn of a loop after which the process counts as unhealthy.
     static let longestTurn: Duration = .seconds(60)
 
     let phase: ServingPhase
@@ -33,7 +33,8 @@ struct Listeners: Sendable {
     private let internalServer: HTTPServer?
     private let certificate: CertificateWatch?
 
-    /// Reads what they need and begins to listen; until ``ServingPhase`` says so, `/readyz` answers that it is not ready.
+    /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
+    /// changes.
     init(_ parts: Parts) throws {
         let workshop = parts.workshop
         let configuration = workshop.configuration
@@ -43,7 +44,7 @@ struct Listeners: Sendable {
         )
         let phase = ServingPhase()
         self.phase = phase
-        // What may be refused comes before the first listener opens, which would answer for a moment.
+        // Everything that may be refused comes before the first listener opens, because that would answer for a moment.
         let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
         if let place = configuration.internalListener {
             let directory = ServiceDirectory(try workshop.readServices())
@@ -53,15 +54,16 @@ struct Listeners: Sendable {
             }
             var server = HTTPServer.Configuration(listen: address)
             server.certificate = try workshop.readInternalCertificate()
-            // One fleet of functions may share an address; those on this machine always do.
+            // Many functions of one service may share an address; those on this machine always do.
             if server.certificate != nil { server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress }
-            // A client stays with the thread that took it in, and one thread may take many: more threads than processors
-            // leave none of these idle.
+            // A client stays with the thread that accepted it, and one thread may get many: with more threads than
+            // processors, no processor stays idle.
             server.threads = 4
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofServices
-            // The user's own services send no cookies, and a greater head slows every answer down.
+            // The user's own services do not send cookies, and a larger head slows down every answer.
             server.limits.headBytes = 8192
-            // As many as there are threads that ask, so that each finds one free. A server is too far to be asked by them.
+            // One connection per thread, so that each finds one free. A server is too far away for these threads to ask
+            // it.
             let reader = try configuration.database.file.map { path throws(StoreError) in
                 try PromptGrantReader(path: path, connections: server.threads)
             }
@@ -90,7 +92,8 @@ struct Listeners: Sendable {
             var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofStrangers
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
-            // Twenty thousand strangers hold at most 640 MB of heads: each connection has memory for two of the longest.
+            // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
+            // longest.
             server.limits.headBytes = 16_384
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
             publicServer = try Self.open(server, publicRouter, answerToRefused: PublicRoutes.answer, parts)
@@ -99,7 +102,7 @@ struct Listeners: Sendable {
         }
     }
 
-    /// Reads the services and the certificate again; both are replaced, or neither.
+    /// Reads the services and the certificate again; replaces both, or neither.
     func reload(_ workshop: Workshop) throws {
         guard let services else { return }
         let roster = try workshop.readServices()
@@ -116,13 +119,13 @@ struct Listeners: Sendable {
         await Metronome.beat(every: .seconds(86_400)) { certificate.check() }
     }
 
-    /// Says that requests should go elsewhere, and lets those of the app that have begun have their answers.
+    /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.
     func drain(within grace: Duration) async {
         phase.enter(.draining)
         await publicServer?.stop(within: grace)
     }
 
-    /// Ends the internal listener, the last to go: it tells of the draining until then.
+    /// Ends the internal listener, which is the last because it reports the draining until then.
     func stop(within grace: Duration) async {
         await internalServer?.stop(within: grace)
         reader?.close()

@@ -6,9 +6,9 @@ import Observability
 import Secrets
 import Store
 
-/// Opening what the listeners and the notices need; each refusal says what to mend.
+/// Opens the dependencies of the listeners and the notices; each error says how to fix it.
 extension Workshop {
-    /// The secrets of the app's own tokens: one, or two while one takes the other's place.
+    /// Reads the secrets of the app's own tokens: one, or two while one replaces the other.
     func openSigner() throws -> TokenSigner {
         let source: String
         let secrets: [Secret]
@@ -26,7 +26,7 @@ extension Workshop {
         }
     }
 
-    /// The services that may have tokens, as their file says now.
+    /// Reads the services that may get tokens.
     func readServices() throws -> ServiceRoster {
         guard let path = configuration.servicesFile else {
             throw CommandFailure(.configuration, "--services-file is needed to vend tokens")
@@ -39,7 +39,7 @@ extension Workshop {
         }
     }
 
-    /// What the internal listener presents over TLS, as its files say now; `nil` if it serves plain HTTP.
+    /// Reads the certificate of the internal listener; `nil` if it serves plain HTTP.
     func readInternalCertificate() throws -> ServerCertificate? {
         guard let path = configuration.internalCertificateFile, let keyPath = configuration.internalKeyFile else {
             return nil
@@ -65,7 +65,7 @@ extension Workshop {
         }
     }
 
-    /// The key that notices are signed with.
+    /// Reads the key that signs notices.
     func openNoticeKey() throws -> MessageKey {
         guard let path = configuration.noticeSecretFile else {
             throw CommandFailure(.configuration, "--notice-secret-file is needed to sign notices")
@@ -83,7 +83,7 @@ extension Workshop {
         return MessageKey(secret)
     }
 
-    /// What delivers notices, where `--notice-url` says to whom.
+    /// Returns the delivery of notices, if `--notice-url` is set.
     func openNotices(
         store: any AccountStore,
         http: HTTPClient,
@@ -105,7 +105,7 @@ extension Workshop {
         )
     }
 
-    /// Where a listener listens; `inherited` are the sockets that systemd has handed in.
+    /// Returns the address of a listener; `inherited` are the sockets that systemd passed.
     func listenAddress(_ place: ListeningPlace, inherited: [String: Int32]) throws -> ListenAddress {
         switch place {
         case .own(.unix(let path, mode: _)): return .unix(path: path, mode: configuration.socketMode)
@@ -115,8 +115,8 @@ extension Workshop {
                 throw CommandFailure(
                     .configuration,
                     """
-                    systemd has handed in no socket named \(DisplayedText(name)): see FileDescriptorName= in the socket's \
-                    unit, and start the service through it
+                    systemd has not passed a socket named \(DisplayedText(name)): see FileDescriptorName= in the \
+                    socket's unit, and start the service through it
                     """
                 )
             }

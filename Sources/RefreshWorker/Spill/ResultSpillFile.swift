@@ -3,11 +3,11 @@ import RefreshEngine
 import Store
 private import Synchronization
 
-/// Writes results that the store does not take into one file of this process, and keeps disk space for that.
+/// Writes results that the store does not accept into a file of this process, and keeps disk space reserved for it.
 final class ResultSpillFile: ResultSpill {
-    /// Enough for the results of all requests that may be on their way.
+    /// Enough for the results of all requests in flight.
     static let sizeForResults = 2 << 20
-    /// What commits of those results need beside that.
+    /// The space that commits of those results need in addition.
     static let sizeForCommits = 2 << 20
     private static let triesToLock = 20
     /// In microseconds.
@@ -43,15 +43,15 @@ final class ResultSpillFile: ResultSpill {
             } catch {
                 throw SpillError(
                     """
-                    Results that the database does not take could not be written beside it either: \(error). Make room in \
-                    \(place.folder), or make it writable for this user.
+                    Results that the database does not take could not be written next to it either: \(error). Make \
+                    room in \(place.folder), or make it writable for this user.
                     """
                 )
             }
         }
     }
 
-    /// Adds to the file of this process, which the reserve becomes if there is one.
+    /// Appends to the file of this process; the reserve, if there is one, becomes that file.
     ///
     /// After a failure the file stays open: the worker tries once more for its next batch. A batch that was not written is
     /// overwritten. One that was written stays, though it counts as lost: only the file's name was missing.
@@ -68,17 +68,20 @@ final class ResultSpillFile: ResultSpill {
         }
     }
 
-    /// The file gets the name of a spill file only when it is locked: a recovery would take an unlocked one for left behind.
+    /// Opens the file for writing.
+    ///
+    /// It is renamed to a spill file only after it is locked, because a recovery would treat an unlocked one as
+    /// abandoned.
     private func begin() throws -> SpillFile {
         let file = try reserveIfFree() ?? newFile()
         try file.rename(to: place.writing(by: worker))
         return file
     }
 
-    /// The reserve, locked; `nil` if there is none, another process uses it, or it cannot be opened, like one of another user.
+    /// Returns the locked reserve; `nil` if there is none, another process uses it, or it cannot be opened.
     ///
-    /// A process that frees a part of it holds the lock for a moment. That is waited for, because a full disk may have no room
-    /// for another file.
+    /// A process that frees a part of it holds the lock for a moment. This waits for it, because a full disk may not
+    /// have room for another file.
     private func reserveIfFree() -> SpillFile? {
         do throws(SystemCallFailure) {
             guard let file = try SpillFile.openIfThere(place.reserve) else { return nil }
@@ -94,7 +97,7 @@ final class ResultSpillFile: ResultSpill {
 
     private func newFile() throws -> SpillFile {
         let path = place.newReserve(by: worker)
-        // Left from a try that failed.
+        // A file of an earlier try that failed.
         try SpillFile.remove(path)
         let file = try SpillFile.create(path)
         guard try file.tryLock() else { throw SpillError("\(path) is in use by another process") }
@@ -106,7 +109,7 @@ final class ResultSpillFile: ResultSpill {
         guard place.isBesideDatabase else { return false }
         do {
             return try await queue.run { [self] in
-                // Without the lock it could cut off results that another process is writing into it.
+                // Without the lock it could cut off results that another process is writing into the reserve.
                 guard let file = reserveIfFree(), try file.size > Self.sizeForResults else { return false }
                 try file.truncate(to: Self.sizeForResults)
                 return true
@@ -116,7 +119,7 @@ final class ResultSpillFile: ResultSpill {
         }
     }
 
-    /// Makes the reserve, or fills it up again, while there is room.
+    /// Creates the reserve, or refills it, while there is room.
     func keepReserve() async throws {
         let (place, worker) = (place, worker)
         let size = Self.sizeForResults + (place.isBesideDatabase ? Self.sizeForCommits : 0)

@@ -17,12 +17,12 @@ final class SpillFile: Sendable {
         close(descriptor)
     }
 
-    /// Creates a file that only this user may read; fails where there is one.
+    /// Creates a file that only this user may read; fails if it exists.
     static func create(_ path: String) throws(SystemCallFailure) -> SpillFile {
         try open(path, O_RDWR | O_CREAT | O_EXCL)
     }
 
-    /// Opens a file; returns `nil` when there is none.
+    /// Opens a file; returns `nil` if it does not exist.
     static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallFailure) -> SpillFile? {
         do throws(SystemCallFailure) {
             return try open(path, forReading ? O_RDONLY : O_RDWR)
@@ -40,7 +40,7 @@ final class SpillFile: Sendable {
         var facts = stat()
         guard unsafe fstat(descriptor, &facts) == 0 else { throw file.failure("fstat") }
         guard facts.st_mode & S_IFMT == S_IFREG else {
-            throw SystemCallFailure(call: "open of \(path), which is no regular file,", errorNumber: EINVAL)
+            throw SystemCallFailure(call: "open of \(path), which is not a regular file,", errorNumber: EINVAL)
         }
         return file
     }
@@ -52,7 +52,7 @@ final class SpillFile: Sendable {
         return false
     }
 
-    /// Whether the path still leads to this file.
+    /// `true` if the path still leads to this file.
     var isInPlace: Bool {
         var own = stat()
         var there = stat()
@@ -68,7 +68,7 @@ final class SpillFile: Sendable {
         }
     }
 
-    /// Takes disk space for the file up to a size, keeping what is in it.
+    /// Allocates disk space for the file up to a size and keeps its content.
     func allocate(_ size: Int) throws(SystemCallFailure) {
         let code = posix_fallocate(descriptor, 0, off_t(size))
         guard code == 0 else {
@@ -94,7 +94,7 @@ final class SpillFile: Sendable {
         guard fsync(descriptor) == 0 else { throw failure("fsync") }
     }
 
-    /// The whole content; `nil` when it is longer than the limit.
+    /// Returns the whole content; `nil` if it is longer than the limit.
     func read(limit: Int) throws(SystemCallFailure) -> [UInt8]? {
         let size = try size
         guard size <= limit else { return nil }
@@ -116,7 +116,7 @@ final class SpillFile: Sendable {
         SystemCallFailure(call: "\(call) of \(path)", errorNumber: errno)
     }
 
-    /// Gives the file another name in the same folder, durably.
+    /// Renames the file within its folder, durably.
     ///
     /// It can be called again after a failure: a new name whose folder could not be synchronized is not durable yet.
     func rename(to target: String) throws(SystemCallFailure) {
@@ -127,7 +127,7 @@ final class SpillFile: Sendable {
 
     // MARK: Names
 
-    /// Gives a file another name in the same folder, durably; returns `false` when there is no such file.
+    /// Renames a file within its folder, durably; returns `false` if the file does not exist.
     static func rename(_ path: String, to target: String) throws(SystemCallFailure) -> Bool {
         guard unsafe Glibc.rename(path, target) == 0 else {
             guard errno == ENOENT else {
@@ -146,7 +146,7 @@ final class SpillFile: Sendable {
         try synchronizeFolder(of: path)
     }
 
-    /// The names in a folder, sorted; none where there is no such folder.
+    /// Returns the names in a folder, sorted; empty if the folder does not exist.
     static func names(in folder: String) throws(SystemCallFailure) -> [String] {
         guard let stream = unsafe opendir(folder) else {
             guard errno == ENOENT else {
@@ -165,7 +165,8 @@ final class SpillFile: Sendable {
         return names.sorted()
     }
 
-    /// A new name is on the disk only once its folder is (https://man7.org/linux/man-pages/man2/fsync.2.html).
+    /// Synchronizes the folder, because a new name is durable only then
+    /// (https://man7.org/linux/man-pages/man2/fsync.2.html).
     private static func synchronizeFolder(of path: String) throws(SystemCallFailure) {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = unsafe Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

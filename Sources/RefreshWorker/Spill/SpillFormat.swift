@@ -1,16 +1,16 @@
 import Secrets
 
-/// What a spill file looks like: a first line, then sealed results, each after its length in four bytes.
+/// The format of a spill file: a first line, then sealed results, each after its length in four bytes.
 ///
-/// A length of zero ends the file, so that it can be written into space that was set aside before.
+/// A length of zero ends the file, so that it can be written into space that was reserved before.
 enum SpillFormat {
     static let head = Array("refresh-worker results 1\n".utf8)
     private static let longestResult = 1 << 20
 
-    /// What a file holds.
+    /// The content of a file.
     struct Content: Equatable {
         var results: [SealedSecret] = []
-        /// Whether something in it cannot be read.
+        /// `true` if a part of the file cannot be read.
         var isDamaged = false
     }
 
@@ -27,7 +27,7 @@ enum SpillFormat {
     static func read(_ bytes: [UInt8]) -> Content {
         var content = Content()
         guard bytes.starts(with: head) else {
-            // Space that was set aside, and in which nothing was written.
+            // Reserved space that is still empty.
             content.isDamaged = bytes.contains { $0 != 0 }
             return content
         }

@@ -1,20 +1,21 @@
-/// Where results lie that a store did not take, and what the files are called.
+/// The folder and the names of spill files.
 ///
-/// For a SQLite file that is its own folder: whoever finds the database finds its results, and they need no other space. For a
-/// server it is the service's state folder, or that of the key ring, which the worker's user may write for `keys rotate`.
+/// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a
+/// server it is the service's state folder, or that of the key ring, which the worker's user may write for `keys
+/// rotate`.
 struct SpillPlace: Equatable, Sendable {
     private static let stateDirectoryName = "STATE_DIRECTORY"
 
     let folder: String
-    /// What the names of all files begin with.
+    /// The prefix of all file names.
     let stem: String
-    /// Whether the store commits into the same folder, so that space freed there helps it.
+    /// `true` if the store commits into the same folder, so that space freed there helps it.
     let isBesideDatabase: Bool
 
     init(of place: DatabasePlace, keyFile: String, environment: [String: String]) {
         switch place {
         case .file(let path):
-            // SQLite follows symbolic links as well before it names the files beside the database.
+            // SQLite also follows symbolic links before it names the files next to the database.
             let (folder, name) = Self.split(FileFacts.absolute(path))
             self.folder = folder
             stem = name
@@ -28,19 +29,19 @@ struct SpillPlace: Equatable, Sendable {
         }
     }
 
-    /// Disk space that is kept for results, and where the database lies here, for commits.
+    /// The path of the disk space reserved for results and, next to a database, for commits.
     var reserve: String { "\(folder)/\(stem).reserve" }
 
-    /// A spill file while it is written for the first time.
+    /// The path of a spill file during its first write.
     func writing(by worker: String) -> String { "\(folder)/\(stem).writing-\(worker)" }
 
-    /// A spill file.
+    /// The path of a spill file.
     func unsaved(by worker: String) -> String { "\(folder)/\(stem).unsaved-\(worker)" }
 
-    /// A new reserve before it has its size.
+    /// The path of a new reserve before it has its size.
     func newReserve(by worker: String) -> String { "\(folder)/\(stem).reserve-\(worker)" }
 
-    /// Whether a file of the folder is a spill file, whole or not.
+    /// `true` if a file of the folder is a spill file, complete or not.
     func isSpill(_ name: String) -> Bool {
         name.hasPrefix("\(stem).unsaved-") || name.hasPrefix("\(stem).writing-")
     }
@@ -48,7 +49,7 @@ struct SpillPlace: Equatable, Sendable {
     /// `true` for the name of a spill file that could not be recovered.
     func isSetAside(_ name: String) -> Bool { name.hasPrefix("\(stem).set-aside-") }
 
-    /// The path of a spill file that could not be recovered.
+    /// Returns the path of a spill file once it is set aside.
     static func setAside(_ path: String) -> String {
         let (folder, name) = split(path)
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)

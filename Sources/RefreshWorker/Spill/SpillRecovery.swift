@@ -3,28 +3,29 @@ import Observability
 import RefreshEngine
 import Store
 
-/// Finds spill files and stores what is in them, before anything else is done with the database.
+/// Finds spill files and stores their results before any other use of the database.
 ///
-/// A file goes only after its results are committed. One that cannot be recovered as a whole is set aside, never deleted.
+/// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
+/// deleted.
 struct SpillRecovery: Sendable {
-    /// What became of one file.
+    /// The outcome for one file.
     enum Outcome: Equatable, Sendable {
         case recovered(ResultRecovery.Summary)
-        /// Some of it cannot be read, or belongs to no grant of this database; why, for a person.
+        /// Some results cannot be read, or belong to grants that are not in this database; the reason is for people.
         case incomplete(ResultRecovery.Summary, reason: String)
-        /// A process that lives has it, or it is gone.
+        /// A running process uses the file, or it is gone.
         case left
     }
 
     static let sizeLimit = 64 << 20
-    /// How long a file that another process recovers, or still writes, is waited for.
+    /// The time to wait for a file that another process recovers or still writes.
     private static let patience: Duration = .seconds(10)
 
     let store: any GrantStore
     let vault: TokenVault
     let workshop: Workshop
 
-    /// The spill files of a place, complete or not.
+    /// Returns the spill files of a place, complete or not.
     static func files(of place: SpillPlace) throws(SystemCallFailure) -> [String] {
         try SpillFile.names(in: place.folder).filter(place.isSpill).map { "\(place.folder)/\($0)" }
     }
@@ -35,7 +36,7 @@ struct SpillRecovery: Sendable {
             switch try await recover(path) {
             case .left:
                 workshop.diagnostics.warning(
-                    "results that were not saved are in use by another process, and are left to it",
+                    "a spill file is in use by another process, and is left to it",
                     ["file": path]
                 )
             case .recovered(let summary):
@@ -52,7 +53,7 @@ struct SpillRecovery: Sendable {
                 let target = SpillPlace.setAside(path)
                 _ = try SpillFile.rename(path, to: target)
                 workshop.diagnostics.error(
-                    "results could not all be stored and were set aside: mend what is wrong, then run results recover FILE",
+                    "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
                     [
                         "file": target, "error": reason, "stored": "\(summary.stored)",
                         "outdated": "\(summary.outdated)", "unknown": "\(summary.unknown)",
@@ -62,7 +63,7 @@ struct SpillRecovery: Sendable {
         }
     }
 
-    /// Stores what is in one file, and leaves the file where it is.
+    /// Stores the results of one file and leaves the file in place.
     func recover(_ path: String) async throws -> Outcome {
         let content: SpillFormat.Content
         do {
@@ -70,7 +71,7 @@ struct SpillRecovery: Sendable {
                 return .left
             }
             guard let bytes = try file.read(limit: Self.sizeLimit) else {
-                return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any file of results")
+                return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any spill file")
             }
             content = SpillFormat.read(bytes)
         } catch let error as SystemCallFailure {
@@ -83,7 +84,7 @@ struct SpillRecovery: Sendable {
             )
         }
         var findings: [Finding] = []
-        var reason = content.isDamaged ? "it is damaged, or no file of results" : nil
+        var reason = content.isDamaged ? "it is damaged, or not a spill file" : nil
         for result in content.results {
             do {
                 findings.append(try SpilledResult.open(result, with: vault))

@@ -16,10 +16,10 @@ struct SpilledFile: Equatable, Sendable {
         let names = try SpillFile.names(in: place.folder).filter { place.isSpill($0) || place.isSetAside($0) }
         return names.compactMap { name in
             let path = "\(place.folder)/\(name)"
-            // A file that is gone by now was recovered meanwhile.
+            // A file that is gone by now was recovered by another process.
             guard let writtenAt = writeTime(of: path) else { return nil }
             let (isSetAside, results) = (place.isSetAside(name), count(in: path))
-            // Disk space in which nothing was written yet.
+            // Reserved disk space that is still empty.
             guard results != 0 || isSetAside else { return nil }
             return SpilledFile(path: path, isSetAside: isSetAside, writtenAt: writtenAt, results: results)
         }

@@ -7,11 +7,11 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("Who is let in")
+@Suite("Authentication")
 struct AuthenticationTests {
     private static let path = "/v1/user/me"
 
-    /// A way to present oneself, and what the profile then says.
+    /// Headers of a request, and the expected answer of the profile route.
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var expected: String
@@ -33,7 +33,7 @@ struct AuthenticationTests {
     }
 
     @Test(
-        "each way to present oneself",
+        "each form of credentials",
         arguments: [
             Case("no header", "401 INVALID_CREDENTIALS") { _ in [] },
             Case("an empty header", "401 INVALID_CREDENTIALS") { _ in [("Authorization", "")] },
@@ -56,7 +56,7 @@ struct AuthenticationTests {
                 let old = try TokenSigner(secrets: [AccountWorld.oldSecret])
                 return [("Authorization", "Bearer \(world.sign(by: old) { $0.field("sub", "42") })")]
             },
-            Case("signed by a stranger", "401 INVALID_TOKEN") { world in
+            Case("signed with another secret", "401 INVALID_TOKEN") { world in
                 let stranger = try TokenSigner(secrets: [Secret("a stranger's secret of thirty-two bytes")])
                 return [("Authorization", "Bearer \(world.sign(by: stranger) { $0.field("sub", "42") })")]
             },
@@ -138,7 +138,7 @@ struct AuthenticationTests {
         #expect((other.header("WWW-Authenticate") == "Bearer") == !isIn)
     }
 
-    @Test("a user who was not seen before is made of the claims")
+    @Test("an unknown user is created from the claims")
     func creation() async throws {
         let world = try AccountWorld()
         let answer = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "jane@example.com"))
@@ -167,7 +167,7 @@ struct AuthenticationTests {
         #expect((answer["id"] == .string("42")) == isLinked)
     }
 
-    @Test("what an import did not know of a user is taken from the claims")
+    @Test("fields that an import did not know are taken from the claims")
     func completion() async throws {
         let world = try AccountWorld()
         try await world.importGrant()
@@ -177,7 +177,7 @@ struct AuthenticationTests {
         #expect(other.data?["email"] == .string("jane@example.com"))
     }
 
-    @Test("a session of another user lets nobody in")
+    @Test("a session of another user is refused")
     func foreignSession() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -190,7 +190,7 @@ struct AuthenticationTests {
         }
         #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
         #expect(try await world.store.user("42") == nil)
-        // Nor one who is known.
+        // A session that was never stored does not admit a known user either.
         #expect(try await world.ask("GET", Self.path, token: world.token(ofUser: "42")).status == 200)
         #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
     }

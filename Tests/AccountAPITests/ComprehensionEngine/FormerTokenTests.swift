@@ -27,7 +27,7 @@ struct FormerTokenTests {
         return world
     }
 
-    /// A token as the former backends sign it: neither `jti` nor session.
+    /// Returns a token as the former backends sign it: without `jti` and without a session.
     private static func token(
         _ world: AccountWorld,
         _ shape: Shape = .comprehensionEngine,
@@ -55,7 +55,7 @@ struct FormerTokenTests {
         #expect(try await world.refresh(refresh).status == 200)
     }
 
-    @Test("it is refused without the setting, after its date, and where an access token would be")
+    @Test("it is refused without the setting, after the setting's date, and as an access token")
     func refused() async throws {
         let off = try await Self.world(acceptFor: nil)
         #expect(try await off.refresh(Self.token(off)).comprehension == Self.refusal)
@@ -72,13 +72,13 @@ struct FormerTokenTests {
         #expect(try await world.refresh(late).comprehension == Self.refusal)
     }
 
-    @Test("it is no access token")
+    @Test("it is not accepted as an access token")
     func noAccess() async throws {
         let world = try await Self.world()
         #expect(try await world.ask("GET", "/api/auth/me", token: Self.token(world)).status == 401)
     }
 
-    @Test("requests at once with one former token get the tokens of one session")
+    @Test("simultaneous requests with one former token get the tokens of one session")
     func concurrent() async throws {
         let world = try await Self.world()
         let token = Self.token(world)
@@ -90,7 +90,7 @@ struct FormerTokenTests {
         #expect(answers.allSatisfy { $0 == answers[0] })
     }
 
-    @Test("a lost answer is made up for, and reuse ends the session for good")
+    @Test("a request whose answer was lost can be repeated, and reuse ends the session permanently")
     func family() async throws {
         let world = try await Self.world()
         let token = Self.token(world)
@@ -105,7 +105,9 @@ struct FormerTokenTests {
         #expect(try await world.refresh(Self.token(world, days: 29)).status == 200)
     }
 
-    @Test("an answer that is lost on its last day does not sign the user out, and an expired one begins no session")
+    @Test(
+        "an answer that is lost on the token's last day does not sign the user out, and an expired token cannot begin a session"
+    )
     func lastDay() async throws {
         let world = try await Self.world(acceptFor: 60)
         let (token, other) = (Self.token(world, days: 2), Self.token(world, days: 3))
@@ -116,7 +118,7 @@ struct FormerTokenTests {
         #expect(try await world.refresh(other).comprehension == Self.refusal)
     }
 
-    @Test("logging out with it ends it, also where it has begun no session", arguments: [false, true])
+    @Test("logging out with it ends it, even if it has not begun a session", arguments: [false, true])
     func logOut(hasBegun: Bool) async throws {
         let world = try await Self.world()
         let token = Self.token(world)
@@ -127,7 +129,7 @@ struct FormerTokenTests {
         if let successor { #expect(try await world.refresh(successor).comprehension == Self.refusal) }
     }
 
-    @Test("it stays refused for as long as it lives once its session has ended")
+    @Test("it stays refused until it expires once its session has ended")
     func forgotten() async throws {
         let world = try await Self.world(acceptFor: 400)
         let token = Self.token(world, days: 365)

@@ -12,7 +12,7 @@ import Testing
 struct SessionTests {
     private static let refusal = "401 Invalid refresh token"
 
-    @Test("signing in brings both tokens and makes the user")
+    @Test("signing in returns both tokens and creates the user")
     func signIn() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -37,7 +37,7 @@ struct SessionTests {
         #expect(user.body?.object == expected)
     }
 
-    @Test("a refresh brings two new tokens, even within one second")
+    @Test("a refresh returns two new tokens, even within one second")
     func rotation() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -53,7 +53,7 @@ struct SessionTests {
     }
 
     @Test(
-        "a token that comes after the grace, when its successor was used, ends the family with one log line and one notice"
+        "a token presented after the grace, when its successor was used, ends the family with one log line and one notice"
     )
     func reuse() async throws {
         var ends: [Int32] = [-1, -1]
@@ -67,7 +67,8 @@ struct SessionTests {
         let third = try #require(answer["refresh_token"]?.string)
         let access = try #require(answer["access_token"]?.string)
         world.time.advance(by: .seconds(60))
-        // Two hold tokens of the family, and the server cannot tell the thief from the user: it has ended for both.
+        // Two devices have tokens of the family, and the server cannot tell the attacker from the user: it has ended
+        // for both.
         for token in [first.refresh, third, first.refresh, second] {
             #expect(try await world.refresh(token).comprehension == Self.refusal)
         }
@@ -84,7 +85,7 @@ struct SessionTests {
         #expect(notices.map(\.userID) == [claims["sub"]?.string])
     }
 
-    @Test("within the grace any token of the family gets the current tokens, and the time that they have left")
+    @Test("within the grace any token of the family gets the current tokens and their remaining time")
     func grace() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -102,7 +103,10 @@ struct SessionTests {
         #expect(fourth.status == 200 && fourth["refresh_token"] != third["refresh_token"])
     }
 
-    @Test("a lost answer signs nobody out, however late the app comes back", arguments: [12, 61, 86_400, 20 * 86_400])
+    @Test(
+        "a lost answer never signs the user out, however late the app repeats the request",
+        arguments: [12, 61, 86_400, 20 * 86_400]
+    )
     func lostAnswer(seconds: Int) async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -133,7 +137,7 @@ struct SessionTests {
         #expect(try await world.refresh(second).status == 200)
     }
 
-    @Test("a token that was made by a clock which was ahead is accepted once the clock is right")
+    @Test("a token from a clock that was ahead is accepted once the clock is right")
     func clockAhead() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -143,7 +147,7 @@ struct SessionTests {
         #expect(try await world.refresh(first.refresh).status == 200)
     }
 
-    @Test("a step of the wall clock ends no grace", arguments: [-3500, 7200])
+    @Test("a step of the wall clock does not end the grace", arguments: [-3500, 7200])
     func clockStep(seconds: Int) async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -156,7 +160,7 @@ struct SessionTests {
         #expect(try await world.refresh(first.refresh).status == 200)
     }
 
-    @Test("requests at once with one token all get the same tokens")
+    @Test("simultaneous requests with one token all get the same tokens")
     func concurrentRotation() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -172,7 +176,7 @@ struct SessionTests {
         #expect(try await world.refresh(successor).status == 200)
     }
 
-    @Test("what is refused is refused in the same words, and ends nothing")
+    @Test("all refusals have the same text, and do not end a session")
     func refusals() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -203,7 +207,7 @@ struct SessionTests {
         #expect(try await world.refresh(tokens.refresh).status == 200)
     }
 
-    @Test("a token that was signed by the secret and never given out ends the family")
+    @Test("a correctly signed token that was never issued ends the family")
     func unknownToken() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -218,7 +222,7 @@ struct SessionTests {
         #expect(try await world.refresh(tokens.refresh).comprehension == Self.refusal)
     }
 
-    @Test("a session that nobody refreshes ends after thirty days, and one that is refreshed does not")
+    @Test("a session without refreshes ends after thirty days, and one that is refreshed does not")
     func expiry() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -242,7 +246,7 @@ struct SessionTests {
         #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).payPulse == "401 TOKEN_EXPIRED")
     }
 
-    @Test("a refresh asks for JSON with a token in it")
+    @Test("a refresh requires JSON with a token")
     func badBodies() async throws {
         let world = try AccountWorld()
         let path = "/api/auth/refresh"
@@ -288,7 +292,7 @@ struct SessionTests {
         let user = try await world.ask("GET", "/api/auth/me", token: tokens.access)
         #expect(user.comprehension == "401 Could not validate credentials")
         #expect(try await world.ask("GET", "/v1/user/me", token: tokens.access).payPulse == "401 INVALID_TOKEN")
-        // Another device's session goes on.
+        // Another device's session continues.
         #expect(try await world.refresh(other.refresh).status == 200)
     }
 
@@ -318,7 +322,7 @@ struct SessionTests {
         #expect(try await world.refresh(successor).comprehension == Self.refusal)
     }
 
-    @Test("nobody logs out with a bad token")
+    @Test("an invalid token cannot log out")
     func badLogOut() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -331,13 +335,13 @@ struct SessionTests {
         #expect(try await world.refresh(tokens.refresh).status == 200)
     }
 
-    @Test("a token of a backend's own has no family to end")
+    @Test("a backend's own token does not have a family to end")
     func foreignLogOut() async throws {
         let world = try AccountWorld()
         #expect(try await world.ask("POST", "/api/auth/logout", token: world.token(ofUser: "42")).status == 200)
     }
 
-    @Test("the status tells that all is there, and no secret")
+    @Test("the status shows that sign-in is configured, and no secret")
     func status() async throws {
         let answer = try await AccountWorld().ask("GET", "/api/auth/status")
         #expect(answer.status == 200)

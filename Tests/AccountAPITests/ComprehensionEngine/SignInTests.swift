@@ -7,9 +7,9 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("Which user signs in")
+@Suite("The user of a sign-in")
 struct SignInTests {
-    /// A user who is stored, Google's account, and whether that user is signed in.
+    /// Stored users, a Google account, and the user that it signs in as.
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var stored: [User]
@@ -36,9 +36,9 @@ struct SignInTests {
     private static let twins = [user("jane@gmail.com", id: "1"), user("jane@gmail.com", id: "2")]
 
     @Test(
-        "by the account's id, else by an address that Google decides about",
+        "is found by the account's id, otherwise by an address that Google decides about",
         arguments: [
-            Case("nobody is stored", [], .init(), as: nil),
+            Case("no user is stored", [], .init(), as: nil),
             Case("the id is known", [user("old@x.org", google: "g-1")], .init(), as: "42"),
             Case("the address is known", [user("JANE@gmail.com")], .init(), as: "42"),
             Case(
@@ -48,12 +48,12 @@ struct SignInTests {
                 as: "42"
             ),
             Case(
-                "a domain that Google runs for somebody",
+                "a Workspace domain",
                 [user("jane@x.org")],
                 .init(email: "jane@x.org", hostedDomain: "x.org"),
                 as: "42"
             ),
-            Case("a domain of somebody else's", [user("jane@x.org")], .init(email: "jane@x.org"), as: nil),
+            Case("a domain outside of Google", [user("jane@x.org")], .init(email: "jane@x.org"), as: nil),
             Case(
                 "a domain that ends like Google's",
                 [user("jane@notgmail.com")],
@@ -95,13 +95,13 @@ struct SignInTests {
         #expect(user.googleUserID == "g-1")
         #expect(user.email == example.account.email)
         #expect(user.lastLoginAt == world.time.now)
-        // Signing in again is the same user.
+        // Signing in again returns the same user.
         let again = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
         #expect(again["id"]?.string == id)
     }
 
     @Test(
-        "by address as the setting says",
+        "is found by address according to the setting",
         arguments: [
             (.verified, true, true), (.verified, nil, false), (.verified, false, false),
             (.any, true, true), (.any, nil, true), (.any, false, true),
@@ -117,7 +117,7 @@ struct SignInTests {
         #expect((answer["id"]?.string == stored.id) == isLinked)
     }
 
-    @Test("a user who signed up with somebody else's address does not share the owner's account")
+    @Test("a user who signed up with another person's address does not share the owner's account")
     func claimedAddress() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -127,7 +127,7 @@ struct SignInTests {
         #expect(owner["id"]?.string != "stranger")
     }
 
-    @Test("a later token of the backend's that says the address is verified lets the account be linked")
+    @Test("a later backend token with a verified address allows linking the account")
     func verifiedLater() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -143,12 +143,12 @@ struct SignInTests {
         #expect(answer["id"]?.string == "42")
     }
 
-    @Test("a token that the worker obtained by a refresh proves nothing, also after the next refresh")
+    @Test("a token that the worker obtained by a refresh is not accepted, even after the next refresh")
     func vendedToken() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
         #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
-        // The app's own token still does.
+        // The Google token that the app itself obtained is still accepted.
         _ = try await world.signIn()
         var vended: [String] = []
         for _ in 1...2 {
@@ -165,7 +165,7 @@ struct SignInTests {
         }
     }
 
-    @Test("a vended token proves nothing either if only the address of its account is known")
+    @Test("a vended token is not accepted either if only the address of its account is known")
     func vendedTokenByAddress() async throws {
         let world = try AccountWorld()
         try await world.importGrant(owner: Grant.Owner(email: "JANE@gmail.com"))
@@ -175,7 +175,7 @@ struct SignInTests {
         #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
     }
 
-    @Test("a vended token stays worthless as a proof while a service has it replaced as often as it may")
+    @Test("a vended token is not accepted even after a service replaced it as often as allowed")
     func replacedTokens() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -183,7 +183,7 @@ struct SignInTests {
         let first = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
         let obtained = world.time.sinceBoot
         var last = first
-        // A refresh that is not quick, then five that are: more often the worker does not refresh.
+        // One refresh that is not quick, then five that are: the worker does not refresh more often.
         let pauses = [380, 11, 11, 11, 11, 25]
         for number in 0... {
             world.time.advance(by: .seconds(pauses[number % pauses.count]))
@@ -229,7 +229,7 @@ struct SignInTests {
         #expect(try await world.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
     }
 
-    @Test("a vended token of a grant that names no account proves nothing for its user")
+    @Test("a vended token of a grant without an account is not accepted for its user")
     func vendedTokenOfUnknownAccount() async throws {
         let world = try AccountWorld()
         let now = world.time.now
@@ -256,7 +256,7 @@ struct SignInTests {
         #expect(ids.count == 20)
     }
 
-    @Test("an inactive user does not sign in")
+    @Test("an inactive user cannot sign in")
     func inactive() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")

@@ -7,7 +7,7 @@ import Testing
 @Suite("The internal routes", .timeLimit(.minutes(10)))
 struct InternalRoutesTests {
     @Test(
-        "answer their paths and methods, and say in one way what they do not have",
+        "answer their paths and methods, and refuse all others in one form",
         arguments: [
             ("GET", "/v1/grants/42/token", "200 "), ("GET", "/v1/grants/nobody/token", "404 not_found"),
             ("POST", "/v1/grants/42/token/refresh", "400 invalid_request"), ("GET", "/healthz", "200 "),
@@ -26,7 +26,7 @@ struct InternalRoutesTests {
     }
 
     @Test(
-        "ask callers on other machines for a credential, and serve metrics only if they should",
+        "require a credential from other machines, and serve them metrics only if configured",
         arguments: [
             ("/v1/grants/42/token", nil, false, "401 unauthorized"),
             ("/v1/grants/42/token", VendWorld.credential, false, "200 "),
@@ -46,7 +46,7 @@ struct InternalRoutesTests {
         }
     }
 
-    @Test("tell only services why the worker is not ready")
+    @Test("show only services why the worker is not ready")
     func readinessOverNetwork() async throws {
         let world = try VendWorld()
         let network = InternalRoutes.Exposure.network(servesMetrics: true)

@@ -52,7 +52,7 @@ struct ProbesTests {
         #expect(answer.body["checks"]?["database"]?.string == "ok")
     }
 
-    @Test("An outage of Google stands in the body and takes nobody out")
+    @Test("An outage of Google is shown in the body and does not make the worker unready")
     func outage() async throws {
         let world = try VendWorld()
         try await world.add(accessToken: nil)
@@ -79,7 +79,7 @@ struct ProbesTests {
         #expect(await world.ask().error == "503 store_unavailable")
     }
 
-    @Test("Readiness tells what the last check found, without asking, and not for long")
+    @Test("Readiness shows the last check without waiting for the database, and only for a short time")
     func knowledge() async throws {
         let world = try VendWorld()
         let watch = DatabaseWatch(store: world.store, time: world.time)
@@ -88,7 +88,7 @@ struct ProbesTests {
         #expect(watch.trouble == nil && watch.sinceLastSuccess == .zero)
         await world.store.close()
         #expect(watch.trouble == nil)
-        // A check that hangs is a failure as soon as it should have answered.
+        // A check that hangs counts as failed once its time is over.
         world.time.advance(by: DatabaseWatch.interval + DatabaseWatch.patience)
         #expect(watch.trouble == nil)
         world.time.advance(by: .milliseconds(1))
@@ -97,7 +97,7 @@ struct ProbesTests {
         #expect(watch.trouble == "closed" && watch.sinceLastSuccess == .milliseconds(5_001))
     }
 
-    @Test("The status is what the report says, or 503 when there is none")
+    @Test("The status is the report, or 503 without one")
     func status() async throws {
         let world = try VendWorld()
         let report = await probes(world) { #"{"grants":7}"# }.status()
@@ -107,7 +107,7 @@ struct ProbesTests {
         #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
     }
 
-    @Test("Metrics count what happened, and hold no user's id")
+    @Test("Metrics count events, and do not contain user ids")
     func metrics() async throws {
         let world = try VendWorld()
         try await world.add(user: "u/1", accessToken: nil)
@@ -127,7 +127,7 @@ struct ProbesTests {
         #expect(!text.contains("u/1"))
     }
 
-    @Test("Grants are counted anew after five seconds, not at each question")
+    @Test("Grants are counted again after five seconds, not for each request")
     func cache() async throws {
         let world = try VendWorld()
         let cache = CensusCache(store: world.store, time: world.time)

@@ -5,9 +5,9 @@ import Observability
 import Store
 import Testing
 
-@Suite("A token at once", .timeLimit(.minutes(10)))
+@Suite("An immediate token", .timeLimit(.minutes(10)))
 struct PromptTokenTests {
-    @Test("A living token is answered as by the other way, and audited once")
+    @Test("A valid token is answered as by the slow path, and audited once")
     func served() async throws {
         let world = try VendWorld()
         let id = try await world.add()
@@ -22,7 +22,7 @@ struct PromptTokenTests {
         #expect(world.audit.vends.count == 2 && world.audit.vends[0] == world.audit.vends[1])
     }
 
-    @Test("Nothing is vended that the audit does not take")
+    @Test("A token is not vended if the audit fails")
     func withoutAudit() async throws {
         let world = try VendWorld()
         try await world.add()
@@ -32,7 +32,7 @@ struct PromptTokenTests {
     }
 
     @Test(
-        "Whatever is no stored token that lives long enough is left to the other way, and nothing is audited twice",
+        "Any request without a suitable stored token is left to the slow path, and audited once",
         arguments: [
             (query: [("min_ttl", "wrong")], credential: VendWorld.credential, age: 0),
             (query: [("scope", "https://www.googleapis.com/auth/drive")], credential: VendWorld.credential, age: 0),
@@ -50,7 +50,7 @@ struct PromptTokenTests {
         #expect(world.audit.vends.isEmpty && world.counters.running.counts.vends.isEmpty)
     }
 
-    @Test("A grant that cannot be read at once, or is disconnected, is left to the other way")
+    @Test("A grant that cannot be read immediately, or is disconnected, is left to the slow path")
     func unread() async throws {
         let world = try VendWorld()
         try await world.add()

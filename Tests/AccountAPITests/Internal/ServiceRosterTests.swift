@@ -21,7 +21,7 @@ struct ServiceRosterTests {
         #"{"services":[\#(entries.joined(separator: ","))]}"#
     }
 
-    @Test("names services with what they may have")
+    @Test("lists services and their permissions")
     func good() throws {
         let text = Self.file(
             Self.entry(),
@@ -31,7 +31,7 @@ struct ServiceRosterTests {
     }
 
     @Test(
-        "is refused whole, and told where, for anything else",
+        "is refused completely, with the place of the mistake, for anything else",
         arguments: [
             ("", ""), ("[]", ""), ("{}", "services"), (#"{"services":{}}"#, "services"),
             (#"{"services":[]}"#, "services"),
@@ -59,7 +59,7 @@ struct ServiceRosterTests {
         #expect(error?.place == place)
     }
 
-    @Test("may name a thousand services and no more", arguments: [(1_000, true), (1_001, false)])
+    @Test("may name at most a thousand services", arguments: [(1_000, true), (1_001, false)])
     func most(count: Int, isTaken: Bool) {
         let entries = (0..<count).map { number in
             let digits = String(number, radix: 16)
@@ -71,7 +71,7 @@ struct ServiceRosterTests {
         #expect((try? reading.get()) == (isTaken ? count : nil))
     }
 
-    @Test("takes the entry of a new credential, which finds its service")
+    @Test("accepts the entry of a new credential, which then identifies its service")
     func credential() throws {
         let random = SeededRandom(seed: 3)
         let made = try #require(ServiceCredential(forService: "mailer", random: random))

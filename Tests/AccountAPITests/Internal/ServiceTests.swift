@@ -2,9 +2,9 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("What a service may have")
+@Suite("The permissions of a service")
 struct ServiceTests {
-    @Test("two ways to write an accented letter name two users, as in the store")
+    @Test("two encodings of an accented letter name two users, as in the store")
     func usersByBytes() {
         let service = Service(name: "mailer", scopes: .everything, users: .only(["caf\u{e9}"]))
         #expect(service.objection(toUser: "caf\u{e9}", scopes: []) == nil)

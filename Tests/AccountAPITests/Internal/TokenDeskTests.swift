@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A token for a service", .timeLimit(.minutes(10)))
 struct TokenDeskTests {
-    @Test("A living token is served with all that the contract names, and audited by the grant's id")
+    @Test("A valid token is served with all fields of the contract, and audited by the grant's id")
     func served() async throws {
         let world = try VendWorld()
         let id = try await world.add()
@@ -30,18 +30,18 @@ struct TokenDeskTests {
         #expect(world.counters.running.counts.vends == ["served": 1])
     }
 
-    @Test("A token that does not live long enough is refreshed, and the audit says so")
+    @Test("A token that expires too soon is refreshed, and the audit shows it")
     func refreshed() async throws {
         let world = try VendWorld()
         try await world.add(lifetime: .seconds(59))
-        // Four fifths of 59 s is less than the 60 s of a caller that names nothing.
+        // Four fifths of 59 s is less than the default of 60 s.
         world.time.advance(by: .seconds(12))
         #expect(await world.ask().token == "access-1")
         #expect(await world.ask().token == "access-1")
         #expect(world.audit.vends.map { $0["outcome"]?.string } == ["refreshed", "served"])
     }
 
-    @Test("A token that lives long enough is served with a warning while the grant's refreshes fail")
+    @Test("A token that is valid long enough is served with a warning while the grant's refreshes fail")
     func retrying() async throws {
         let world = try VendWorld()
         try await world.add()
@@ -57,7 +57,7 @@ struct TokenDeskTests {
     }
 
     @Test(
-        "While Google cannot be reached a token that lives is served with a warning, then 503 says when to come again"
+        "While Google cannot be reached a valid token is served with a warning; later 503 says when to retry"
     )
     func unreachable() async throws {
         let world = try VendWorld()
@@ -73,7 +73,7 @@ struct TokenDeskTests {
     }
 
     @Test(
-        "Without exactly one known credential nothing is said, read or audited",
+        "Without exactly one known credential a request is refused, and neither read nor audited",
         arguments: [
             [], [""], ["Bearer"], ["Bearer "], ["Bearer nobody"], ["Basic \(VendWorld.credential)"],
             [VendWorld.credential], ["Bearer  \(VendWorld.credential)"], ["Bearer \(VendWorld.credential) "],
@@ -99,7 +99,7 @@ struct TokenDeskTests {
     }
 
     @Test(
-        "A query that cannot be meant is refused",
+        "An invalid query is refused",
         arguments: [
             [("min_ttl", "")], [("min_ttl", "-1")], [("min_ttl", "3601")], [("min_ttl", "1.5")], [("min_ttl", "+60")],
             [("min_ttl", "99999999999999999999")], [("min_ttl", "60"), ("min_ttl", "60")], [("min_ttl", "٣")],
@@ -114,16 +114,16 @@ struct TokenDeskTests {
         #expect(world.audit.vends.map { $0["outcome"]?.string } == ["invalid_request"])
     }
 
-    @Test("The ends of what min_ttl may be are served", arguments: ["0", "3600"])
+    @Test("The limits of min_ttl are accepted", arguments: ["0", "3600"])
     func ends(minimum: String) async throws {
         let world = try VendWorld()
         try await world.add()
         #expect(await world.ask([("min_ttl", minimum)]).token == "stored")
     }
 
-    /// The scopes asked for by the service that may have one scope of one user.
+    /// The requests of a service that may have one scope of one user.
     @Test(
-        "A service gets a token only for the users it may have and for scopes that it names and may have",
+        "A service gets a token only for permitted users and for named, permitted scopes",
         arguments: [
             ("u/1", [VendWorld.gmail], "200 "), ("u/1", ["\(VendWorld.gmail) \(VendWorld.gmail)"], "200 "),
             ("u/1", [], "403 forbidden"), ("u/1", [""], "403 forbidden"), ("u/1", ["openid"], "403 forbidden"),
@@ -156,7 +156,7 @@ struct TokenDeskTests {
         #expect(answer.token == nil)
     }
 
-    @Test("A scope that the refresh itself turns out to have lost is missing too")
+    @Test("A scope that the refresh itself has lost is missing too")
     func narrowed() async throws {
         let world = try VendWorld()
         try await world.add(accessToken: nil)
@@ -165,7 +165,7 @@ struct TokenDeskTests {
         #expect(answer.error == "403 missing_scopes" && answer.token == nil)
     }
 
-    @Test("A user without a grant, and one who was deleted, are unknown")
+    @Test("A user without a grant and a deleted user are unknown")
     func notFound() async throws {
         let world = try VendWorld()
         #expect(await world.ask().error == "404 not_found")
@@ -194,7 +194,7 @@ struct TokenDeskTests {
         #expect(world.endpoint.calls == 0)
     }
 
-    @Test("Without a refresh token and after the access token's end the user must sign in again")
+    @Test("Without a refresh token and after the access token's expiry the user must sign in again")
     func noRefreshToken() async throws {
         let world = try VendWorld()
         try await world.add(refreshToken: nil)
@@ -206,7 +206,7 @@ struct TokenDeskTests {
         #expect(answer.body["since"]?.string == "2027-01-15T09:00:00Z")
     }
 
-    @Test("No token is answered whose audit may be lost")
+    @Test("A token is not answered if its audit may be lost")
     func auditUnavailable() async throws {
         let world = try VendWorld()
         try await world.add()
@@ -217,7 +217,7 @@ struct TokenDeskTests {
         #expect(world.counters.running.counts.vends == ["audit_unavailable": 1])
     }
 
-    @Test("A caller that got a 401 is given another token once, and is then told to wait")
+    @Test("A caller that got a 401 gets another token once, and must wait before the next")
     func renewed() async throws {
         let world = try VendWorld()
         try await world.add()
@@ -244,7 +244,7 @@ struct TokenDeskTests {
         #expect(world.endpoint.calls == 0)
     }
 
-    @Test("Neither credentials nor tokens nor users stand in the audit")
+    @Test("The audit does not contain credentials, tokens or users")
     func secrecy() async throws {
         let world = try VendWorld()
         try await world.add(user: "jane@example.com")

@@ -12,7 +12,7 @@ import TestSupport
 
 @testable import GoogleOAuth
 
-/// The audit's lines, taken or refused as a test says.
+/// The audit's lines, kept or refused as a test decides.
 final class AuditLines: LineSink {
     private let kept = Mutex<[String]>([])
     private let refuses = Mutex(false)
@@ -32,7 +32,7 @@ final class AuditLines: LineSink {
     }
 }
 
-/// A token endpoint that answers each refresh with the verdict set, or with a new token.
+/// A token endpoint that answers each refresh with the verdict that is set, or with a new token.
 final class VendEndpoint: AnsweringEndpoint {
     private struct State {
         var verdict: RefreshVerdict?
@@ -68,7 +68,7 @@ final class VendEndpoint: AnsweringEndpoint {
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
 }
 
-/// What can be read at once: what a test has said.
+/// The grants that can be read immediately, as set by a test.
 final class PromptGrants: Sendable {
     private let grants = Mutex<[String: Grant]>([:])
 
@@ -80,7 +80,7 @@ final class PromptGrants: Sendable {
     func grant(ofUser userID: String) -> Grant? { grants.withLock { $0[userID] } }
 }
 
-/// The internal routes over a store in memory, a scripted endpoint, and clocks that only a test moves.
+/// The internal routes over a store in memory, a scripted endpoint, and clocks that only a test advances.
 struct VendWorld {
     static let credential = "rwc_full"
     static let limitedCredential = "rwc_limited"
@@ -143,7 +143,7 @@ struct VendWorld {
         Digest.sha256(Array(credential.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
-    /// Stores a grant as an import does: due at once, with or without an access token.
+    /// Stores a grant as an import does: due immediately, with or without an access token.
     @discardableResult
     func add(
         user: String = "u/1",
@@ -191,7 +191,7 @@ struct VendWorld {
         return VendAnswer(await desk.token(for: request, userID: user))
     }
 
-    /// From here on the grant can be read at once, as it is stored now.
+    /// Makes the grant, as it is stored now, immediately readable.
     func readPromptly(user: String = "u/1") async throws {
         prompt.learn(try await store.grant(ofUser: user))
     }
@@ -221,7 +221,7 @@ struct VendWorld {
     }
 }
 
-/// An answer of the internal routes with its JSON read.
+/// An answer of the internal routes with parsed JSON.
 struct VendAnswer: Sendable {
     let status: Int
     let headers: [ServerRequest.Field]
@@ -234,7 +234,7 @@ struct VendAnswer: Sendable {
     }
 
     var token: String? { body["access_token"]?.string }
-    /// The status and the code, as in "409 disconnected".
+    /// The status and the code, such as "409 disconnected".
     var error: String { "\(status) \(body["error"]?.string ?? "")" }
     func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }

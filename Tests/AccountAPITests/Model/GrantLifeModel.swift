@@ -6,7 +6,7 @@ import Store
 
 @testable import AccountAPI
 
-/// One user's grant under random events, beside the little that a reader expects of it.
+/// One user's grant under random events, next to a simple model of the expected state.
 ///
 /// Routes and security events are the real ones. Refreshes are claimed in one step and answered in a later one, so that
 /// answers arrive late and in any order.
@@ -46,7 +46,7 @@ final class GrantLifeModel {
     private var user = "u0"
     private var account = "g-1"
     private var numbers = 0
-    /// The refresh token that must be stored; `nil` where the model does not say.
+    /// The refresh token that must be stored; `nil` if the model does not know it.
     private var expected: String?
     /// `true` from the user's end of the grant until tokens are brought again.
     private var isEnded = false
@@ -59,7 +59,7 @@ final class GrantLifeModel {
 
     func run(_ count: Int) async throws {
         for _ in 0..<count {
-            // At least a second, so that no two things happen in one second, which is all that events tell.
+            // At least a second, so that the whole seconds of events tell any two steps apart.
             world.time.advance(by: .seconds(1 + pick(pick(2) == 0 ? 5 : 1200)))
             let before = try await picture()
             try await step(before)
@@ -150,7 +150,7 @@ final class GrantLifeModel {
             return (wasConnected, grant.state)
         }
         guard flight.attempt.grant == before.grant?.id else {
-            // The grant of a user who was deleted meanwhile.
+            // The grant of a user who was deleted since the claim.
             try expect(outcome.map { !$0.1.isConnected } ?? true, "an answer brought a deleted user's grant back")
             return
         }
@@ -199,7 +199,7 @@ final class GrantLifeModel {
 
     // MARK: Security events
 
-    /// Something happens at Google, of which the event is delivered in a later step.
+    /// Makes something happen at Google; its event is delivered in a later step.
     private func happen(_ before: Picture) async throws {
         let now = world.time.now
         let token = before.token

@@ -4,7 +4,7 @@ import Testing
 @Suite("A grant under random events", .timeLimit(.minutes(10)))
 struct GrantLifeModelTests {
     /// `MODEL_ROUNDS` runs more rounds; `MODEL_SEED` begins with the seed of a failure.
-    @Test("keeps what was stored last, and never revives what its user ended")
+    @Test("keeps the last stored token, and is never revived after its user ended it")
     func rounds() async throws {
         let environment = ProcessInfo.processInfo.environment
         let rounds = environment["MODEL_ROUNDS"].flatMap { UInt64($0) } ?? 200

@@ -5,7 +5,7 @@ import Testing
 
 @testable import AccountAPI
 
-/// What is stored when an app brings tokens of Jane's account, `g-1`.
+/// The stored grant when an app brings tokens of Jane's account, `g-1`.
 private struct Case: CustomTestStringConvertible, Sendable {
     var id: String?
     var email: String?
@@ -27,18 +27,18 @@ private func switched(from name: String) -> ConnectionRules.Step {
 private let same = ConnectionRules.Step.decided(.init(relation: .same, keepsStored: true))
 private let sameButForgotten = ConnectionRules.Step.decided(.init(relation: .same, keepsStored: false))
 
-@Suite("What a connection means")
+@Suite("The decision about a connection")
 struct ConnectionRuleTests {
     private static let brought = Grant.Owner(googleUserID: "g-1", email: "Jane@gmail.com")
 
-    @Test("nothing stored is a first connection")
+    @Test("without a stored grant it is a first connection")
     func first() {
         let step = ConnectionRules.step(stored: nil, brought: Self.brought)
         #expect(step == .decided(.init(relation: .first, keepsStored: false)))
     }
 
     @Test(
-        "the stored owner decides",
+        "it depends on the stored owner",
         arguments: [
             Case(id: "g-1", email: "jane@gmail.com", expected: same),
             Case(id: "g-1", email: "renamed@gmail.com", expected: same),
@@ -90,7 +90,7 @@ struct ConnectionRuleTests {
         #expect(ConnectionRules.step(stored: grant, learnt: example.learnt, brought: Self.brought) == example.expected)
     }
 
-    @Test("the app is told which it was")
+    @Test("the app gets the decision")
     func messages() {
         #expect(ConnectionRules.Relation.first.message == "First Gmail connection")
         #expect(ConnectionRules.Relation.same.message == "Same Google account or first connection")

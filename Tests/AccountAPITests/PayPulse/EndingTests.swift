@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The profile, and the ways to end")
 struct EndingTests {
-    @Test("the profile tells the grant's state")
+    @Test("the profile shows the grant's state")
     func profile() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane", .init(scope: "openid gmail"))
@@ -62,7 +62,7 @@ struct EndingTests {
 
     // MARK: Disconnecting
 
-    @Test("disconnecting revokes at Google and wipes the tokens, and twice is once")
+    @Test("disconnecting revokes at Google and wipes the tokens, and a repetition has no effect")
     func disconnect() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -94,7 +94,7 @@ struct EndingTests {
         #expect(try await world.refreshToken(ofUser: "2") == "1//two")
     }
 
-    @Test("who never connected disconnects all the same")
+    @Test("a user who never connected can disconnect")
     func nothingToDisconnect() async throws {
         let world = try AccountWorld()
         let answer = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: world.token(ofUser: "42"))
@@ -102,7 +102,7 @@ struct EndingTests {
         #expect(try await world.grant() == nil)
     }
 
-    @Test("what the user asked to end is not called back to life by a reconnect", .timeLimit(.minutes(10)))
+    @Test("a reconnect does not revive a grant that its user ended", .timeLimit(.minutes(10)))
     func reconnectBeforeRevocation() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -117,7 +117,7 @@ struct EndingTests {
 
     // MARK: Deleting
 
-    @Test("a deleted user is refused until the tombstone is swept, then is new")
+    @Test("a deleted user is refused until the tombstone is deleted, then is a new user")
     func deletionAndReturn() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -138,7 +138,7 @@ struct EndingTests {
         let other = try await world.ask("GET", "/api/auth/me", token: token)
         #expect(other.comprehension == "401 Could not validate credentials")
 
-        // The presented token lived longer than a day, so the tombstone stands as long.
+        // The presented token is valid for longer than a day, and the tombstone is kept as long.
         world.time.advance(by: .seconds(2 * 86_400))
         _ = try await world.store.sweep(at: world.time.now)
         #expect(try await world.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
@@ -148,7 +148,7 @@ struct EndingTests {
         #expect(back.data?["message"] == .string("First Gmail connection"))
     }
 
-    @Test("deleting again with the same token answers like the first time, and writes nothing")
+    @Test("deleting again with the same token gets the first answer, without a write")
     func deletionRepeated() async throws {
         let world = try AccountWorld()
         let token = world.sign(lifetime: .seconds(3 * 86_400)) { $0.field("user_id", "42") }
@@ -179,7 +179,7 @@ struct EndingTests {
         #expect(world.google.revoked == ["1//jane"])
     }
 
-    @Test("deleting ends the sessions; whoever signs in again is a new user")
+    @Test("deleting ends the sessions; a later sign-in creates a new user")
     func deletionEndsSessions() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -232,7 +232,7 @@ struct EndingTests {
         #expect(try await world.connect("ya29.jane").payPulse == "404 USER_NOT_FOUND")
     }
 
-    @Test("connections at once never leave one account's refresh token with another", .timeLimit(.minutes(10)))
+    @Test("simultaneous connections never leave one account's refresh token with another", .timeLimit(.minutes(10)))
     func connectionsAtOnce() async throws {
         for _ in 1...100 {
             let world = try AccountWorld()

@@ -6,11 +6,11 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("Refusing what the app brings")
+@Suite("Refusing tokens from the app")
 struct StoringRefusalTests {
     private static let path = "/v1/auth/gmail-tokens"
 
-    /// A body, and what comes of it.
+    /// A body and the expected answer.
     struct BadBody: CustomTestStringConvertible, Sendable {
         var body: String
         var expected: String
@@ -19,7 +19,7 @@ struct StoringRefusalTests {
     }
 
     @Test(
-        "bad bodies are told where they are bad, and nothing is stored",
+        "invalid bodies are refused with the invalid field, and nothing is stored",
         arguments: [
             BadBody(body: "", expected: "400 INVALID_JSON"),
             BadBody(body: "{", expected: "400 INVALID_JSON"),
@@ -74,14 +74,17 @@ struct StoringRefusalTests {
         #expect(try await world.store.user("42") == nil)
     }
 
-    @Test("no body at all, and no word about one", arguments: [path, "/api/auth/mobile/google", "/api/auth/refresh"])
+    @Test(
+        "a request without a body and without its declaration",
+        arguments: [path, "/api/auth/mobile/google", "/api/auth/refresh"]
+    )
     func undeclared(path: String) async throws {
         let world = try AccountWorld()
         let token = world.token(ofUser: "42")
         #expect(try await world.ask("POST", path, token: token, declaringLength: false).status == 411)
     }
 
-    @Test("a body of another kind", arguments: ["text/plain", "multipart/form-data; boundary=x", ""])
+    @Test("a body of another media type", arguments: ["text/plain", "multipart/form-data; boundary=x", ""])
     func otherMediaType(_ type: String) async throws {
         let world = try AccountWorld()
         let answer = try await world.ask(
@@ -93,7 +96,7 @@ struct StoringRefusalTests {
         #expect(answer.payPulse == "415 INVALID_JSON")
     }
 
-    @Test("a repeated field of a form is one too many")
+    @Test("a repeated field of a form is refused")
     func repeatedField() async throws {
         let world = try AccountWorld()
         let answer = try await world.ask(
@@ -105,7 +108,7 @@ struct StoringRefusalTests {
         #expect(answer.payPulse == "400 INVALID_JSON")
     }
 
-    /// What Google says of a token, and what comes of it in both families.
+    /// Google's answers about a token, and the outcome in both families.
     struct Doubt: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var userInfo: FakeGoogle.Saying
@@ -125,7 +128,7 @@ struct StoringRefusalTests {
     }
 
     @Test(
-        "a token that may not be believed stores nothing",
+        "an untrusted token is refused, and nothing is stored",
         .timeLimit(.minutes(10)),
         arguments: [
             Doubt("another app's audience", .init(audience: "789-theirs.apps.googleusercontent.com")),
@@ -156,7 +159,7 @@ struct StoringRefusalTests {
         )
     }
 
-    @Test("Google is silent beyond the deadline", .timeLimit(.minutes(10)))
+    @Test("Google does not answer before the deadline", .timeLimit(.minutes(10)))
     func deadline() async throws {
         let world = try AccountWorld(googleDeadline: .milliseconds(1))
         world.google.say("ya29.jane", userInfo: .nothing, tokenInfo: .nothing)
@@ -164,7 +167,7 @@ struct StoringRefusalTests {
         #expect(world.google.lookups == 2)
     }
 
-    @Test("an address that signs in too often waits")
+    @Test("an address with too many sign-ins must wait")
     func budget() async throws {
         let world = try AccountWorld(signInsPerMinute: 2)
         world.google.know("ya29.jane")
@@ -177,14 +180,14 @@ struct StoringRefusalTests {
         let other = try await world.ask("POST", "/api/auth/mobile/google", json: signIn)
         #expect(other.comprehension == "429 Too many requests; try again later")
         #expect(other.header("Retry-After") != nil)
-        // Another address, and the routes that cost Google nothing, are not meant.
+        // The limit does not apply to another address, or to routes that do not call Google.
         #expect(try await world.ask("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200)
         #expect(try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42")).status == 200)
         world.time.advance(by: .seconds(60))
         #expect(try await world.connect("ya29.jane").status == 201)
     }
 
-    @Test("an address that fails too often waits, and sign-ins that succeed do not count")
+    @Test("an address with too many failures must wait, and successful sign-ins do not count")
     func failures() async throws {
         let world = try AccountWorld(failuresPerMinute: 2)
         world.google.know("ya29.jane")
@@ -201,7 +204,7 @@ struct StoringRefusalTests {
         #expect(try await signIn("ya29.jane") == 200)
     }
 
-    @Test("an outage of Google counts as no failure of the address")
+    @Test("an outage of Google does not count as a failure of the address")
     func outage() async throws {
         let world = try AccountWorld(failuresPerMinute: 1)
         world.google.know("ya29.jane")

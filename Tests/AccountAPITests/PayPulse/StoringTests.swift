@@ -8,7 +8,7 @@ import Testing
 
 @testable import AccountAPI
 
-@Suite("Storing what the app brings")
+@Suite("Storing tokens from the app")
 struct StoringTests {
     private static let path = "/v1/auth/gmail-tokens"
 
@@ -45,7 +45,7 @@ struct StoringTests {
         #expect(try await world.store.user("42")?.name == "Jane Smith")
     }
 
-    @Test("the body serves where Google is silent")
+    @Test("the body's values are used if Google has none")
     func silentGoogle() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
@@ -57,7 +57,7 @@ struct StoringTests {
         #expect(grant.refreshToken?.expiresAt == world.time.now + .seconds(604_800))
     }
 
-    @Test("nobody tells a lifetime: an hour")
+    @Test("an unknown lifetime counts as an hour")
     func usualLifetime() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
@@ -99,7 +99,7 @@ struct StoringTests {
         #expect(grant.scope == "openid gmail calendar")
     }
 
-    @Test("the refresh token that is stored already is no new one")
+    @Test("an already stored refresh token does not count as new")
     func sameToken() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")
@@ -112,7 +112,7 @@ struct StoringTests {
         #expect(try await world.refreshToken() == "1//newer")
     }
 
-    @Test("another account's connection keeps nothing of the former")
+    @Test("a connection of another account keeps nothing of the former one")
     func accountSwitch() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane", .init(lifetime: 3599))
@@ -127,7 +127,7 @@ struct StoringTests {
     }
 
     @Test(
-        "a refresh token that is known to be another account's is not taken, whichever user has it",
+        "a refresh token known to be another account's is not stored, whichever user has it",
         arguments: ["42", "43"]
     )
     func foreignRefreshToken(user: String) async throws {
@@ -141,7 +141,7 @@ struct StoringTests {
         #expect(try await world.grant(ofUser: user)?.owner.email == "john@gmail.com")
     }
 
-    @Test("what is learnt to be another account's is not kept, though the app brings it again")
+    @Test("a token found to be another account's is not kept, even if the app brings it again")
     func learntForeignRefreshToken() async throws {
         let world = try AccountWorld()
         try await world.importGrant()
@@ -162,7 +162,7 @@ struct StoringTests {
         }
     }
 
-    @Test("an owner who is not known is learnt before anything is decided", arguments: ["g-1", "g-2"])
+    @Test("an unknown owner is looked up before the decision", arguments: ["g-1", "g-2"])
     func learning(owner: String) async throws {
         let world = try AccountWorld()
         try await world.importGrant()
@@ -176,7 +176,7 @@ struct StoringTests {
         #expect(try await world.grant()?.owner.googleUserID == "g-1")
     }
 
-    @Test("a dead grant without an owner is no switch, and its token is not kept")
+    @Test("a dead grant without an owner is not a switch, and its token is not kept")
     func deadUnknown() async throws {
         let world = try AccountWorld()
         try await world.importGrant()
@@ -189,7 +189,7 @@ struct StoringTests {
         #expect(try await world.grant()?.state == .active)
     }
 
-    @Test("an owner who cannot be learnt now leaves all as it was")
+    @Test("an owner that cannot be looked up now changes nothing")
     func unreachable() async throws {
         let world = try AccountWorld()
         try await world.importGrant()
@@ -207,7 +207,7 @@ struct StoringTests {
         #expect(try await world.refreshToken() == "1//imported")
     }
 
-    @Test("a refresh token of another account is found out at its first refresh and never used again")
+    @Test("a refresh token of another account is recognised at its first refresh and never used again")
     func foreignRefreshToken() async throws {
         let world = try AccountWorld()
         world.google.know("ya29.jane")

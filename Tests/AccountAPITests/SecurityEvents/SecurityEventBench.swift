@@ -13,7 +13,7 @@ import Testing
 
 @testable import GoogleOAuth
 
-/// A receiver over a store in memory, and an engine beside it; what is posted says what the token is to be.
+/// A receiver over a store in memory, and an engine next to it; the posted text selects the token that it is read as.
 final class SecurityEventBench: Sendable {
     static let account = "117"
 
@@ -69,7 +69,7 @@ final class SecurityEventBench: Sendable {
         )
     }
 
-    /// Posts events as Google does: with the time of issue alone.
+    /// Posts events as Google does: with only the time of issue.
     @discardableResult
     func post(
         _ event: SecurityEvent...,
@@ -91,7 +91,7 @@ final class SecurityEventBench: Sendable {
         await receiver.answer(ServerRequest(method: "POST", path: "/v1/google/security-events"))
     }
 
-    /// Stores a grant, with its user, as the app would have brought it an hour ago.
+    /// Stores a grant with its user, as if the app had brought it an hour ago.
     func connect(
         _ number: Int64,
         account: String? = SecurityEventBench.account,
@@ -144,7 +144,7 @@ final class SecurityEventBench: Sendable {
         try #require(try await store.grant(GrantID(rawValue: number)))
     }
 
-    /// Starts sessions of a user, who is added where there is none.
+    /// Starts sessions of a user, who is added if necessary.
     func startSessions(_ count: Int, of user: String, account: String? = nil) async throws {
         let now = time.now
         let random = SeededRandom(seed: UInt64(user.utf8.count))
@@ -188,7 +188,7 @@ final class EventLines: LineSink {
         lines.withLock { $0.filter { $0["event"]?.string == event } }
     }
 
-    /// Kind, outcome, grants and sessions of each line about a security event.
+    /// The kind, outcome, grants and sessions of each line about a security event.
     var events: [String] {
         of("security_event").map { line in
             let counts = "\(line["grants"]?.integer ?? -1) \(line["sessions"]?.integer ?? -1)"
@@ -197,7 +197,7 @@ final class EventLines: LineSink {
     }
 }
 
-/// A token endpoint that grants every refresh until it is told to refuse, but only when the test lets it.
+/// A token endpoint that grants every refresh until it is set to refuse, and answers only when the test allows it.
 actor HeldGoogle: AnsweringEndpoint {
     private(set) var asked = 0
     private var held: [CheckedContinuation<Void, Never>] = []

@@ -21,7 +21,7 @@ struct SecurityEventReceiverTests {
     }
 
     @Test(
-        "tokens-revoked ends every grant of the account, whatever its state, and no other",
+        "tokens-revoked ends all grants of the account, whatever their state, and no other",
         arguments: [GrantState.active, .retrying, .suspended, .reauthRequired]
     )
     func tokensRevoked(state: GrantState) async throws {
@@ -44,7 +44,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.of("state").count == 2)
     }
 
-    @Test("A token is known again by its first 16 characters and by its double hash", arguments: [false, true])
+    @Test("A token is recognised by its first 16 characters and by its double hash", arguments: [false, true])
     func tokenRevoked(byHash: Bool) async throws {
         let token = "1//0e0123456789abcdef"
         try await bench.connect(1, refreshToken: token)
@@ -59,7 +59,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.events == ["token_revoked applied 1 0"])
     }
 
-    @Test("A beginning that several tokens have ends none of them: Google is asked about each")
+    @Test("A prefix that several tokens share ends none of them: each grant is probed")
     func ambiguousToken() async throws {
         for number: Int64 in [1, 2] { try await bench.connect(number, refreshToken: "1//0e0123456789ab-\(number)") }
         try await bench.connect(3)
@@ -73,7 +73,7 @@ struct SecurityEventReceiverTests {
     }
 
     @Test(
-        "A token or an account that nobody here has changes nothing",
+        "An unknown token or account changes nothing",
         arguments: [
             (SecurityEvent(.tokenRevoked(.prefix("1//0e-none-such-"))), "token_revoked"),
             (SecurityEvent(.tokenRevoked(.prefix("1//0e"))), "token_revoked"),
@@ -93,7 +93,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.events == ["\(kind) unmatched 0 0"])
     }
 
-    @Test("sessions-revoked ends the sessions of who signs in with the account and of who connected it")
+    @Test("sessions-revoked ends the sessions of users that sign in with the account or connected it")
     func sessionsRevoked() async throws {
         try await bench.connect(1)
         try await bench.startSessions(2, of: "user-1")
@@ -108,7 +108,7 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.sessions(of: "stranger") == 1)
     }
 
-    @Test("account-disabled suspends the grant and ends the sessions; account-enabled has Google asked at once")
+    @Test("account-disabled suspends the grant and ends the sessions; account-enabled probes the grant immediately")
     func accountDisabledAndEnabled() async throws {
         try await bench.connect(1)
         try await bench.startSessions(1, of: "user-1")
@@ -127,7 +127,7 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.grant(1).state == .active)
     }
 
-    @Test("account-disabled leaves what is over as it is")
+    @Test("account-disabled leaves ended grants unchanged")
     func accountDisabledTooLate() async throws {
         try await bench.connect(1)
         await bench.post(Self.about(.tokensRevoked))
@@ -137,7 +137,7 @@ struct SecurityEventReceiverTests {
     }
 
     @Test(
-        "What asks for nothing is recorded",
+        "Events without an effect are recorded",
         arguments: [SecurityEvent.Kind.credentialChangeRequired, .verification(state: "x"), .other]
     )
     func recorded(kind: SecurityEvent.Kind) async throws {
@@ -151,7 +151,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.events == ["\(event.code) recorded 0 0"])
     }
 
-    @Test("A token that comes again is taken and changes nothing")
+    @Test("A repeated token is accepted and changes nothing")
     func repeated() async throws {
         try await bench.connect(1)
         await bench.post(Self.about(.tokensRevoked))
@@ -163,7 +163,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.counters.running.counts.securityEvents == ["tokens_revoked": 1])
     }
 
-    @Test("An event from before the user's reconnect ends nothing: Google is asked instead", arguments: [false, true])
+    @Test("An event from before the user's reconnect only probes the grant", arguments: [false, true])
     func outdated(tellsWhenItHappened: Bool) async throws {
         try await bench.connect(1)
         bench.time.advance(by: .seconds(5))
@@ -184,7 +184,7 @@ struct SecurityEventReceiverTests {
     }
 
     @Test(
-        "An event issued soon after a reconnect may be about the former tokens: the new token stays and Google is asked",
+        "An event issued soon after a reconnect may be about the former tokens: the new token is kept and probed",
         arguments: [
             SecurityEventReceiverTests.about(.tokensRevoked),
             SecurityEventReceiverTests.about(.accountDisabled(reason: nil)),
@@ -203,7 +203,7 @@ struct SecurityEventReceiverTests {
     }
 
     @Test(
-        "Within 15 minutes after a connection an event without its own time is checked, and later it is believed",
+        "Within 15 minutes after a connection an event without its own time is probed, and later it is trusted",
         arguments: [(15 * 60, true), (15 * 60 + 1, false)]
     )
     func edgeOfTheWindow(seconds: Int, isChecked: Bool) async throws {
@@ -219,7 +219,7 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.grant(1).state == .active)
     }
 
-    @Test("A grant whose history names no connection counts as connected when it was created")
+    @Test("A grant without a connection in its history counts as connected at its creation")
     func connectionWithoutHistory() async throws {
         let (time, vault) = (bench.time, bench.vault)
         let id = GrantID(rawValue: 1)
@@ -237,7 +237,7 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.grant(1).refreshToken != nil)
     }
 
-    @Test("Of a grant that an event leaves to Google, Google's answer decides", arguments: [false, true])
+    @Test("Google's answer decides about a grant that an event probes", arguments: [false, true])
     func googleDecides(isRevoked: Bool) async throws {
         try await bench.connect(1, ago: .seconds(20))
         await bench.post(Self.about(.tokensRevoked))
@@ -250,7 +250,7 @@ struct SecurityEventReceiverTests {
         #expect(grant.reason == (isRevoked ? .invalidGrant : .none))
     }
 
-    @Test("A token that is played back when its name has been forgotten ends nothing")
+    @Test("A replayed token whose id was deleted has no effect")
     func playedBack() async throws {
         try await bench.connect(1)
         try await bench.startSessions(2, of: "user-1")
@@ -264,7 +264,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.events == ["account_disabled outdated 0 0"])
     }
 
-    @Test("An event that tells the very second of the connection as its own is believed")
+    @Test("An event in the second of the connection is trusted")
     func sameSecond() async throws {
         bench.time.advance(by: .milliseconds(700))
         try await bench.connect(1, ago: .zero)
@@ -273,7 +273,7 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.grant(1).state == .disconnected)
     }
 
-    @Test("A hash names the stored token itself, however late the app brought it again")
+    @Test("A hash identifies the stored token itself, however late the app brought it again")
     func hashOfTokenBroughtAgain() async throws {
         let happenedAt = bench.time.now
         bench.time.advance(by: .seconds(60))
@@ -284,7 +284,7 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.grant(1).state == .disconnected)
     }
 
-    @Test("A refresh on its way brings nothing back that an event ended meanwhile")
+    @Test("A refresh in flight does not revive a grant that an event has ended since")
     func raceWithRefresh() async throws {
         try await bench.connect(1)
         bench.time.advance(by: .seconds(3001))
@@ -330,7 +330,7 @@ struct SecurityEventReceiverTests {
         #expect(try await bench.grant(1).state == .active)
     }
 
-    @Test("A probe is no proof when the account is disabled again while it is in flight")
+    @Test("A probe does not count if the account is disabled again while it is in flight")
     func disabledAgainDuringProbe() async throws {
         try await bench.connect(1)
         await bench.post(Self.about(.accountDisabled(reason: nil)))
@@ -356,7 +356,7 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.events.isEmpty)
     }
 
-    @Test("A token that is no good gets 400 and the body of RFC 8935")
+    @Test("An invalid token gets 400 and the body of RFC 8935")
     func invalid() async throws {
         let response = await bench.refuse(.invalid(.key, "not signed"))
         #expect(response.status == 400)
@@ -366,14 +366,17 @@ struct SecurityEventReceiverTests {
         #expect(bench.lines.events.isEmpty)
     }
 
-    @Test("While nobody can tell, Google is asked to come again", arguments: [(10_000, "10"), (1, "1"), (0, "1")])
+    @Test(
+        "While a token cannot be verified, Google is asked to deliver it again",
+        arguments: [(10_000, "10"), (1, "1"), (0, "1")]
+    )
     func unavailable(milliseconds: Int, retryAfter: String) async throws {
         let response = await bench.refuse(.unavailable(retryAfter: .milliseconds(milliseconds)))
         #expect(response.status == 503)
         #expect(response.headers.contains { $0.name == "Retry-After" && $0.value == retryAfter })
     }
 
-    @Test("No line tells whom an event is about, or its name")
+    @Test("No log line contains the event's user or its id")
     func quietLines() async throws {
         try await bench.connect(1)
         await bench.post(Self.about(.tokensRevoked), id: "jti-that-is-secret")

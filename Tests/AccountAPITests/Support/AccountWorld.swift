@@ -23,7 +23,7 @@ final class CapturedLines: LineSink {
     }
 }
 
-/// The public routes over a store in memory, a fake Google, and clocks that only a test moves.
+/// The public routes over a store in memory, a fake Google, and clocks that only a test advances.
 struct AccountWorld {
     static let oldSecret = Secret("an older secret of more than thirty-two bytes")
     static let newSecret = Secret("the secret that signs now, also long enough")
@@ -163,7 +163,7 @@ struct AccountWorld {
 
     // MARK: Tokens of the app's own
 
-    /// What PayPulse's login gives.
+    /// Returns a token of PayPulse's login.
     func token(ofUser id: String, email: String? = "jane@example.com") -> String {
         sign { claims in
             claims.field("user_id", id)
@@ -183,7 +183,7 @@ struct AccountWorld {
         return (signer ?? self.signer).sign(claims).reveal()
     }
 
-    /// Signs in with Google and answers both tokens.
+    /// Signs in with Google and returns both tokens.
     func signIn(_ googleToken: String = "ya29.jane") async throws -> (access: String, refresh: String) {
         let answer = try await ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(googleToken)"}"#)
         guard let access = answer["access_token"]?.string, let refresh = answer["refresh_token"]?.string else {

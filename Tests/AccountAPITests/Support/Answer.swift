@@ -1,7 +1,7 @@
 import HTTPServer
 import JSON
 
-/// An answer with its JSON read.
+/// An answer with parsed JSON.
 struct Answer: Sendable {
     let status: Int
     let headers: [ServerRequest.Field]
@@ -19,7 +19,7 @@ struct Answer: Sendable {
 
     var data: JSONValue? { body?["data"] }
 
-    /// The status and the code of a PayPulse error, as in "401 INVALID_TOKEN"; of a success the status alone.
+    /// The status and the code of a PayPulse error, such as "401 INVALID_TOKEN"; for a success the status alone.
     var payPulse: String {
         guard let code = body?["error"]?["code"]?.string else { return "\(status)" }
         return "\(status) \(code)"

@@ -6,11 +6,11 @@ import TestSupport
 @testable import AccountAPI
 @testable import GoogleOAuth
 
-/// Google in memory: says of each access token what a test told it, and answers refreshes as a script says.
+/// Google in memory: describes each access token as a test has set it, and answers refreshes by a script.
 final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
     static let clientID = "123-ours.apps.googleusercontent.com"
 
-    /// What is said of one access token.
+    /// The answers about one access token.
     struct Account: Sendable {
         var id = "g-1"
         var email: String? = "jane@gmail.com"
@@ -27,7 +27,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
     enum Saying: Sendable {
         case account(Account)
         case failure(LookupFailure)
-        /// Says nothing, until nobody waits any more.
+        /// Does not answer until the request is cancelled.
         case nothing
     }
 
@@ -74,7 +74,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
         let token = accessToken.reveal()
-        // A token that was made for a refresh belongs to the usual account, unless a test says otherwise.
+        // A token from a refresh belongs to the usual account, unless a test sets another one.
         let usual: Saying? = token.hasPrefix("fresh-") ? .account(Account()) : nil
         let account = try await account(state.withLock { $0.userInfo[token] } ?? usual)
         var members: [String: JSONValue] = [
@@ -126,7 +126,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         }
     }
 
-    /// Lets the held refreshes go with an answer; later ones are granted.
+    /// Answers the held refreshes; later ones are granted.
     func release(_ verdict: RefreshVerdict) {
         let held = state.withLock { state in
             state.script = { _ in .grant }
@@ -162,7 +162,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         }
     }
 
-    /// Says whose the access tokens are that a refresh token brings.
+    /// Sets the owner of the access tokens that come from a refresh token.
     func knowOwner(ofRefreshToken token: String, _ saying: Saying) {
         state.withLock { $0.userInfo["owner of \(token)"] = saying }
     }

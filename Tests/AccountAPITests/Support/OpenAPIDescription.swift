@@ -1,11 +1,12 @@
 import Foundation
 
-/// As much of docs/openapi.yaml as the tests compare with the code.
+/// The part of docs/openapi.yaml that the tests compare with the code.
 ///
-/// It is read line by line, by the layout that the file keeps: two spaces a level, and each route's answers spelt out.
+/// It is read line by line and relies on the layout of the file: two spaces a level, and each route's answers written
+/// out.
 struct OpenAPIDescription {
     struct Operation: Hashable {
-        /// The method and the path, as in "GET /v1/user/me".
+        /// The method and the path, such as "GET /v1/user/me".
         let name: String
         var tags: Set<String> = []
         var statuses: Set<Int> = []

@@ -1,6 +1,6 @@
 import Testing
 
-// One phone at a time: many would keep the few threads busy that the other tests of this process need.
+// One phone at a time: several would occupy the few threads that the other tests of this process need.
 @Suite("A phone on a bad network", .serialized, .timeLimit(.minutes(10)))
 struct PhoneSimulationTests {
     @Test("An honest phone stays signed in as long as the server's session lives", arguments: 1...100)

@@ -3,7 +3,7 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// The server's clock, and the error of the phone's.
+/// The server's clock, and the error of the phone's clock.
 final class SimulatedClock: Sendable {
     private let state = Mutex((seconds: 0, error: 0))
 
@@ -37,7 +37,7 @@ final class SimulatedNetwork: Sendable {
         /// Resumes the client; nil for a request that its client no longer waits for.
         var waiting: CheckedContinuation<Reply, Never>?
 
-        /// An order that does not depend on the order in which the client's tasks happened to run.
+        /// An order that does not depend on the order in which the client's tasks ran.
         var order: (Int, String, Int) { (process, request.path, id) }
     }
 
@@ -98,7 +98,7 @@ final class SimulatedNetwork: Sendable {
         }
     }
 
-    /// Hands an answer to its client.
+    /// Delivers an answer to its client.
     func deliver(_ id: Int) {
         guard let item = take(id), let (status, body) = item.answer,
             let response = HTTPURLResponse(
@@ -111,10 +111,10 @@ final class SimulatedNetwork: Sendable {
         item.waiting?.resume(returning: .success((Data(body.utf8), response)))
     }
 
-    /// Loses a request or an answer; its client learns that nothing came.
+    /// Loses a request or an answer; its client gets an error.
     func lose(_ id: Int) { take(id)?.waiting?.resume(returning: .failure(.unreachable(.networkConnectionLost))) }
 
-    /// Lets the client of a request give up, while the request goes on to the server.
+    /// Makes the client of a request time out, while the request continues to the server.
     func timeOut(_ id: Int) {
         let waiting = state.withLock { state in
             let waiting = state.items[id]?.waiting
@@ -124,7 +124,7 @@ final class SimulatedNetwork: Sendable {
         waiting?.resume(returning: .failure(.unreachable(.timedOut)))
     }
 
-    /// Ends a process: its requests go on to the server, and it gets no answer.
+    /// Ends a process: its requests continue to the server, and it does not get answers.
     func cut(_ process: Int) {
         let ids = state.withLock { state in
             state.isCut.insert(process)

@@ -4,15 +4,15 @@ import Foundation
 import Synchronization
 import Testing
 
-/// An app and its extension on one phone, whose network and processes fail as a seed says.
+/// An app and its extension on one phone, whose network and processes fail as determined by a seed.
 ///
-/// One thing happens at a time: the phone goes on until every call waits for the network, then the seed chooses what happens
-/// next. So a seed gives the same run each time.
+/// One thing happens at a time: the phone runs until every call waits for the network, then the seed chooses the next
+/// event. So a seed gives the same run each time.
 final class SimulatedPhone {
     /// The longest time that a request is on its way, in seconds.
     ///
-    /// With the age of an answer that the client accepts it is shorter than the server's grace: an older copy of a spent
-    /// token looks like a thief's.
+    /// Together with the greatest age of an answer that the client accepts, it is shorter than the server's grace: the
+    /// server treats an older copy of a spent token as stolen.
     private static let longestRequest = 25
 
     /// The outcomes of the calls that have ended.
@@ -45,7 +45,7 @@ final class SimulatedPhone {
     private var server = SimulatedServer()
     private var processes: [Process] = []
     private var processesStarted = 0
-    /// What happened, for the report of a failure.
+    /// The events so far, for the report of a failure.
     private(set) var trace: [String] = []
 
     init(seed: UInt64) throws {
@@ -57,7 +57,7 @@ final class SimulatedPhone {
         tokens.save(pair.refresh, for: .refreshToken)
     }
 
-    /// Plays so many events; returns what the phone's user would complain about, or nil.
+    /// Plays a number of events; returns a complaint of the phone's user, or nil.
     func play(events: Int) async throws -> String? {
         for _ in 0..<2 { try startProcess() }
         for _ in 0..<events {
@@ -72,7 +72,7 @@ final class SimulatedPhone {
         return try await restart()
     }
 
-    /// Starts the app once more on a good network; then ends the session, which must show.
+    /// Starts the app once more on a good network; then ends the session, which the app must notice.
     private func restart() async throws -> String? {
         processes = []
         let app = try startProcess()
@@ -214,7 +214,7 @@ final class SimulatedPhone {
         for _ in 0..<dead { try startProcess() }
     }
 
-    /// Returns when every call under way waits for the network.
+    /// Returns when every call in progress waits for the network.
     private func settle() async {
         var former: [Int] = []
         while true {

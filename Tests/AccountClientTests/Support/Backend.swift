@@ -5,17 +5,17 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A backend of one user over a real socket: it issues, rotates and refuses tokens, and keeps what it was asked.
+/// A backend of one user over a real socket: it issues, rotates and refuses tokens, and records the requests.
 final class Backend: Sendable {
-    /// A request as the tests look at it.
+    /// A request as the tests see it.
     struct Asked: Sendable {
-        /// Method and path, as in `POST /api/auth/refresh`.
+        /// Method and path, such as `POST /api/auth/refresh`.
         let line: String
         let bearer: String?
         let body: String
     }
 
-    /// Says in the place of the backend how a request is answered; nil leaves it to the backend.
+    /// Answers a request in place of the backend; nil leaves it to the backend.
     typealias Override = @Sendable (Asked) -> [ScriptedServer.Step]?
 
     private struct State {
@@ -52,7 +52,7 @@ final class Backend: Sendable {
         url = try #require(URL(string: "http://127.0.0.1:\(server.port)"))
     }
 
-    /// The server ends with it: a test that still calls must hold it.
+    /// The server ends with this object: a test that still calls it must hold it.
     deinit { server.stop() }
 
     var asked: [Asked] { book.state.withLock { $0.asked } }
@@ -70,7 +70,7 @@ final class Backend: Sendable {
     /// Refuses the access token from now on, as when it has expired or its key was changed.
     func refuseAccessToken() { book.state.withLock { $0.accessToken = nil } }
 
-    /// Ends the session: neither token is accepted any more.
+    /// Ends the session: neither token is accepted any longer.
     func endSession() {
         book.state.withLock {
             $0.accessToken = nil
@@ -78,10 +78,10 @@ final class Backend: Sendable {
         }
     }
 
-    /// Does what it is asked, and closes the connection in the place of an answer.
+    /// Performs each request, and closes the connection instead of answering.
     func loseAnswers(_ loses: Bool) { book.state.withLock { $0.losesAnswers = loses } }
 
-    /// Moves the server's clock and that of the clients.
+    /// Advances the server's clock and that of the clients.
     func advance(bySeconds seconds: Int) { book.state.withLock { $0.seconds += seconds } }
 
     func client(_ store: any TokenStore) throws -> AccountClient {
@@ -93,7 +93,7 @@ final class Backend: Sendable {
         )
     }
 
-    /// A token whose payload can be read and whose signature means nothing.
+    /// Returns a token with a readable payload and a meaningless signature.
     static func token(_ name: String, expiresIn seconds: Int) -> String {
         let payload = #"{"sub":"\#(name)??>>","exp":\#(Int(now.timeIntervalSince1970) + seconds)}"#
         let text = Data(payload.utf8).base64EncodedString()
@@ -116,7 +116,7 @@ final class Backend: Sendable {
         return (access, "refresh-\(number)")
     }
 
-    /// The tokens that the server's rules answer to a refresh token; nil for a refusal.
+    /// Returns the tokens for a refresh token by the server's rules; nil for a refusal.
     private static func refresh(_ asked: Asked, _ state: inout State) -> (access: String, refresh: String)? {
         let number = asked.body.components(separatedBy: "refresh-").last.flatMap { Int($0.prefix { $0.isNumber }) }
         let present = state.family?.present(number ?? 0, successor: state.issued + 1, at: state.seconds)
@@ -167,7 +167,7 @@ final class Backend: Sendable {
     }
 }
 
-/// Holds the server's threads until a test lets them go.
+/// Holds the server's threads until a test releases them.
 final class Gate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -180,7 +180,7 @@ final class Gate: Sendable {
 }
 
 extension AccountClient {
-    /// Any call that needs a bearer.
+    /// Makes a call that needs a bearer.
     func status(of path: String = "things") async throws(AccountError) -> Int {
         try await perform(URLRequest(url: baseURL.appendingPathComponent(path))).1.statusCode
     }

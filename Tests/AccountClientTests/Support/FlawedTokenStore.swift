@@ -2,7 +2,7 @@ import AccountClient
 import Foundation
 import Synchronization
 
-/// A token store that fails at what a test tells it to, and keeps the tokens otherwise.
+/// A token store that fails as set by a test, and otherwise keeps the tokens.
 final class FlawedTokenStore: TokenStore {
     enum Action: Hashable { case load, save(TokenKey), remove }
 
@@ -23,7 +23,7 @@ final class FlawedTokenStore: TokenStore {
 
     private func run<Value: Sendable>(_ action: Action, _ body: (inout [TokenKey: String]) -> Value) throws -> Value {
         try state.withLock { state in
-            // errSecInteractionNotAllowed, what the Keychain says while the device is locked.
+            // errSecInteractionNotAllowed, the Keychain's error while the device is locked.
             guard !state.failing.contains(action) else { throw NSError(domain: "Keychain", code: -25308) }
             return body(&state.tokens)
         }

@@ -1,6 +1,6 @@
 import AccountClient
 
-/// A token store that tells when its client has gone, and with it all that the client had under way.
+/// A token store that signals the end of its client, and with it the end of the client's work.
 private final class LifetimeStore: TokenStore {
     private let kept: any TokenStore
     private let gone: AsyncStream<Never>.Continuation
@@ -18,7 +18,7 @@ private final class LifetimeStore: TokenStore {
 }
 
 extension Backend {
-    /// Lends a client, and returns when every answer that it still waited for has been dealt with.
+    /// Lends a client, and returns when every answer that it still waited for has been processed.
     func withClient(_ store: any TokenStore, _ body: (AccountClient) async throws -> Void) async throws {
         let (end, gone) = AsyncStream.makeStream(of: Never.self)
         try await lend(try client(LifetimeStore(store, gone)), body)

@@ -13,7 +13,7 @@ final class MortalTokenStore: TokenStore {
     private let kept: any TokenStore
     private let state = Mutex(State())
 
-    /// Makes a view of a store; with `writes`, the process dies instead of writing once more than that.
+    /// Makes a view of a store; with `writes`, the process dies instead of making another write after that number.
     init(_ kept: any TokenStore, dyingAfter writes: Int? = nil) {
         self.kept = kept
         state.withLock { $0.writesLeft = writes }

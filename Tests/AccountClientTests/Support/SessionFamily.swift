@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// The refresh tokens of one session under the server's own rules; tokens are numbers that grow, times are seconds.
+/// The refresh tokens of one session under the server's own rules; tokens are increasing numbers, times are seconds.
 struct SessionFamily {
     private let first: Int
     private(set) var current: Int
@@ -16,7 +16,7 @@ struct SessionFamily {
 
     /// Returns the refresh token to answer with, which is `successor` after a rotation; `nil` for a refusal.
     mutating func present(_ token: Int, successor: Int, at now: Int) -> Int? {
-        // A token of another session names that one, and cannot end this one.
+        // A token of another session names that session, and cannot end this one.
         guard !hasEnded, token >= first, token <= current else { return nil }
         let (hash, time, grace) = (Self.hash(token), Self.time(now), Session.usualGrace)
         switch family.decide(presented: hash, canRepeat: true, at: time, grace: grace) {

@@ -16,7 +16,7 @@ struct BackupTests {
             try await bench.insert(1...50, sealedBy: vault, into: store)
             let file = bench.path("copy.sqlite")
             #expect(try await bench.workshop().backUp(to: file) == .success)
-            // The original goes on.
+            // The original is still in use.
             try await bench.insert(51...51, sealedBy: vault, into: store)
             await store.close()
             #expect(try FileFacts.of(file)?.mode == "0600")
@@ -31,7 +31,10 @@ struct BackupTests {
         }
     }
 
-    @Test("nothing is overwritten, and no folder is made", arguments: ["there", "no/copy", "file/copy"])
+    @Test(
+        "existing files are not overwritten, and folders are not created",
+        arguments: ["there", "no/copy", "file/copy"]
+    )
     func refused(name: String) async throws {
         try await OperatorBench.with { bench in
             let store = try bench.openStore()
@@ -46,7 +49,7 @@ struct BackupTests {
         }
     }
 
-    @Test("a damaged database is no success")
+    @Test("a damaged database fails")
     func damaged() async throws {
         try await OperatorBench.with { bench in
             try bench.write(String(repeating: "no database ", count: 500), to: "grants.sqlite")

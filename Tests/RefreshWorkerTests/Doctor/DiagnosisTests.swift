@@ -10,7 +10,7 @@ struct DiagnosisTests {
     private static let network = Diagnosis.fault("token endpoint", "down", isAboutEndpoint: true)
 
     @Test(
-        "the exit code tells faults of the set-up from those of the network",
+        "the exit code distinguishes faults of the set-up from those of the network",
         arguments: [
             ([], .success), ([.ok("a", "b")], .success), ([.warning("a", "b")], .success),
             ([network, .warning("a", "b")], .googleUnreachable), ([network, .fault("a", "b")], .configuration),
@@ -21,7 +21,7 @@ struct DiagnosisTests {
         #expect(Diagnosis.exitCode(of: diagnoses) == code)
     }
 
-    @Test("a check is one line, coloured only when asked for")
+    @Test("a check is one line, coloured only on request")
     func line() {
         let diagnosis = Diagnosis.fault("key ring", "is gone\nmake one")
         #expect(diagnosis.line(isColoured: false) == "FAULT  key ring              is gone; make one")
@@ -53,7 +53,7 @@ struct DiagnosisTests {
     }
 
     @Test(
-        "room on the disk",
+        "disk space",
         arguments: [(1 << 20, .fault), (100 << 20, .warning), (1 << 30, .ok)] as [(Int64, Diagnosis.Grade)]
     )
     func space(free: Int64, grade: Diagnosis.Grade) {
@@ -61,7 +61,7 @@ struct DiagnosisTests {
     }
 
     @Test(
-        "the date of an answer is read in its one form",
+        "the date of an answer is parsed in its only form",
         arguments: [
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
             ("Thu, 29 Feb 2024 23:59:59 GMT", 1_709_251_199), ("Fri, 15 Jan 2027 08:00:00 GMT", 1_800_000_000),
@@ -72,7 +72,7 @@ struct DiagnosisTests {
     }
 
     @Test(
-        "another date is none",
+        "a date in another form is refused",
         arguments: [
             "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37 CET",
             "Sun, 06 Nov 1994 8:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
@@ -84,7 +84,7 @@ struct DiagnosisTests {
     }
 
     @Test(
-        "whose endpoint it is",
+        "Google's endpoints are recognised",
         arguments: [
             ("https://oauth2.googleapis.com/token", true), ("https://accounts.google.com/o/oauth2/token", true),
             ("https://oauth2.googleapis.com.example.org/token", false), ("http://127.0.0.1:8080/token", false),

@@ -17,7 +17,7 @@ struct DoctorEndpointTests {
         return await Doctor(workshop: try bench.workshop(flags)).endpointDiagnoses()
     }
 
-    @Test("any answer is good, and its date tells whether the clocks agree")
+    @Test("any answer is ok, and its date shows whether the clocks agree")
     func answers() async throws {
         try await OperatorBench.with { bench in
             let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
@@ -44,7 +44,7 @@ struct DoctorEndpointTests {
         }
     }
 
-    @Test("where nobody listens, and a name that does not exist, are told apart")
+    @Test("a refused connection and an unknown name are distinguished")
     func unreachable() async throws {
         try await OperatorBench.with { bench in
             try OpenSSL.makeCertificate("good", in: bench)
@@ -57,7 +57,7 @@ struct DoctorEndpointTests {
     }
 }
 
-/// Certificates and a server by the `openssl` program.
+/// Certificates and a server from the `openssl` program.
 private enum OpenSSL {
     struct Failure: Error { let what: String }
 
@@ -65,7 +65,7 @@ private enum OpenSSL {
 
     static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
-    /// Makes `name.key` and the certificate `name.pem` for localhost, which vouches for itself.
+    /// Makes `name.key` and the self-signed certificate `name.pem` for localhost.
     static func makeCertificate(_ name: String, in bench: OperatorBench) throws {
         let arguments = """
             req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout \(name).key -out \(name).pem \
@@ -88,15 +88,15 @@ private enum OpenSSL {
         return process
     }
 
-    /// Answers each request with a page about the connection.
+    /// A server that answers each request with a page about the connection.
     final class Server {
         let port: Int
         private let process: Process
 
-        /// Ready when it returns.
+        /// Starts the server and returns when it is ready.
         init(certificate: String, in bench: OperatorBench) throws {
             let output = Pipe()
-            // Port 0: the system picks one that is free, and the program says which.
+            // With port 0 the system chooses a free port, and the program prints it.
             let arguments = "s_server -accept 127.0.0.1:0 -www -key \(certificate).key -cert \(certificate).pem"
             process = try OpenSSL.start(arguments, in: bench, output: output)
             var text = ""
@@ -110,11 +110,11 @@ private enum OpenSSL {
                 throw Failure(what: "no port in \(text)")
             }
             self.port = port
-            // A full pipe would stop the server.
+            // A full pipe would block the server.
             output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
         }
 
-        /// Ends it by the one signal that it cannot have inherited as blocked from the thread that started it.
+        /// Ends the server by the only signal that cannot be blocked by inheritance from the thread that started it.
         func stop() {
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
@@ -122,7 +122,7 @@ private enum OpenSSL {
     }
 }
 
-/// Answers every connection with 401 and a date, on a thread of its own.
+/// A server that answers every connection with 401 and a date, on a thread of its own.
 private final class RefusingServer: Sendable {
     struct Failure: Error {}
 

@@ -10,7 +10,7 @@ import Testing
 struct DoctorServingTests {
     private static let secret = String(repeating: "s", count: 32)
 
-    /// A set-up with everything, which is good, and a proxy that is named.
+    /// A complete, valid set-up with a trusted proxy.
     private func flags(_ bench: OperatorBench) throws -> [(Setting.Name, String)] {
         try bench.write(Self.secret + "\n", to: "jwt")
         try bench.write(Self.secret + "\n", to: "notices")
@@ -29,12 +29,12 @@ struct DoctorServingTests {
         without left: Set<Setting.Name> = [],
         with others: [(Setting.Name, String)] = []
     ) throws -> [Diagnosis] {
-        // The first value of a setting is the one that counts.
+        // The first value of a setting counts.
         let flags = others + (try flags(bench)).filter { !left.contains($0.0) }
         return try Doctor(workshop: bench.workshop(flags)).servingDiagnoses()
     }
 
-    @Test("a worker that serves nothing has nothing to be checked")
+    @Test("a worker without listeners and notices gets no checks")
     func nothing() async throws {
         try await OperatorBench.with { bench in
             let doctor = Doctor(workshop: try bench.workshop())
@@ -42,7 +42,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("a good set-up is ok, each part of it")
+    @Test("each part of a valid set-up is ok")
     func good() async throws {
         try await OperatorBench.with { bench in
             let diagnoses = try diagnose(bench)
@@ -53,11 +53,11 @@ struct DoctorServingTests {
             ]
             #expect(diagnoses.map(\.subject) == subjects)
             #expect(!"\(diagnoses)".contains(Self.secret))
-            #expect(try bench.names == ["jwt", "notices", "services"], "it makes no socket")
+            #expect(try bench.names == ["jwt", "notices", "services"], "the doctor created a socket")
         }
     }
 
-    @Test("it says until when former refresh tokens are accepted")
+    @Test("it shows the end of the time for former refresh tokens")
     func formerTokens() async throws {
         try await OperatorBench.with { bench in
             let cases: [(String?, Diagnosis.Grade, String)] = [
@@ -73,7 +73,7 @@ struct DoctorServingTests {
         }
     }
 
-    /// A file of the good set-up, what it is made into, and what the doctor must say.
+    /// A file of the valid set-up, its damaged content, and the expected diagnosis.
     struct Damage: Sendable, CustomTestStringConvertible {
         let file: String
         let text: String
@@ -85,7 +85,7 @@ struct DoctorServingTests {
     }
 
     @Test(
-        "a secret or a services file that the worker would refuse is a fault, with what to mend",
+        "a secret or a services file that the worker would refuse is a fault with advice",
         arguments: [
             Damage(file: "jwt", text: "short", mode: 0o600, subject: "app's token secret", advice: "32"),
             Damage(file: "jwt", text: secret, mode: 0o644, subject: "app's token secret", advice: "chmod 600"),
@@ -106,7 +106,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("a proxy that nobody trusts is worth a word where only this machine is listened to")
+    @Test("missing trusted proxies are a warning for a listener of this machine only")
     func proxies() async throws {
         try await OperatorBench.with { bench in
             let found = try diagnose(bench, without: [.trustedProxy]).filter { $0.grade != .ok }
@@ -117,7 +117,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("the internal listener's certificate is read, and judged by its dates", arguments: [2, -1])
+    @Test("the internal listener's certificate is checked by its dates", arguments: [2, -1])
     func certificate(days: Int) async throws {
         try #require(Tool.openssl.isInstalled)
         let authority = try TestAuthority()
@@ -150,7 +150,7 @@ struct DoctorServingTests {
         }
     }
 
-    @Test("a place where nobody can listen is a fault, one that is taken may be the worker's own")
+    @Test("an impossible address is a fault, one in use may be the worker's own")
     func places() async throws {
         try await OperatorBench.with { bench in
             let server = try ScriptedServer { _ in [] }
@@ -158,7 +158,8 @@ struct DoctorServingTests {
             let taken = try diagnose(bench, without: [.listen], with: [(.listen, "127.0.0.1:\(server.port)")])
             #expect(taken.first { $0.subject == "public listener" }?.words.contains("is taken") == true, "\(taken)")
 
-            // An address that is kept for documentation is nobody's (https://www.rfc-editor.org/rfc/rfc5737).
+            // Addresses reserved for documentation do not belong to any machine
+            // (https://www.rfc-editor.org/rfc/rfc5737).
             let foreign = try diagnose(bench, without: [.listen], with: [(.listen, "192.0.2.1:80")])
             #expect(foreign.filter { $0.grade == .fault }.map(\.subject) == ["public listener"])
 

@@ -7,14 +7,14 @@ import Testing
 
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {
-    /// Everything but what the network has to say.
+    /// Makes all checks except those over the network.
     private func diagnose(_ bench: OperatorBench, _ flags: [(Setting.Name, String)] = []) async throws -> [Diagnosis] {
         let doctor = Doctor(workshop: try bench.workshop(flags))
         let files = doctor.fileDiagnoses() + doctor.servingDiagnoses()
         return files + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
     }
 
-    /// A ring, and a database with some grants.
+    /// Makes a key ring, and a database with some grants.
     private func setUp(_ bench: OperatorBench) async throws {
         _ = try KeyRingFile.generate(path: bench.keyFile)
         let store = try bench.openStore()
@@ -22,7 +22,7 @@ struct DoctorTests {
         await store.close()
     }
 
-    @Test("a good set-up has nothing but ok")
+    @Test("a valid set-up is ok in every check")
     func good() async throws {
         try await OperatorBench.with { bench in
             try await setUp(bench)
@@ -36,7 +36,7 @@ struct DoctorTests {
         }
     }
 
-    /// What is done to a good set-up, and the one subject that must complain of it.
+    /// A change to a valid set-up, and the only subject that must report it.
     enum Damage: String, CaseIterable, Sendable {
         case keyFileOpenToOthers
         case keyFileMissing
@@ -81,7 +81,7 @@ struct DoctorTests {
             }
         }
 
-        /// Does it, and answers the flags that go with it.
+        /// Makes the change and returns the flags for it.
         func apply(to bench: OperatorBench) throws -> [(Setting.Name, String)] {
             switch self {
             case .keyFileOpenToOthers: try bench.chmod("keys", 0o644)
@@ -126,7 +126,7 @@ struct DoctorTests {
         }
     }
 
-    @Test("each thing that is broken is a fault of its own, with advice, and ends with 78", arguments: Damage.allCases)
+    @Test("each damage is one fault with advice, and ends with 78", arguments: Damage.allCases)
     func broken(damage: Damage) async throws {
         try await OperatorBench.with { bench in
             try await setUp(bench)
@@ -137,11 +137,11 @@ struct DoctorTests {
             #expect(faults.map(\.subject) == [damage.subject])
             #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")
             #expect(Diagnosis.exitCode(of: diagnoses) == .configuration)
-            #expect(try bench.names == names, "it changes nothing")
+            #expect(try bench.names == names, "the doctor changed something")
         }
     }
 
-    @Test("a database that is not there yet is a warning, and is not made; nor are the tables of an empty one")
+    @Test("a missing database is a warning and is not created; nor are the tables of an empty one")
     func noDatabase() async throws {
         try await OperatorBench.with { bench in
             _ = try KeyRingFile.generate(path: bench.keyFile)
@@ -156,7 +156,7 @@ struct DoctorTests {
         }
     }
 
-    @Test("a configuration that others may change, and half a rotation, are warnings")
+    @Test("a configuration that others may change, and an unfinished rotation, are warnings")
     func warnings() async throws {
         try await OperatorBench.with { bench in
             try await setUp(bench)
@@ -167,7 +167,7 @@ struct DoctorTests {
         }
     }
 
-    @Test("the form of a client id matters at Google only")
+    @Test("the form of a client id matters only for Google's endpoints")
     func clientIDs() async throws {
         try await OperatorBench.with { bench in
             let google: [(Setting.Name, String)] = [(.tokenEndpoint, "https://oauth2.googleapis.com/token")]
@@ -180,7 +180,7 @@ struct DoctorTests {
         }
     }
 
-    @Test("systemd's credentials are looked for where it says they are")
+    @Test("systemd's credentials are read from the folder that it names")
     func credentials() async throws {
         try await OperatorBench.with { bench in
             let found = { (folder: String) throws in

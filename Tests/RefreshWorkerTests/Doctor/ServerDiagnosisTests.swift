@@ -46,7 +46,7 @@ struct ServerDiagnosisTests {
         #expect(!"\(diagnoses)".contains("secret-of-test"))
     }
 
-    /// What is changed, the grade, and a part of what is said.
+    /// A change of the facts, the grade, and a part of the text.
     private static let cases: [(@Sendable (inout ServerFacts) -> Void, Diagnosis.Grade, String)] = [
         ({ $0.isStandby = true }, .fault, "name the primary"),
         ({ $0.isReadOnly = true }, .fault, "default_transaction_read_only"),
@@ -70,7 +70,7 @@ struct ServerDiagnosisTests {
         ({ $0.maximumConnections = 10 }, .warning, "raise max_connections"),
     ]
 
-    @Test("one fault is told with what to do about it", arguments: 0..<10)
+    @Test("each fault is reported with advice", arguments: 0..<10)
     func faults(number: Int) throws {
         let (change, grade, words) = Self.cases[number]
         let odd = try Self.judge(Self.facts(change)).filter { $0.grade != .ok }
@@ -79,7 +79,7 @@ struct ServerDiagnosisTests {
     }
 
     @Test(
-        "the way to the server counts only where it leaves the machine",
+        "the connection must be encrypted only if it leaves the machine",
         arguments: [
             ("postgres://db/g", Diagnosis.Grade.warning), ("postgres://db/g?sslmode=require", .warning),
             ("postgres:///g", .ok), ("postgres:///g?host=/run/pg", .ok), ("postgres://127.0.0.1/g", .ok),
@@ -92,7 +92,7 @@ struct ServerDiagnosisTests {
     }
 
     @Test(
-        "a server's clock that differs is told, and is no fault",
+        "a difference of the server's clock is reported, and is not a fault",
         arguments: [(-7200, "2 h behind"), (0, "agrees"), (90, "1 min 30 s ahead of")]
     )
     func clock(seconds: Int64, words: String) throws {

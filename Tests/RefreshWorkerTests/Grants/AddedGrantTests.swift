@@ -17,7 +17,7 @@ struct AddedGrantTests {
         try AddedGrant.read(Secret(text), forUser: "alice", clientID: clientID, configured: configured, at: now)
     }
 
-    @Test("takes a refresh token with blanks around it, or JSON")
+    @Test("accepts a refresh token with blanks around it, or JSON")
     func takes() throws {
         #expect(try read(" 1//token\r\n").refreshToken?.reveal() == "1//token")
         let json = try read("{\n\"refresh_token\": \"1//token\",\n\"access_token\": \"ya29.x\", \"expires_in\": 3600}")
@@ -41,7 +41,7 @@ struct AddedGrantTests {
     }
 
     @Test(
-        "refuses what is no grant and never echoes it",
+        "refuses other input without printing it",
         arguments: [
             "", " \n", "two SECRET", "SECRET\nSECRET", "ya29.SECRET", "{\"refresh_token\":\"SECRET", "{}",
             "{\"refresh_token\":\"SE CRET\"}", "{\"user_id\":\"SECRET\",\"refresh_token\":\"r\"}",
@@ -53,7 +53,7 @@ struct AddedGrantTests {
         #expect(!failure.message.contains("CRET"))
     }
 
-    @Test("makes the grant due at once, new or in the place of another")
+    @Test("makes the grant due immediately, new or as a replacement")
     func due() async throws {
         let bench = try ImportBench()
         let intake = bench.intake(.replace, firstRefresh: .atOnce)

@@ -16,7 +16,7 @@ struct GrantImportTests {
         bench = try ImportBench()
     }
 
-    @Test("stores the good lines and reports the bad ones with their numbers")
+    @Test("stores the valid lines and reports the invalid ones with their numbers")
     func badLines() async throws {
         let text = [
             try line("a"), "rubbish 1//SECRET", try line("b", ["refresh_token": "SE CRET"]), "", try line("c"),
@@ -40,7 +40,7 @@ struct GrantImportTests {
         #expect(try await bench.store.grants(after: nil, in: nil, atMost: 100).count == 4)
     }
 
-    @Test("keeps what is stored, and reports each grant that it kept")
+    @Test("keeps stored grants, and reports each one")
     func keeps() async throws {
         try await bench.bring(try line("a", ["refresh_token": "1//first"]))
         let before = try await bench.grant("a")
@@ -55,7 +55,7 @@ struct GrantImportTests {
         #expect(bench.reports.allSatisfy { $0.utf8.count < 200 })
     }
 
-    @Test("stores the first of two lines of one user, and lets --replace take the last")
+    @Test("stores the first of two lines of one user, and the last with --replace")
     func duplicates() async throws {
         let lines = try (1...3).map { try line("a", ["refresh_token": "1//r\($0)"]) }.joined(separator: "\n")
         #expect(try await bench.bring(lines) == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
@@ -68,7 +68,7 @@ struct GrantImportTests {
         #expect(try await bench.grant("b").generation == 3)
     }
 
-    @Test("reads a whole file that is one secret, an array, or what the AWS client prints, without a line of its own")
+    @Test("reads a file that is one secret, an array, or output of the AWS client, without a line for each")
     func shapes() async throws {
         let one = "{\n  \"user_id\": \"one\",\n  \"refresh_token\": \"1//one\"\n}\n"
         let array =
@@ -93,7 +93,7 @@ struct GrantImportTests {
         #expect(try await bench.refreshToken("three") == "1//refresh-three")
     }
 
-    @Test("names a user who has no name after the owner of the grant, and only then")
+    @Test("gives a user without a name that of the grant's owner, and changes no other name")
     func names() async throws {
         let now = bench.time.now
         try await bench.store.transact { transaction in
@@ -106,19 +106,19 @@ struct GrantImportTests {
         #expect(try await bench.store.user("new") == User(id: "new", createdAt: now, name: "Google"))
         #expect(try await bench.store.user("named")?.name == "Own")
         #expect(try await bench.store.user("nameless")?.name == "Google")
-        // The user's own row still counts as the first word about the user.
+        // The user's own row still counts as the first one about the user.
         var users = UserImport(store: bench.store, replacesExisting: false, time: bench.time) { _ in }
         try await users.feed(Array(#"{"user_id":"new","name":"Ann","created_on":"2025-06-01"}"#.utf8))
         try await users.finish()
         #expect(users.tally == ImportTally(stored: 1))
         #expect(try await bench.store.user("new")?.name == "Ann")
-        // A grant that is replaced names its user, too.
+        // A replaced grant names its user, too.
         #expect(try await bench.bring(try line("late", ["google_name": nil])).stored == 1)
         #expect(try await bench.bring(try line("late", ["google_name": "Later"]), replace: true).replaced == 1)
         #expect(try await bench.store.user("late")?.name == "Later")
     }
 
-    @Test("stores more than a batch, all due within their tokens' lives and apart from each other")
+    @Test("stores more than a batch, all due within their tokens' lifetimes and at different times")
     func batches() async throws {
         let count = GrantImport.batchSize * 2 + 50
         let text = try (0..<count).map { try line("user \($0)") }.joined(separator: "\n")
@@ -131,7 +131,7 @@ struct GrantImportTests {
         #expect(Set(due).count > count / 2)
     }
 
-    @Test("makes a grant whose token has run out due at once")
+    @Test("makes a grant with an expired token due immediately")
     func expired() async throws {
         try await bench.bring(try line("a", ["expires_at": "2020-01-01T00:00:00.000001", "refresh_token": nil]))
         let grant = try await bench.grant("a")
@@ -140,7 +140,7 @@ struct GrantImportTests {
         #expect(grant.refreshToken == nil)
     }
 
-    @Test("honours the state that a grant had", arguments: GrantState.allCases)
+    @Test("keeps the state that a grant had", arguments: GrantState.allCases)
     func states(state: GrantState) async throws {
         let text = try line("a", ["state": state.rawValue, "reason": "some_code", "since": "2026-03-04T05:06:07.089Z"])
         for replaces in [false, true] {
@@ -150,7 +150,7 @@ struct GrantImportTests {
             #expect(grant.reason.rawValue == (state == .active ? "none" : "some_code"))
             #expect(grant.since == Timestamp(iso8601: "2026-03-04T05:06:07.089Z"))
             #expect((grant.dueAt == nil) == state.endsCalls)
-            // The fence rises with a move to a state that ends calls.
+            // The generation grows with a change to a state that ends calls.
             #expect(grant.generation == (replaces && state.endsCalls ? 2 : 1))
             let event = try #require(try await bench.store.events(of: grant.id, atMost: 1).first)
             #expect(event.kind == .connected)
@@ -159,7 +159,7 @@ struct GrantImportTests {
         }
     }
 
-    @Test("keeps no token of a grant whose end the user asked for")
+    @Test("drops the tokens of a grant that its user ended")
     func wiped() async throws {
         let ended = try line("a", ["state": "disconnected", "reason": "user_request"])
         try await bench.bring(ended)
@@ -182,41 +182,41 @@ struct GrantImportTests {
         #expect(due.allSatisfy { $0 >= now && $0 <= now + .seconds(86_400) })
     }
 
-    @Test("replaces by the rules of a reconnect")
+    @Test("replaces a grant by the rules of a reconnect")
     func replacements() async throws {
         try await bench.bring(try line("a"))
-        // The same refresh token: no other version.
+        // The same refresh token keeps its generation.
         try await bench.bring(try line("a", ["scope": "openid"]), replace: true)
         #expect(try await bench.grant("a").generation == 1)
         #expect(try await bench.grant("a").scope == "openid")
-        // None: the stored one stays, with the same account in other letters.
+        // Without a refresh token the stored one stays; the account is the same in other letters.
         let none = try line("a", ["refresh_token": nil, "google_email": "A@EXAMPLE.com"])
         try await bench.bring(none, replace: true)
         #expect(try await bench.refreshToken("a") == "1//refresh-a")
-        // Nobody knows whose: no switch.
+        // An unknown account does not count as a switch.
         try await bench.bring(try line("a", ["refresh_token": nil, "google_email": nil]), replace: true)
         #expect(try await bench.refreshToken("a") == "1//refresh-a")
-        // Another one.
+        // Another refresh token.
         try await bench.bring(try line("a", ["refresh_token": "1//new"]), replace: true)
         #expect(try await bench.refreshToken("a") == "1//new")
         #expect(try await bench.grant("a").generation == 2)
-        // Another client for the same token.
+        // The same token for another client.
         try await bench.bring(try line("a", ["refresh_token": "1//new", "client_id": "other"]), replace: true)
         #expect(try await bench.grant("a").clientID == "other")
         #expect(try await bench.grant("a").generation == 3)
-        // Another account without a refresh token: the old account's is not kept.
+        // Another account without a refresh token: the old account's token is not kept.
         let other = try line("a", ["refresh_token": nil, "google_email": "b@example.com", "access_token": "ya29.b"])
         try await bench.bring(other, replace: true)
         let grant = try await bench.grant("a")
         #expect(grant.refreshToken == nil)
         #expect(grant.owner.email == "b@example.com")
         #expect(try bench.vault.openAccessToken(of: grant)?.reveal() == "ya29.b")
-        // The access token is all there is, so the grant is due when that ends.
+        // The access token is the only token, so the grant is due when it expires.
         #expect(grant.dueAt == grant.accessToken?.expiresAt)
     }
 
     @Test(
-        "leaves a grant that its user ended as it is, unless the line brings a new refresh token",
+        "leaves a grant that its user ended unchanged, unless the line has a new refresh token",
         arguments: [nil, "1//refresh-a", "1//another"] as [String?],
         [GrantReason.userRequest, .tokenRevoked, .tokensRevoked]
     )
@@ -233,7 +233,7 @@ struct GrantImportTests {
         }
         let ended = try await bench.grant("a")
         let tally = try await bench.bring(try line("a", ["refresh_token": refreshToken]), replace: true)
-        // The tokens of a security event are deleted at once, so nothing is left to compare a token with.
+        // The tokens of a security event are deleted immediately, so a new token cannot be compared with them.
         let isNew = refreshToken == "1//another" || (refreshToken != nil && reason != .userRequest)
         if isNew {
             #expect(tally.replaced == 1)
@@ -244,7 +244,7 @@ struct GrantImportTests {
         }
     }
 
-    @Test("asks the ids of the account before its e-mails")
+    @Test("compares the account's ids before its e-mail addresses")
     func accounts() {
         let known = Grant.Owner(googleUserID: "1", email: "a@x")
         #expect(!known.isOtherAccount(than: Grant.Owner(googleUserID: "1", email: "b@x")))
@@ -254,7 +254,7 @@ struct GrantImportTests {
         #expect(!known.isOtherAccount(than: Grant.Owner()))
     }
 
-    @Test("prepares again when another process changed the grant meanwhile")
+    @Test("prepares again if another process has changed the grant since")
     func changedMeanwhile() async throws {
         try await bench.bring(try line("a"))
         let stored = try await bench.grant("a")
@@ -270,7 +270,7 @@ struct GrantImportTests {
         #expect(!reconnection.isBased(on: rotated))
     }
 
-    @Test("reads back what an export wrote, to the last member")
+    @Test("reads back every member that an export wrote")
     func roundTrip() async throws {
         let lines = [
             try line("plain", ["expires_at": "2027-01-15T08:10:00.250", "created_at": "2027-01-15T07:10:00.25"]),
@@ -298,7 +298,7 @@ struct GrantImportTests {
             try text.split(separator: "\n").sorted().map { try JSONValue.parse($0.utf8) }
         }
         #expect(try sorted(try await other.export()) == sorted(exported))
-        // And over what is there, by --replace.
+        // The same import over the stored grants, with --replace.
         #expect(try await other.bring(exported, replace: true).replaced == lines.count)
         #expect(try sorted(try await other.export()) == sorted(exported))
     }

@@ -39,7 +39,7 @@ struct GrantReaderTests {
     ]
 
     @Test(
-        "understands times",
+        "parses times",
         arguments: Self.knownTimes
     )
     func times(text: String, milliseconds: Int64) {
@@ -47,7 +47,7 @@ struct GrantReaderTests {
     }
 
     @Test(
-        "refuses what is no time",
+        "refuses texts that are not times",
         arguments: [
             "", "now", "2027-01-15", "2027-13-01T00:00:00", "2026-02-29T00:00:00", "2100-02-29T00:00:00Z",
             "2027-01-15T24:00:00", "2027-01-15T08:60:00", "2027-01-15T08:00:61", "2027-01-15T08:00:00.",
@@ -87,17 +87,17 @@ struct GrantReaderTests {
         (#""expires_in": "3599""#, 0, 3599),
         (#""expires_at": 1800001800"#, -1800, 1800),
         (#""expires_at": 1800001800, "expires_in": 7200"#, -5400, 1800),
-        // The time of the first sign-in says nothing about this token.
+        // The time of the first sign-in does not apply to this token.
         (#""expires_at": 1800001800, "created_at": "2026-01-01T00:00:00""#, -1800, 1800),
-        // A clock that is ahead: it was not obtained later than now.
+        // The issuer's clock is ahead: the token was not obtained later than now.
         (#""expires_at": 1800009000"#, 0, 9000),
         (#""created_at": 1799999000"#, -1000, 2600),
-        // Nobody knows: not to be handed out, since another can be had.
+        // The age is unknown: the token is not vended, because a refresh can replace it.
         (#""scope": null"#, 0, 0),
     ]
 
     @Test(
-        "dates the access token by what is told",
+        "derives the access token's times from the given fields",
         arguments: Self.datings
     )
     func dates(fields: String, obtained: Int64, expires: Int64) throws {
@@ -106,7 +106,7 @@ struct GrantReaderTests {
         #expect(grant.accessToken?.expiresAt == now + .seconds(expires))
     }
 
-    @Test("gives a token of unknown age that nothing can renew the usual hour")
+    @Test("gives a token of unknown age without a refresh token the usual hour")
     func unknownAge() throws {
         #expect(try read(#"{"user_id":"u","access_token":"a"}"#).accessToken?.expiresAt == now + .seconds(3600))
     }
@@ -133,7 +133,7 @@ struct GrantReaderTests {
     ]
 
     @Test(
-        "honours a state",
+        "reads a state",
         arguments: Self.standings
     )
     func states(fields: String, state: GrantState, reason: String) throws {
@@ -192,7 +192,7 @@ struct GrantReaderTests {
     ]
 
     @Test(
-        "names what is wrong and never shows a value",
+        "names the problem and never shows a value",
         arguments: Self.brokenLines
     )
     func problems(json: String, expected: String) throws {
@@ -216,7 +216,7 @@ struct GrantReaderTests {
         }
     }
 
-    @Test("needs a client id from somewhere")
+    @Test("needs a client id from the line or the configuration")
     func clients() throws {
         let json = #"{"user_id":"u","refresh_token":"r"}"#
         #expect(problem(json, clientIDs: []) == "client_id is missing, and none is configured")

@@ -16,7 +16,7 @@ struct GrantShowingTests {
         bench = try ImportBench()
     }
 
-    @Test("gives a list's line exactly the documented members")
+    @Test("prints exactly the documented members in a list")
     func members() async throws {
         try await bench.bring(try line("a", ["scope": nil, "google_email": nil]))
         let grant = try await bench.grant("a")
@@ -34,7 +34,7 @@ struct GrantShowingTests {
         #expect(Set(shown.keys) == names.union(["refresh_token_expires_at", "warnings"]))
     }
 
-    @Test("shows no token and no control character anywhere but in an export")
+    @Test("shows tokens and control characters only in an export")
     func noToken() async throws {
         let hostile = "u\u{202e}\u{9b}2J"
         try await bench.bring(try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"]))
@@ -56,7 +56,7 @@ struct GrantShowingTests {
         #expect(try await bench.export().contains("1//refresh-hostile"))
     }
 
-    @Test("aligns the columns, whatever is in them, and stays narrow")
+    @Test("aligns the columns, whatever their content, and stays narrow")
     func table() async throws {
         let long = String(repeating: "long", count: 200)
         try await bench.bring(
@@ -83,7 +83,7 @@ struct GrantShowingTests {
     ]
 
     @Test(
-        "speaks of time as people do",
+        "shows times in units for people",
         arguments: Self.spans
     )
     func relative(seconds: Int64, text: String) {
@@ -91,7 +91,7 @@ struct GrantShowingTests {
         #expect(RelativeTime(now + .seconds(seconds), from: now).description == text)
     }
 
-    @Test("warns of refresh tokens that end, are missing or lie idle")
+    @Test("warns of refresh tokens that expire, are missing or idle")
     func warnings() async throws {
         try await bench.bring(
             [
@@ -124,7 +124,7 @@ struct GrantShowingTests {
         #expect(!text.contains("\"b\""))
         #expect(bench.reports.count == 1)
         #expect(bench.reports.first?.hasPrefix("user 'b': a stored token cannot be opened") == true)
-        // Replacing it mends it.
+        // Replacing the grant repairs it.
         try await bench.bring(try line("b"), replace: true)
         #expect(try await bench.refreshToken("b") == "1//refresh-b")
     }

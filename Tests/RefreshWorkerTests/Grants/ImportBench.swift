@@ -6,7 +6,7 @@ import Store
 
 @testable import RefreshWorker
 
-/// Everything that an import needs: a database file, a key ring and clocks, gone with the object.
+/// The dependencies of an import: a database file, a key ring and clocks, removed with the object.
 final class ImportBench {
     let folder: String
     let store: SQLiteStore
@@ -42,7 +42,7 @@ final class ImportBench {
         )
     }
 
-    /// Imports a text, in pieces of so many bytes.
+    /// Imports a text in pieces of a given number of bytes.
     @discardableResult
     func bring(_ text: String, replace: Bool = false, pieces: Int = 4096) async throws -> ImportTally {
         reports = []
@@ -85,9 +85,11 @@ final class ImportBench {
     }
 }
 
-/// A line of an import; members that are given replace the usual ones, and `nil` takes one out.
+/// Returns a line of an import.
+///
+/// `changes` replace the usual members; `nil` removes one.
 func line(_ user: String, _ changes: [String: (any Sendable)?] = [:]) throws -> String {
-    // What a token can hold of the user's name.
+    // A token can contain only these characters of the user's name.
     let name = String(user.unicodeScalars.filter { $0.isASCII && $0.properties.isAlphabetic }.prefix(20))
     var members: [String: any Sendable] = [
         "user_id": user, "access_token": "ya29.access-\(name)", "refresh_token": "1//refresh-\(name)",

@@ -16,7 +16,7 @@ struct RecordSplitterTests {
         return records + splitter.finish()
     }
 
-    /// Line numbers with the text of each record, or what it is instead.
+    /// Returns the line number of each record with its text, or its kind if it is not an object.
     private func summary(_ records: [RecordSplitter.Record]) -> [String] {
         records.map { record in
             switch record.content {
@@ -32,7 +32,7 @@ struct RecordSplitterTests {
         ("{\"a\":1}\n{\"b\":2}\n", ["1 {\"a\":1}", "2 {\"b\":2}"]),
         ("{\"a\":1}\r\n\r\n  {\"b\":2}", ["1 {\"a\":1}", "3 {\"b\":2}"]),
         ("\u{feff}{\"a\":1}", ["1 {\"a\":1}"]),
-        // Pretty-printed, alone and one after the other.
+        // Pretty-printed, alone and in sequence.
         ("\n{\n  \"a\": [\n    {\n    }\n  ]\n}\n", ["2 {\n  \"a\": [\n    {\n    }\n  ]\n}"]),
         ("{\n\"a\": 1\n}\n{\n\"b\": 2\n}", ["1 {\n\"a\": 1\n}", "4 {\n\"b\": 2\n}"]),
         // An array around them.
@@ -43,7 +43,7 @@ struct RecordSplitterTests {
         ("[{\"a\":1},\n", ["1 {\"a\":1}", "2 unclosedArray"]),
         // Brackets and quotes in strings.
         (#"{"a":"}\"{"}"#, [#"1 {"a":"}\"{"}"#]),
-        // Broken lines take no good one along.
+        // A broken line does not lose the good one after it.
         ("{\"a\":\n{\"b\":2}", ["1 {\"a\":", "2 {\"b\":2}"]),
         ("{\"a\":\"x\n{\"b\":2}", ["1 {\"a\":\"x", "2 {\"b\":2}"]),
         ("{\"a\":1\nnull\n{\"b\":2}", ["1 {\"a\":1", "2 stray", "3 {\"b\":2}"]),
@@ -55,7 +55,7 @@ struct RecordSplitterTests {
     ]
 
     @Test(
-        "finds the records and their lines, wherever the pieces end",
+        "finds the records and their line numbers, wherever the chunks end",
         arguments: Self.splittings
     )
     func finds(text: String, expected: [String]) {
@@ -64,27 +64,27 @@ struct RecordSplitterTests {
         }
     }
 
-    @Test("skips the rest of a line that is too long, and goes on after it")
+    @Test("skips the rest of a line that is too long, and continues after it")
     func tooLong() {
         let long = "{\"user_id\":\"" + String(repeating: "x", count: RecordSplitter.longestRecord) + "\"}"
         let text = "{\"a\":1}\n\(long)\n{\"b\":2}\n"
         #expect(summary(split(text)) == ["1 {\"a\":1}", "2 tooLong", "3 {\"b\":2}"])
     }
 
-    @Test("takes a record of exactly the longest length")
+    @Test("accepts a record of exactly the longest length")
     func longest() {
         let text = "{\"a\":\"" + String(repeating: "x", count: RecordSplitter.longestRecord - 8) + "\"}"
         #expect(text.utf8.count == RecordSplitter.longestRecord)
         #expect(split(text).map(\.content) == [.text(Array(text.utf8))])
     }
 
-    @Test("gives a line up that opens too many brackets")
+    @Test("refuses a line that opens too many brackets")
     func tooDeep() {
         let text = "{\"a\":" + String(repeating: "[", count: 100_000) + "\n{\"b\":2}"
         #expect(summary(split(text)) == ["1 tooDeep", "2 {\"b\":2}"])
     }
 
-    @Test("finds each good line among random rubbish", arguments: [1, 2, 3, 4, 5, 6, 7, 8])
+    @Test("finds each valid line among random bytes", arguments: [1, 2, 3, 4, 5, 6, 7, 8])
     func fuzz(seed: UInt64) {
         let random = SeededRandom(seed: seed)
         let alphabet = Array("{}[]\",:\\ \t1tnax\u{e9}".utf8)
@@ -95,7 +95,7 @@ struct RecordSplitterTests {
                 text += Array("{\"user_id\":\"\(number)\"}".utf8)
                 good.append(number)
             } else {
-                // An array at the very beginning is a shape of its own.
+                // An array at the very beginning has other rules.
                 text += number == 1 ? [UInt8(ascii: "x")] : []
                 for _ in 0..<random.nextBits() % 30 {
                     text.append(alphabet[Int(random.nextBits() % UInt64(alphabet.count))])

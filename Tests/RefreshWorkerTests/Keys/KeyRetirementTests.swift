@@ -15,7 +15,7 @@ struct KeyRetirementTests {
     private static let laggard = WorkerReport(id: "7-ab", keyIDs: [old, new], sealingKeyID: old)
 
     @Test(
-        "a key stays while anything needs it",
+        "a key stays while it is needed",
         arguments: [
             (KeyID.named("0000000f"), [:], [], .badData, "holds no key 0000000f"),
             (new, [:], [], .leftForLater, "seals new tokens"),
@@ -31,7 +31,7 @@ struct KeyRetirementTests {
         #expect(refusal.message.contains(words))
     }
 
-    @Test("a key that nothing needs goes")
+    @Test("an unneeded key is removed")
     func allowed() {
         let worker = WorkerReport(id: "8-cd", keyIDs: [Self.old, Self.new], sealingKeyID: Self.new)
         let refusal = KeyRetirement.refusal(
@@ -43,7 +43,7 @@ struct KeyRetirementTests {
         #expect(refusal == nil)
     }
 
-    @Test("the command retires the key, takes it out after a day, and refuses while a token is sealed with it")
+    @Test("the command retires the key, removes it after a day, and refuses while a token is sealed with it")
     func command() async throws {
         try await OperatorBench.with { bench in
             let old = try KeyRingFile.generate(path: bench.keyFile)
@@ -103,7 +103,7 @@ struct KeyRetirementTests {
         }
     }
 
-    @Test("a word that is no key id is bad data")
+    @Test("an invalid key id is bad data")
     func noKeyID() async throws {
         try await OperatorBench.with { bench in
             let workshop = try bench.workshop()
@@ -111,7 +111,7 @@ struct KeyRetirementTests {
         }
     }
 
-    @Test("a ring is made once, and not where there is no folder")
+    @Test("a ring is made once, and not in a missing folder")
     func generate() async throws {
         try await OperatorBench.with { bench in
             #expect(try await bench.workshop().generateKeys() == .success)
@@ -128,7 +128,7 @@ struct KeyRetirementTests {
         }
     }
 
-    @Test("a list shows what each key seals, and warns of keys that are gone")
+    @Test("a list shows the number of tokens of each key, and warns of missing keys")
     func listing() {
         let foreign = KeyID.named("0000000f")
         let roster = KeyRoster(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
@@ -143,7 +143,7 @@ struct KeyRetirementTests {
         #expect(KeyListing(roster: roster, keysInUse: nil).lines.first == "00000002  seals")
     }
 
-    @Test("commands about stored tokens make no database")
+    @Test("commands about stored tokens do not create a database")
     func noDatabase() async throws {
         try await OperatorBench.with { bench in
             _ = try KeyRingFile.generate(path: bench.keyFile)
@@ -157,7 +157,7 @@ struct KeyRetirementTests {
     }
 }
 
-/// How a command failed, as the program would end; `nil` when it did not.
+/// Returns the failure of a command as the program would end; `nil` if it succeeded.
 func failure(of command: () async throws -> ExitCode) async -> CommandFailure? {
     do {
         _ = try await command()

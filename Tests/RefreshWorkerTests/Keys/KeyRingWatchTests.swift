@@ -14,7 +14,7 @@ import Testing
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingWatchTests {
-    @Test("is not replaced by another valid one while it runs, and the alarm stays until the right one is back")
+    @Test("is not replaced by another valid one at run time, and the alarm stays until the right one returns")
     func foreignFile() async throws {
         try await OperatorBench.with { bench in
             let right = try KeyRingFile.generate(path: bench.keyFile)
@@ -37,7 +37,7 @@ struct KeyRingWatchTests {
         }
     }
 
-    @Test("keeps a key that stored tokens need, and lets one go that none needs")
+    @Test("keeps a key that stored tokens need, and drops an unneeded one")
     func cutFile() async throws {
         try await OperatorBench.with { bench in
             let old = try KeyRingFile.generate(path: bench.keyFile)
@@ -68,7 +68,7 @@ struct KeyRingWatchTests {
         }
     }
 
-    @Test("that did not seal the stored tokens ends the start with exit code 78")
+    @Test("ends the start with exit code 78 if it did not seal the stored tokens")
     func foreignStart() async throws {
         try await OperatorBench.with { bench in
             _ = try KeyRingFile.generate(path: bench.keyFile)
@@ -88,7 +88,7 @@ struct KeyRingWatchTests {
         }
     }
 
-    @Test("may be a new one while nothing is sealed")
+    @Test("may be a new one while no token is sealed")
     func emptyStore() async throws {
         try await OperatorBench.with { bench in
             _ = try KeyRingFile.generate(path: bench.keyFile)
@@ -105,7 +105,7 @@ struct KeyRingWatchTests {
         }
     }
 
-    @Test("that lacks the key with which another seals makes the worker stand by until it is right")
+    @Test("makes the worker stand by while it lacks another worker's sealing key")
     func lackingKey() async throws {
         try await OperatorBench.with { bench in
             _ = try KeyRingFile.generate(path: bench.keyFile)
@@ -165,12 +165,12 @@ struct KeyRingWatchTests {
             #expect(!worker.vault.ring.isComplete)
             try await worker.report()
             #expect(worker.vault.ring.isComplete)
-            #expect(!worker.vault.ring.doubt(unknown), "a key that no worker has is lost")
+            #expect(!worker.vault.ring.doubt(unknown), "the key that no worker has is not settled as lost")
             await worker.store.close()
         }
     }
 
-    @Test("a lost key is given up by command")
+    @Test("a command gives up a lost key")
     func lostKey() async throws {
         try await OperatorBench.with { bench in
             let old = try KeyRingFile.generate(path: bench.keyFile)
@@ -194,7 +194,7 @@ struct KeyRingWatchTests {
     }
 }
 
-/// A worker's presence, and the alarms that it has raised.
+/// A worker's presence, and the alarms that it raised.
 private struct Worker: Sendable {
     let store: SQLiteStore
     let vault: TokenVault
@@ -235,7 +235,7 @@ private struct Worker: Sendable {
     func report() async throws { try await presence.report() }
 }
 
-/// Keeps the kinds of the alarms among metrics lines.
+/// A sink that keeps the kinds of the alarms among metrics lines.
 private final class AlarmLines: LineSink {
     private let state = Mutex<[String]>([])
 

@@ -9,14 +9,14 @@ import Testing
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {
-    @Test("waits for a worker that lags, then seals everything anew while it goes on writing with what it holds")
+    @Test("waits for a slow worker, then seals all tokens again while that worker continues to write")
     func laggingWorker() async throws {
         try await RotationBench.with { bench in
             let lagging = try bench.openWorker()
             try await lagging.report()
             let follows = Mutex(0)
             let outcome = try await bench.rotate { turn in
-                // It writes with the ring it has, and reads the file again only now and then.
+                // The worker writes with its own ring and reads the file again only occasionally.
                 try await bench.bench.insert(1000 + turn...1000 + turn, sealedBy: lagging.vault, into: lagging.store)
                 if turn.isMultiple(of: 3) {
                     try lagging.vault.ring.reload()
@@ -37,10 +37,10 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("seals anew also what an old key sealed while it was at it")
+    @Test("also seals again tokens that an old key sealed during the rotation")
     func lateWrite() async throws {
         try await RotationBench.with { bench in
-            // A ring of the time before, in the hands of a process that reports nothing.
+            // A former ring in a process that does not report.
             let former = try bench.bench.openVault()
             let outcome = try await bench.rotate { turn in
                 guard turn == 2 else { return }
@@ -52,7 +52,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("stopped anywhere, goes on to the same end without another key")
+    @Test("continues after a stop at any point to the same end, without another key")
     func interruptions() async throws {
         var stops = 0
         var isWhole = false
@@ -76,11 +76,11 @@ struct KeyRotationTests {
                 return first != nil
             }
         }
-        // At the start, at each wait and between batches.
+        // Checked at the start, at each wait and between batches.
         #expect(stops > 8)
     }
 
-    @Test("gives up on a worker that never follows, names it, and has put no key to use")
+    @Test("gives up on a worker that never follows, names it, and has not activated a key")
     func stubbornWorker() async throws {
         try await RotationBench.with { bench in
             let worker = try bench.openWorker()
@@ -112,7 +112,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("leaves a damaged token as it is, names its user, and seals the others anew")
+    @Test("leaves a damaged token unchanged, names its user, and seals the others again")
     func damagedToken() async throws {
         try await RotationBench.with { bench in
             // Another grant's token: its key opens it only in its own place.
@@ -132,7 +132,7 @@ struct KeyRotationTests {
         }
     }
 
-    @Test("tells nobody's token or key in what it says")
+    @Test("never prints a token or a key")
     func silence() async throws {
         try await RotationBench.with { bench in
             let outcome = try await bench.rotate()
@@ -143,7 +143,7 @@ struct KeyRotationTests {
     }
 }
 
-/// A database of sealed grants, and a rotation over it that a test steps through.
+/// A database of sealed grants, and a rotation over it that a test controls step by step.
 private final class RotationBench: Sendable {
     /// A second process on the same database and key ring.
     struct Worker: Sendable {
@@ -192,7 +192,7 @@ private final class RotationBench: Sendable {
         Worker(store: try bench.openStore(), vault: try bench.openVault())
     }
 
-    /// Runs a rotation; `meanwhile` is what others do in each of its pauses, counted from one.
+    /// Runs a rotation; `meanwhile` performs the work of other processes in each of its pauses, counted from one.
     func rotate(
         stoppingAfter checks: Int = .max,
         _ meanwhile: @escaping @Sendable (Int64) async throws -> Void = { _ in }
@@ -233,7 +233,7 @@ private final class RotationBench: Sendable {
         return outcome
     }
 
-    /// Every token is sealed with that key, and opens to what it was.
+    /// Expects every token to be sealed with that key, and to open to its former text.
     func expectEverythingSealed(with key: KeyID) async throws {
         let vault = try bench.openVault()
         #expect(vault.ring.current.sealingKeyID == key)

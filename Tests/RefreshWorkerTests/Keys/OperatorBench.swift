@@ -7,7 +7,7 @@ import Store
 
 @testable import RefreshWorker
 
-/// A folder with a key ring and a database, as an operator finds them; it goes when the test is over.
+/// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorBench: Sendable {
     let root: String
     let time = ManualTime()
@@ -54,7 +54,7 @@ struct OperatorBench: Sendable {
         get throws { try FileManager.default.contentsOfDirectory(atPath: root).sorted() }
     }
 
-    /// A workshop over this folder; endpoints lead to a port of this machine where nothing listens.
+    /// Returns a workshop for this folder; endpoints lead to a port of this machine without a listener.
     func workshop(
         _ flags: [(Setting.Name, String)] = [],
         environment: [String: String] = [:]
@@ -79,7 +79,7 @@ struct OperatorBench: Sendable {
         return TokenVault(ring: try LiveKeyRing { try KeyRingFile.load(path: path) })
     }
 
-    /// A grant whose tokens are "refresh N" and "access N".
+    /// Returns a grant whose tokens are "refresh N" and "access N".
     func grant(_ number: Int64, sealedBy vault: TokenVault) throws -> Grant {
         let id = GrantID(rawValue: number)
         let refresh = try vault.seal(refreshToken: Secret("refresh \(number)"), for: id)

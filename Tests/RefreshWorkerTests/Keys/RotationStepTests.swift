@@ -10,7 +10,7 @@ struct RotationStepTests {
     static let new = KeyID.named("00000002")
     static let foreign = KeyID.named("0000000f")
 
-    /// A worker that holds both keys or only the old one, and seals with one of them.
+    /// Returns a worker that holds both keys or only the old one, and seals with one of them.
     static func worker(_ id: String, holdsNew: Bool, seals: KeyID) -> WorkerReport {
         WorkerReport(id: id, keyIDs: holdsNew ? [old, new] : [old], sealingKeyID: seals)
     }
@@ -23,7 +23,7 @@ struct RotationStepTests {
     static let sealing = worker("sealing", holdsNew: true, seals: new)
 
     @Test(
-        "follows from the ring, the workers and the stored tokens",
+        "depends on the ring, the workers and the stored tokens",
         arguments: [
             ("nothing begun", picture(alone, [behind], [old: 4]), .addKey),
             ("nothing begun, nothing stored", picture(alone), .addKey),
@@ -33,7 +33,7 @@ struct RotationStepTests {
                 .awaitHolders(of: new, lacking: ["behind"])
             ),
             ("all hold the pending key", picture(pending, [holding], [old: 4]), .promote(new)),
-            ("nobody lives", picture(pending, inUse: [old: 4]), .promote(new)),
+            ("no worker is alive", picture(pending, inUse: [old: 4]), .promote(new)),
             (
                 "a worker still seals with the old key", picture(promoted, [sealing, holding], [old: 4]),
                 .awaitSealers(with: new, lacking: ["holding"])
@@ -51,7 +51,7 @@ struct RotationStepTests {
                 picture(promoted, [sealing], [old: 1, new: 3], isBegun: true, isExhausted: true), .finish(with: new)
             ),
             (
-                "tokens of a foreign key are nobody's to seal",
+                "tokens of a foreign key cannot be sealed again",
                 picture(promoted, inUse: [foreign: 2, new: 3], isBegun: true), .finish(with: new)
             ),
         ] as [(String, RotationPicture, RotationStep)]
@@ -79,9 +79,9 @@ struct RotationStepTests {
 }
 
 extension KeyID {
-    /// The id so written, which a test knows to be good.
+    /// Returns the id of a valid text.
     static func named(_ text: String) -> KeyID {
-        guard let id = KeyID(text) else { preconditionFailure("\(text) is no key id") }
+        guard let id = KeyID(text) else { preconditionFailure("\(text) is not a key id") }
         return id
     }
 }

@@ -9,9 +9,9 @@ struct CertificateConcernTests {
     private static let start = Timestamp(secondsSince1970: 1_800_000_000)
     private static let day: Int64 = 86_400
 
-    /// Days of life, days since its beginning, and what is to be said.
+    /// Days of life, days since its beginning, and the expected alarm.
     @Test(
-        "concern somebody in the last 14 days, or in the last quarter of a short life",
+        "raise an alarm in the last 14 days, or in the last quarter of a short lifetime",
         arguments: [
             (90, 0, nil), (90, 75, nil), (90, 76, .certificateExpiring), (90, 89, .certificateExpiring),
             (90, 90, .certificateExpired), (90, 400, .certificateExpired), (90, -1, .certificateNotYetValid),

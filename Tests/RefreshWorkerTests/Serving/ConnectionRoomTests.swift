@@ -5,7 +5,7 @@ import Testing
 @Suite("Room for connections")
 struct ConnectionRoomTests {
     @Test(
-        "strangers and services together leave the worker files of its own",
+        "public clients and services leave enough descriptors for the worker",
         arguments: [192, 256, 1024, 4096, 20_000]
     )
     func roomIsLeft(openFiles: Int) {
@@ -14,7 +14,7 @@ struct ConnectionRoomTests {
         #expect(openFiles - room.ofStrangers - room.ofServices >= 128)
     }
 
-    @Test("however many files there may be, a listener's connections are bounded", arguments: [65_536, Int.max])
+    @Test("a listener's connections are bounded, however many descriptors are allowed", arguments: [65_536, Int.max])
     func isBounded(openFiles: Int) {
         let room = ConnectionRoom(openFiles: openFiles)
         #expect(room.ofStrangers == 20_000)

@@ -10,7 +10,8 @@ import Testing
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {
-    /// A database with the grants of three users, each refreshed and rotated by a worker that could not store it.
+    /// Makes a database with the grants of three users, each refreshed and rotated by a worker that could not store the
+    /// result.
     private func withFindings(
         _ body: (OperatorBench, Workshop, TokenVault, [Finding]) async throws -> Void
     ) async throws {
@@ -52,7 +53,7 @@ struct SpillFileTests {
         return try grants.map { try vault.openRefreshToken(of: $0)?.reveal() }
     }
 
-    @Test("is private, and recovered by the next command that opens the database, which removes it")
+    @Test("is private, and the next command that opens the database recovers and removes it")
     func recovered() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -64,7 +65,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("takes the reserve's place on the disk, and the reserve is filled up again")
+    @Test("uses the disk space of the reserve, which is refilled")
     func reserve() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let first = workshop.openSpill(vault: vault)
@@ -73,7 +74,7 @@ struct SpillFileTests {
             #expect(try FileFacts.of(reserve)?.size == 4 << 20)
             #expect(await first.freeReserve())
             #expect(try FileFacts.of(reserve)?.size == 2 << 20)
-            #expect(await first.freeReserve() == false, "the other half is for the spill")
+            #expect(await first.freeReserve() == false, "the half for the spill file was freed too")
             try await first.save(findings)
             #expect(try FileFacts.of(reserve) == nil)
             let path = try #require(first.path)
@@ -83,7 +84,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is written without the reserve while another process has that, which is not cut meanwhile")
+    @Test("is written without the reserve while another process uses it, and does not truncate it")
     func reserveInUse() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let spill = workshop.openSpill(vault: vault)
@@ -98,7 +99,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is written although the reserve cannot be opened, as one of another user")
+    @Test("is written even if the reserve cannot be opened, such as one of another user")
     func unusableReserve() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let spill = workshop.openSpill(vault: vault)
@@ -112,14 +113,14 @@ struct SpillFileTests {
         }
     }
 
-    @Test("can be written after a first failure, with and without a reserve", arguments: [true, false])
+    @Test("can be written after a failed try, with and without a reserve", arguments: [true, false])
     func failedOnce(hasReserve: Bool) async throws {
         try await withFindings { bench, workshop, vault, findings in
-            // The process that wrote the file must be gone before another one recovers it.
+            // The process that wrote the file must have ended before another one recovers it.
             do {
                 let spill = workshop.openSpill(vault: vault)
                 if hasReserve { try await spill.keepReserve() }
-                // A folder in the place of the file makes the rename fail.
+                // A folder in place of the file makes the rename fail.
                 let target = spill.place.unsaved(by: workshop.workerName)
                 try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
                 await #expect(throws: SpillError.self) { try await spill.save(Array(findings.prefix(1))) }
@@ -132,7 +133,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is set aside when it is damaged, with what can be read of it stored", arguments: [5, 40, 700])
+    @Test("is set aside if it is damaged, and its readable results are stored", arguments: [5, 40, 700])
     func damaged(place: Int) async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -146,14 +147,14 @@ struct SpillFileTests {
             #expect(try FileFacts.of(aside)?.size == Int64(bytes.count))
             let rotated = try await storedTokens(bench, vault).count { $0?.hasPrefix("rotated") ?? false }
             #expect(rotated < 3 && (place < 100 || rotated > 0))
-            // Mended, it is recovered by hand.
+            // After a repair the file can be recovered by hand.
             bytes[place] ^= 1
             let mended = try #require(try SpillFile.openIfThere(aside))
             try mended.write(bytes, at: 0)
         }
     }
 
-    @Test("of another database is set aside, and stored by hand where it belongs")
+    @Test("is set aside if it belongs to another database, and can be recovered there by hand")
     func foreign() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -171,13 +172,13 @@ struct SpillFileTests {
         }
     }
 
-    @Test("is listed by doctor with the command that stores it, and by status as long as it was not recovered")
+    @Test("is listed by doctor with the command that recovers it, and by status until it is recovered")
     func listed() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let doctor = Doctor(workshop: workshop)
             #expect(doctor.spillDiagnoses().map(\.grade) == [.ok])
             try SpillFile.create(bench.path("grants.sqlite.writing-2-b")).allocate(4096)
-            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "space in which nothing was written is no result")
+            #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "empty reserved space counts as a result")
             let path = try await spill(findings, workshop, vault)
             let waiting = doctor.spillDiagnoses()
             #expect(waiting.map(\.grade) == [.warning])
@@ -186,7 +187,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("that was set aside is listed until it is recovered by hand, also where the key ring cannot be read")
+    @Test("is listed after it was set aside until it is recovered by hand, even without a readable key ring")
     func listedAside() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
@@ -204,10 +205,10 @@ struct SpillFileTests {
         }
     }
 
-    @Test("that cannot be read ends what would refresh with older tokens; a command that only reads goes on")
+    @Test("stops commands that would refresh with older tokens if it cannot be read; commands that only read continue")
     func unreadable() async throws {
         try await withFindings { bench, workshop, _, _ in
-            // As a file of another user, it can be seen and not be opened.
+            // A file of another user can be seen and not opened.
             try FileManager.default.createDirectory(
                 atPath: bench.path("grants.sqlite.unsaved-1-a"),
                 withIntermediateDirectories: false
@@ -219,12 +220,12 @@ struct SpillFileTests {
             #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)
             _ = try await workshop.run(.showStatus(isJSON: true))
         }
-        // A folder that only lacks the right to be listed, as that of the key ring may, ends nothing.
+        // A folder that only lacks the permission to list it, such as that of the key ring, does not end the work.
         let errors = [EMFILE, EIO, EACCES].map { SystemCallFailure(call: "opendir", errorNumber: $0) }
         #expect(errors.map(Workshop.endsWork) == [true, true, false])
     }
 
-    @Test("that was never written to is no result, and goes")
+    @Test("is removed if it was never written to")
     func empty() async throws {
         try await withFindings { bench, workshop, _, _ in
             let path = bench.path("grants.sqlite.writing-1-a")
@@ -247,7 +248,7 @@ struct SpillFileTests {
         }
     }
 
-    @Test("lies beside a SQLite file, and for a server in the state folder or beside the key ring")
+    @Test("is next to a SQLite file, and for a server in the state folder or next to the key ring")
     func places() throws {
         let file = SpillPlace(
             of: .file("/nowhere/g.sqlite"),

@@ -17,7 +17,7 @@ struct StatusReportTests {
     private static let now = ManualTime().now
     private static let boot = BootInstant(milliseconds: 50_000)
 
-    /// A report in which all is well.
+    /// A report without concerns.
     private static var quiet: StatusReport {
         StatusReport(
             at: now,
@@ -53,14 +53,14 @@ struct StatusReportTests {
         return report
     }
 
-    @Test("nothing is of concern when all is well")
+    @Test("there are no concerns if all is well")
     func well() {
         #expect(Self.quiet.concerns == [])
         #expect(Self.quiet.text.contains("verdict    all is well"))
     }
 
     @Test(
-        "each thing that is wrong is a concern of its own",
+        "each problem is a concern of its own",
         arguments: [
             ("no worker", changed { $0.due(for: .seconds(601), workers: []) }, "no worker is running"),
             ("late", changed { $0.due(for: .seconds(61), workers: [worker]) }, "waited 1 min 1 s"),
@@ -93,7 +93,7 @@ struct StatusReportTests {
         #expect(report.text.contains("needs attention"))
     }
 
-    @Test("what is due for a moment is no concern, with a worker or before cron's next run")
+    @Test("a short lateness is not a concern, with a worker or before cron's next run")
     func tolerance() {
         #expect(Self.changed { $0.due(for: .seconds(60), workers: [Self.worker]) }.isWell)
         #expect(Self.changed { $0.due(for: .seconds(600), workers: []) }.isWell)
@@ -121,7 +121,7 @@ struct StatusReportTests {
         ClientHealth(epoch: "e", limits: Pacer.Limits(cut: Pacer.Cut(ceiling: 10, at: boot)))
     }
 
-    @Test("the JSON is one object whose fields tell what the report holds")
+    @Test("the JSON is one object with the report's fields")
     func json() throws {
         let report = Self.changed {
             $0.clients = [Self.client(Self.failing)]
@@ -157,7 +157,7 @@ struct StatusReportTests {
         #expect(object["database"]?["schema"]?.integer == 1)
     }
 
-    @Test("docs/status.md lists exactly the fields that there are")
+    @Test("docs/status.md lists exactly the existing fields")
     func document() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
         let document = folder.appending(path: "../../../docs/status.md").standardized
@@ -174,11 +174,11 @@ struct StatusReportTests {
         #expect(listed.sorted() == tables.flatMap(\.keys).sorted())
     }
 
-    @Test("a database is described as it is, while another process has it open")
+    @Test("a database is described while another process has it open")
     func database() async throws {
         try await OperatorBench.with { bench in
             let key = try KeyRingFile.generate(path: bench.keyFile)
-            // Boot time as the command reads it, so that the worker's report is of now.
+            // Boot time as the command reads it, so that the worker's report is current.
             let store = try bench.openStore(time: SystemTime())
             try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
@@ -195,7 +195,7 @@ struct StatusReportTests {
     }
 
     @Test(
-        "spans are told in their two largest units",
+        "spans are shown in their two largest units",
         arguments: [
             (Duration.zero, "0 s"), (.milliseconds(999), "0 s"), (.seconds(59), "59 s"), (.seconds(61), "1 min 1 s"),
             (.seconds(3600), "1 h"), (.seconds(12_000), "3 h 20 min"), (.seconds(90_000), "1 d 1 h"),
@@ -206,7 +206,7 @@ struct StatusReportTests {
     }
 
     @Test(
-        "sizes are told in a unit that fits",
+        "sizes are shown in a unit that fits",
         arguments: [(0, "0 bytes"), (1, "1 byte"), (1023, "1023 bytes"), (1024, "1.0 KiB"), (1_572_864, "1.5 MiB")]
             as [(Int64, String)]
     )

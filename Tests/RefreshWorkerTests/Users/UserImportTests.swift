@@ -5,9 +5,9 @@ import Testing
 
 @testable import RefreshWorker
 
-@Suite("users import brings in what is good and tells what is not", .timeLimit(.minutes(10)))
+@Suite("users import stores valid records and reports the others", .timeLimit(.minutes(10)))
 struct UserImportTests {
-    /// What came of one import.
+    /// The result of one import.
     private struct Result {
         var tally = ImportTally()
         var reports: [String] = []
@@ -67,7 +67,7 @@ struct UserImportTests {
         #expect(try await store.user("c")?.createdAt == time.now)
     }
 
-    @Test("Bad lines are told by their number, without their content")
+    @Test("Invalid lines are reported by number, without their content")
     func badLines() async throws {
         let store = InMemoryStore(timeSource: time)
         let text = """
@@ -92,7 +92,7 @@ struct UserImportTests {
         #expect(try await store.user("f") != nil)
     }
 
-    @Test("A stored user is kept; replaced, only what the line tells changes")
+    @Test("A stored user is kept; a replacement changes only the fields of the line")
     func existing() async throws {
         let store = InMemoryStore(timeSource: time)
         _ = try await run(#"{"user_id": "a", "email": "a@b.c", "name": "A"}"#, into: store)
@@ -106,7 +106,7 @@ struct UserImportTests {
         #expect(try await store.user("a")?.name == "A")
     }
 
-    @Test("A user whom only a token has named is completed, and keeps what is known")
+    @Test("A user known only from a token is completed, and keeps the stored fields")
     func completed() async throws {
         let store = InMemoryStore(timeSource: time)
         let now = time.now
@@ -135,7 +135,7 @@ struct UserImportTests {
         let former = User(id: "b", createdAt: Timestamp(secondsSince1970: 1), name: "B", picture: "p", isActive: false)
         #expect(try await store.user("b") == former)
         #expect(try await run(text, into: store).tally == ImportTally(kept: 2))
-        // A date says no more about its day than an instant of that day does.
+        // A date does not replace a stored instant of the same day: the instant is more precise.
         let date = #"{"user_id":"a","created_on":"1970-01-02"}"#
         try await store.transact { transaction in
             try transaction.insert(User(id: "c", createdAt: Timestamp(secondsSince1970: 90_000), name: "C"))
@@ -144,7 +144,7 @@ struct UserImportTests {
         #expect(try await store.user("c")?.createdAt == Timestamp(secondsSince1970: 90_000))
     }
 
-    @Test("A user whom only a grant made known is filled in")
+    @Test("A user known only from a grant is completed")
     func placeholder() async throws {
         let store = InMemoryStore(timeSource: time)
         let now = time.now
@@ -155,7 +155,7 @@ struct UserImportTests {
         #expect(try await store.user("a") == expected)
     }
 
-    @Test("A deleted user is not brought back", arguments: [false, true])
+    @Test("A deleted user is not restored", arguments: [false, true])
     func deleted(replacing: Bool) async throws {
         let store = InMemoryStore(timeSource: time)
         let now = time.now
@@ -182,7 +182,7 @@ struct UserImportTests {
     )
 
     @Test(
-        "PayPulse's rows are read as DynamoDB exports, scans and plain JSON hold them",
+        "PayPulse's rows are read from DynamoDB exports, scans and plain JSON",
         arguments: [
             "{\"Item\":\(payPulseRow)}", payPulseRow, "[\(payPulseRow)]", "{\"Item\":\(payPulseRow)}\r\n",
             """
@@ -224,7 +224,7 @@ struct UserImportTests {
         )
     }
 
-    @Test("A map of one's own renames only the fields that it names")
+    @Test("A custom map renames only the fields that it names")
     func ownMap() async throws {
         let store = InMemoryStore(timeSource: time)
         let map = try UserFieldMap(reading: "user_id=uid,created_on=since,email_verified=ok")
@@ -240,7 +240,7 @@ struct UserImportTests {
     }
 
     @Test(
-        "A problem names the field, the type of its value and what to do",
+        "A problem names the field, the type of its value and the remedy",
         arguments: [
             ("{\"Item\":\(payPulseRow)}", UserFieldMap.unmapped, "user_id is missing; the row fits --map paypulse"),
             (
@@ -287,7 +287,7 @@ struct UserImportTests {
         #expect(result.tally.reasonLines == ["bad, 1 of 1: \(problem)"])
     }
 
-    @Test("What is stored as the file says is unchanged, so a second run checks the first")
+    @Test("Users that are stored as in the file count as unchanged, so a second run checks the first")
     func unchanged() async throws {
         let store = InMemoryStore(timeSource: time)
         let text = #"{"user_id":"a","email":"a@b.c","created_on":"2025-06-01"}"# + "\n" + #"{"user_id":"b"}"#

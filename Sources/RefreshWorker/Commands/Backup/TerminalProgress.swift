@@ -1,8 +1,8 @@
 private import Synchronization
 
-/// One line on a terminal that is written over again and again; nothing at all where no person is looking.
+/// A line on a terminal that is overwritten on each update; it writes nothing if the output is not a terminal.
 final class TerminalProgress: Sendable {
-    /// Back to the first column, and everything behind it erased
+    /// Moves to the first column and erases the rest of the line
     /// (https://man7.org/linux/man-pages/man4/console_codes.4.html).
     private static let eraseLine = "\r\u{1b}[K"
 
@@ -21,7 +21,7 @@ final class TerminalProgress: Sendable {
         }
     }
 
-    /// Makes room for a line that stays.
+    /// Erases the line before a permanent line is written.
     func clear() {
         isShown.withLock { isShown in
             if isShown { output.write(Self.eraseLine) }

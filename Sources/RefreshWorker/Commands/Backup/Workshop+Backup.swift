@@ -1,7 +1,7 @@
 import SQLiteStore
 import Store
 
-/// `backup FILE`: a copy of the database while workers go on.
+/// `backup FILE`: copies the database while workers continue.
 extension Workshop {
     func backUp(to file: String) async throws -> ExitCode {
         guard let database = configuration.database.file else {
@@ -26,16 +26,16 @@ extension Workshop {
         Output.standard.line(
             """
             copied the database to \(file), \(size)
-            Its tokens stay sealed: the copy is of no use without the key ring. Keep both, apart from each other.
+            Its tokens stay sealed: the copy is useless without the key ring. Keep both, in different places.
             """
         )
         return .success
     }
 
-    /// Says in plain words what SQLite would say about a file of another name.
+    /// Throws errors that are clearer than SQLite's own.
     private func checkDestination(_ file: String) throws {
         if try FileFacts.of(file) != nil {
-            throw CommandFailure(.cannotCreate, "\(file) exists already and is left as it is: name another file")
+            throw CommandFailure(.cannotCreate, "\(file) exists already and was not changed: name another file")
         }
         let folder = FileFacts.folder(of: file)
         guard try FileFacts.of(folder)?.kind == .folder else {
@@ -54,12 +54,12 @@ extension Workshop {
 }
 
 extension CommandFailure {
-    /// A server has tools of its own for this, which know more than this program does.
+    /// PostgreSQL has its own backup tools, which do this better than this program could.
     fileprivate init(notBackedUp database: DatabasePlace, to file: String) {
         self.init(
             .configuration,
             """
-            \(database) is on a PostgreSQL server, which has its own way of being copied: run: pg_dump --format=custom \
+            \(database) is on a PostgreSQL server, which has its own backup tool: run: pg_dump --format=custom \
             --schema=refresh_worker --file=\(file) '\(database)'
             its tokens stay sealed: keep a copy of the key ring as well, apart from it
             """

@@ -1,18 +1,18 @@
-/// What one check of `doctor` found, and what to mend.
+/// The result of one check of `doctor`, and how to fix the problem.
 struct Diagnosis: Equatable, Sendable {
     enum Grade: Sendable {
         case ok
-        /// It works, but somebody should look.
+        /// It works, but a person should look at it.
         case warning
-        /// The worker cannot do its work, or not safely.
+        /// The worker cannot work, or not safely.
         case fault
     }
 
     let grade: Grade
     let subject: String
-    /// What was found; for anything but ok also what to do about it.
+    /// The finding; unless the grade is `ok`, also what to do about it.
     let words: String
-    /// Whether the fault may be the network's or the other side's.
+    /// `true` if the cause may be the network or the remote server.
     let isAboutEndpoint: Bool
 
     private init(_ grade: Grade, _ subject: String, _ words: String, isAboutEndpoint: Bool) {
@@ -36,10 +36,10 @@ struct Diagnosis: Equatable, Sendable {
 }
 
 extension Diagnosis {
-    /// Width of the subjects.
+    /// The width of the column of subjects.
     private static let column = 22
 
-    /// The check as one line, whatever the words hold.
+    /// The check as one line, even if the text has several.
     func line(isColoured: Bool) -> String {
         let word = isColoured ? "\u{1b}[\(grade.colour)m\(grade.label)\u{1b}[0m" : grade.label
         let oneLine = words.split(whereSeparator: \.isNewline).joined(separator: "; ")
@@ -47,7 +47,9 @@ extension Diagnosis {
         return "\(word)\(gap)\(subject.padding(to: Self.column))\(oneLine)"
     }
 
-    /// How `doctor` ends: what the endpoints alone are to blame for may mend itself.
+    /// The exit code of `doctor`.
+    ///
+    /// Faults of endpoints alone may be temporary, so they have a code of their own.
     static func exitCode(of diagnoses: [Diagnosis]) -> ExitCode {
         let faults = diagnoses.filter { $0.grade == .fault }
         if faults.isEmpty { return .success }
@@ -71,7 +73,7 @@ extension Diagnosis.Grade {
         }
     }
 
-    /// Green, yellow, red (https://man7.org/linux/man-pages/man4/console_codes.4.html).
+    /// The colours green, yellow and red (https://man7.org/linux/man-pages/man4/console_codes.4.html).
     fileprivate var colour: Int {
         switch self {
         case .ok: 32

@@ -1,12 +1,14 @@
 import Clocks
 import Observability
 
-/// The checks of the clocks that need no network.
+/// The checks of the clocks, which do not need the network.
 extension Doctor {
-    /// This program is no older than the first, and is not meant to outlive the second.
+    /// The years 2025 to 2099: the program is not older, and is not expected to run later.
     private static let saneYears =
         Timestamp(secondsSince1970: 1_735_689_600)..<Timestamp(secondsSince1970: 4_102_444_800)
-    /// Two clocks that differ by more make tokens look alive that are dead, or dead that are alive.
+    /// The tolerated difference between two clocks.
+    ///
+    /// With a larger one, dead tokens look alive or live ones dead.
     static let tolerableSkew: Duration = .seconds(60)
     private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
 
@@ -15,10 +17,10 @@ extension Doctor {
         return [Self.judgeClock(now: workshop.time.now, lastWrite: written), bootDiagnosis]
     }
 
-    /// The wall clock by itself, and by what was written before: a clock cannot have been later than it is now.
+    /// Judges the wall clock by itself and by the last write: a file cannot have been written in the future.
     static func judgeClock(now: Timestamp, lastWrite: Timestamp?) -> Diagnosis {
         let subject = "clock"
-        let advice = "set it, and keep it by NTP (timedatectl set-ntp true)"
+        let advice = "set it, and synchronize it by NTP (timedatectl set-ntp true)"
         guard saneYears.contains(now) else {
             return .fault(subject, "the clock says \(now.iso8601Seconds): \(advice)")
         }
@@ -34,7 +36,7 @@ extension Doctor {
         return .ok(subject, now.iso8601Seconds)
     }
 
-    /// When anything was last written to the database or its log.
+    /// The time of the last write to the database or its log.
     private func lastWrite() throws -> Timestamp? {
         guard let path = workshop.configuration.database.file else { return nil }
         return try [path, path + "-wal"].compactMap { try FileFacts.of($0)?.modifiedAt }.max()

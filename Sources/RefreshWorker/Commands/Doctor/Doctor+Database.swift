@@ -3,9 +3,9 @@ import SQLiteStore
 import Secrets
 import Store
 
-/// The checks of the database: its file, its content, and whether the key ring opens what it holds.
+/// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {
-    /// Below this SQLite may not have room for its log.
+    /// The free space below which SQLite may not have room for its log.
     private static let leastSpace: Int64 = 16 << 20
     private static let ampleSpace: Int64 = 256 << 20
     private static let subject = "database"
@@ -43,12 +43,12 @@ extension Doctor {
         )
     }
 
-    /// The judgement on the file, and whether opening it would leave it as it is.
+    /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
     private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
         do {
             guard let facts = try FileFacts.of(path) else { return (missingDiagnosis(path), false) }
             guard facts.kind == .regular else {
-                return (.fault(Self.subject, "\(path) is no file: name one with --database"), false)
+                return (.fault(Self.subject, "\(path) is not a file: name one with --database"), false)
             }
             let folder = FileFacts.folder(of: path)
             guard FileFacts.mayRead(path), FileFacts.mayWrite(path) else {
@@ -62,7 +62,7 @@ extension Doctor {
             let isEmpty = facts.size == 0
             guard isEmpty || DatabaseHeader.read(path) != nil else {
                 let advice = "name another file, or put a backup in its place while no worker runs"
-                return (.fault(Self.subject, "\(path) is no SQLite database, or is damaged: \(advice)"), false)
+                return (.fault(Self.subject, "\(path) is not a SQLite database, or is damaged: \(advice)"), false)
             }
             guard facts.permissions & 0o007 == 0 else {
                 let advice = "run: chmod 600 \(path)"
@@ -93,12 +93,12 @@ extension Doctor {
         do {
             return Self.judge(subject, free: try FileFacts.freeSpace(at: FileFacts.folder(of: path)))
         } catch {
-            return .warning(subject, "cannot be told: \(error)")
+            return .warning(subject, "is unknown: \(error)")
         }
     }
 
     static func judge(_ subject: String, free: Int64) -> Diagnosis {
-        let words = "\(ByteCount.text(free)) where the database lies"
+        let words = "\(ByteCount.text(free)) on the database's disk"
         if free < leastSpace { return .fault(subject, "\(words): make room, or nothing can be stored") }
         if free < ampleSpace { return .warning(subject, "\(words): make room") }
         return .ok(subject, words)
@@ -118,7 +118,7 @@ extension Doctor {
         return await recordDiagnoses(of: store)
     }
 
-    /// What the records themselves tell, whichever store keeps them.
+    /// The checks of the stored records, for both stores.
     func recordDiagnoses(of store: any StoreArchive) async -> [Diagnosis] {
         let place = workshop.configuration.database
         do {
@@ -153,7 +153,7 @@ extension Doctor {
                 """
             )
         } catch {
-            return .warning(subject, "not compared with the key ring, which cannot be read: mend that first")
+            return .warning(subject, "not compared with the key ring, which cannot be read: fix that first")
         }
     }
 

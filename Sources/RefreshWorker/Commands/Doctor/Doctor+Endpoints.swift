@@ -2,9 +2,9 @@ import Clocks
 import GoogleOAuth
 import HTTPClient
 
-/// The checks over the network: every endpoint answers, and its clock agrees with ours.
+/// The checks over the network: every endpoint answers, and its clock agrees with this machine's.
 extension Doctor {
-    /// Long enough for a slow network, short enough for somebody who waits.
+    /// Long enough for a slow network, short enough for a person who waits.
     private static let deadline: Duration = .seconds(10)
 
     private var endpoints: [(name: String, endpoint: Endpoint)] {
@@ -18,7 +18,9 @@ extension Doctor {
         return always + [("security events", configuration.securityEventsEndpoint)]
     }
 
-    /// Asks all at once, each by a request without content, which tells nobody anything and ends nothing.
+    /// Sends a request without content to all endpoints at once.
+    ///
+    /// It does not reveal or end anything.
     func endpointDiagnoses() async -> [Diagnosis] {
         let http: HTTPClient
         do {
@@ -64,8 +66,8 @@ extension Doctor {
         return .warning(
             subject,
             """
-            this machine's clock is \(skew.magnitudeOfSpan.forPeople) \(side) the token endpoint's: set it, and keep it by \
-            NTP (timedatectl set-ntp true)
+            this machine's clock is \(skew.magnitudeOfSpan.forPeople) \(side) the token endpoint's: set it, and \
+            synchronize it by NTP (timedatectl set-ntp true)
             """
         )
     }

@@ -13,7 +13,9 @@ extension Doctor {
             + clientIDs
     }
 
-    /// The configuration itself is good, or the program would have ended before: what remains is its file.
+    /// Checks the configuration file.
+    ///
+    /// Its content is valid, or the program would have ended before.
     private var configurationFile: Diagnosis {
         let subject = "configuration"
         guard let path = configuration.configurationFile else {
@@ -35,14 +37,14 @@ extension Doctor {
         }
     }
 
-    /// Whether the file itself holds the password of the database, as one of its lines.
+    /// `true` if the file itself sets a database address with a password.
     private func holdsPassword(_ path: String) -> Bool {
         do {
             let lines = EnvironmentFile(parsing: try workshop.inputs.files.read(path)).entries
             let places = lines.filter { $0.key == Setting.Name.database.environmentName }
             return try places.contains { try DatabasePlace($0.value).holdsPassword }
         } catch {
-            // A place that is not understood has ended the program before; a file that went away is told of elsewhere.
+            // An invalid address has ended the program before, and another check reports a file that is missing.
             return false
         }
     }
@@ -136,7 +138,7 @@ extension Doctor {
         return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
     }
 
-    /// Google's ids have one form; elsewhere there are others.
+    /// Checks the client ids: Google's have one form, other servers' may differ.
     private var clientIDs: [Diagnosis] {
         let subject = "client id"
         guard !configuration.clientIDs.isEmpty else {

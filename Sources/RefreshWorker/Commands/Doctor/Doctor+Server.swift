@@ -5,7 +5,7 @@ import Store
 /// The checks of a PostgreSQL server and of this program's place on it.
 extension Doctor {
     private static let serverSubject = "database server"
-    /// Below this there is hardly room for two workers, of eight connections each, and an administrator.
+    /// The number of connections below which there is hardly room for two workers of eight each and an administrator.
     private static let fewConnections = 20
 
     func serverDiagnoses(_ address: DatabaseAddress) async -> [Diagnosis] {
@@ -46,7 +46,7 @@ extension Doctor {
             return .fault(serverSubject, "\(name), takes no writes: run there: \(mend)")
         }
         guard facts.isDurable else {
-            return .warning(serverSubject, "\(name), may lose what it has answered: set fsync = on there")
+            return .warning(serverSubject, "\(name), may lose committed data: set fsync = on there")
         }
         return .ok(serverSubject, name)
     }
@@ -64,7 +64,7 @@ extension Doctor {
         guard address.demandsCertificate else {
             return .warning(
                 subject,
-                "encrypted\(pooler), but any server would be believed: write sslmode=verify-full into the address"
+                "encrypted\(pooler), but any server would be trusted: write sslmode=verify-full into the address"
             )
         }
         return .ok(subject, "encrypted, the server's certificate is verified\(pooler)")
@@ -73,7 +73,7 @@ extension Doctor {
     private static func judgeTables(_ facts: ServerFacts) -> Diagnosis {
         let subject = "database tables"
         guard let schema = facts.schema else {
-            // Their rights are known even of tables that are closed.
+            // The rights are known even for tables that this user cannot read.
             guard facts.lackingRights.isEmpty else {
                 return .fault(
                     subject,
@@ -129,9 +129,11 @@ extension Doctor {
         return .ok(subject, words)
     }
 
-    /// A difference harms nothing, since all workers go by the server's clock; it is worth knowing all the same.
+    /// Compares the server's clock with the host's.
+    ///
+    /// All workers use the server's clock, so a difference is not a fault.
     private static func judgeServerClock(_ facts: ServerFacts, hostClock: Timestamp) -> Diagnosis {
-        // The question was on its way for a while, and the answer is as old as half of it.
+        // The server read its clock about halfway through the round trip.
         let difference = facts.clock - hostClock + facts.journey * 0.5
         let span = (difference < .zero ? Duration.zero - difference : difference) + .milliseconds(500)
         let words =

@@ -3,7 +3,7 @@ import Clocks
 import HTTPServer
 import Observability
 
-/// The checks of what the listeners and the notices need.
+/// The checks of the files and settings that the listeners and the notices need.
 extension Doctor {
     private var configuration: Configuration { workshop.configuration }
 
@@ -21,7 +21,9 @@ extension Doctor {
         }
     }
 
-    /// Former refresh tokens are as good as the secret that signed them, so the time for them should end.
+    /// Checks former refresh tokens.
+    ///
+    /// They are only as safe as the secret that signed them, so accepting them should end.
     private var formerTokens: Diagnosis? {
         guard configuration.publicListener != nil else { return nil }
         let subject = "former refresh tokens"
@@ -73,7 +75,7 @@ extension Doctor {
         }
     }
 
-    /// What cannot be opened says itself what to mend.
+    /// Runs a check; its error already says how to fix the problem.
     func judge(_ subject: String, _ look: () throws -> String) -> Diagnosis {
         do {
             return .ok(subject, try look())
@@ -82,7 +84,9 @@ extension Doctor {
         }
     }
 
-    /// Where requests come from this machine alone it is a proxy that sends them.
+    /// Warns about missing trusted proxies.
+    ///
+    /// A listener that only this machine reaches gets its requests from a proxy.
     private var proxies: Diagnosis? {
         guard let place = configuration.publicListener, configuration.trustedProxies.isEmpty, place.isLocal else {
             return nil
@@ -101,8 +105,9 @@ extension Doctor {
         return .warning(
             "linking by e-mail",
             """
-            --link-by-email any: a stranger who signed up with somebody's address shares the account with its owner, once \
-            the owner signs in with Google. Use verified, unless the backend verifies every address before it stores it
+            --link-by-email any: a person who signed up with another person's address shares the account with its \
+            owner, once the owner signs in with Google. Use verified, unless the backend verifies every address before \
+            it stores it
             """
         )
     }
@@ -124,7 +129,7 @@ extension Doctor {
 
     private func examine(_ subject: String, _ place: ListeningPlace) -> Diagnosis {
         switch place {
-        case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd hands in")
+        case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd passes")
         case .own(.unix(let path, mode: _)): examine(subject, socket: path)
         case .own(let address): examine(subject, address: address)
         }
@@ -145,7 +150,7 @@ extension Doctor {
         do {
             if let facts = try FileFacts.of(path) {
                 guard facts.kind == .other else {
-                    return .fault(subject, "\(path) is there and is no socket: name another place")
+                    return .fault(subject, "\(path) exists and is not a socket: name another place")
                 }
                 return .ok(subject, "\(path) is there: the worker's, if it runs")
             }
@@ -166,7 +171,9 @@ extension Doctor {
 }
 
 extension ListeningPlace {
-    /// Whether only this machine reaches it; of a socket of systemd's that is not known before it is handed in.
+    /// `true` if only this machine reaches the listener.
+    ///
+    /// For a systemd socket that is unknown until systemd passes it.
     fileprivate var isLocal: Bool {
         switch self {
         case .own(let address): address.reach == .thisMachine

@@ -1,6 +1,6 @@
 import Clocks
 
-/// The check for results that wait outside of the database.
+/// The check for spill files.
 extension Doctor {
     func spillDiagnoses() -> [Diagnosis] {
         let subject = "spill files"

@@ -1,8 +1,8 @@
-/// Looks at everything that the worker stands on, and changes none of it.
+/// Checks everything that the worker depends on, and changes nothing.
 struct Doctor: Sendable {
     let workshop: Workshop
 
-    /// Makes each check in turn and tells its result at once, because some take their time.
+    /// Makes the checks in turn and reports each result at once, because some take time.
     func examine(_ tell: (Diagnosis) -> Void) async throws -> [Diagnosis] {
         var all: [Diagnosis] = []
         func take(_ diagnoses: [Diagnosis]) {
@@ -19,7 +19,7 @@ struct Doctor: Sendable {
 }
 
 extension Workshop {
-    /// `doctor`.
+    /// `doctor`: checks the installation.
     func examine() async throws -> ExitCode {
         let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
         let isColoured = Output.standard.isTerminal && !isPlain

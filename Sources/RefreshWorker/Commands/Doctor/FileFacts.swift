@@ -1,9 +1,9 @@
 import Clocks
 private import Glibc
 
-/// What the system says of a file, without opening it.
+/// The metadata of a file, without opening it.
 ///
-/// To open and close a database file would drop the locks that SQLite has on it in the same process
+/// Opening and closing a database file would drop the locks that SQLite has on it in the same process
 /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
 struct FileFacts: Equatable, Sendable {
     enum Kind: Equatable, Sendable {
@@ -25,7 +25,7 @@ struct FileFacts: Equatable, Sendable {
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
-    /// The facts of what a path leads to, symbolic links followed; `nil` when there is nothing.
+    /// Returns the facts of the file that a path leads to, following symbolic links; `nil` if the file does not exist.
     static func of(_ path: String) throws(SystemCallFailure) -> FileFacts? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else {
@@ -52,7 +52,7 @@ struct FileFacts: Equatable, Sendable {
         )
     }
 
-    /// The path of an existing file from the root of all, every link in it followed; of any other, the path as it was given.
+    /// Returns the absolute path of an existing file with all links resolved; any other path is returned unchanged.
     static func absolute(_ path: String) -> String {
         guard let resolved = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(resolved) }
@@ -63,13 +63,13 @@ struct FileFacts: Equatable, Sendable {
 
     static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
 
-    /// The folder that a path's last part lies in.
+    /// Returns the folder of the path's last part.
     static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Bytes that this user may still write on the disk that holds a path.
+    /// Returns the number of bytes that this user may still write to the disk that holds the path.
     static func freeSpace(at path: String) throws(SystemCallFailure) -> Int64 {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else {
@@ -80,7 +80,7 @@ struct FileFacts: Equatable, Sendable {
     }
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes for people.
 enum ByteCount {
     static func text(_ count: Int64) -> String {
         guard count >= 1024 else { return count == 1 ? "1 byte" : "\(count) bytes" }

@@ -1,6 +1,6 @@
 import Clocks
 
-/// The instant in a `Date` header, in the one form that servers may send: `Sun, 06 Nov 1994 08:49:37 GMT`
+/// Parses the instant of a `Date` header, in the only form that servers may send: `Sun, 06 Nov 1994 08:49:37 GMT`
 /// (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7).
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

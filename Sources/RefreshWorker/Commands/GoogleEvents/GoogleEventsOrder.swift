@@ -1,4 +1,4 @@
-/// What `google-events` is asked to do.
+/// The arguments of `google-events`.
 struct GoogleEventsOrder: Equatable, Sendable {
     enum Action: Equatable, Sendable {
         case register(url: String)
@@ -8,6 +8,6 @@ struct GoogleEventsOrder: Equatable, Sendable {
 
     let action: Action
     let serviceAccountFile: String
-    /// Instead of Google's own.
+    /// The endpoint to use instead of Google's.
     let endpoint: String?
 }

@@ -1,7 +1,7 @@
 import GoogleOAuth
 import HTTPClient
 
-/// `google-events`: the stream by which Google tells of revoked tokens and of accounts in danger.
+/// `google-events`: manages the stream by which Google reports revoked tokens and accounts in danger.
 extension Workshop {
     func manageGoogleEvents(_ order: GoogleEventsOrder) async throws -> ExitCode {
         let account = try Self.serviceAccount(in: order.serviceAccountFile)
@@ -20,7 +20,7 @@ extension Workshop {
             case .verify(let state):
                 try await stream.verify(state: state)
                 Output.standard.line(
-                    "asked for: Google posts a verification event soon, which the metrics log then tells of"
+                    "requested: Google posts a verification event soon, which the metrics log then shows"
                 )
             }
         } catch let failure as SecurityEventStreamFailure {

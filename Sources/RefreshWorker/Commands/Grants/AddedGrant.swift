@@ -3,7 +3,7 @@ import GoogleOAuth
 import Secrets
 import Store
 
-/// Understands what `grants add` was given: a refresh token alone, or the JSON of a grant.
+/// Parses the input of `grants add`: a refresh token alone, or the JSON of a grant.
 enum AddedGrant {
     static func read(
         _ input: Secret,

@@ -4,10 +4,10 @@ import JSON
 ///
 /// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html
 enum DynamoDBItem {
-    /// The members of a row as plain JSON: those of a line of an export (`{"Item": …}`), of an object whose members are
-    /// all typed, or else the members as they are.
+    /// Returns the members of a row as plain JSON.
     ///
-    /// Binary values stay typed, because nothing that is imported is binary.
+    /// A row is a line of an export (`{"Item": …}`) or an object whose members are all typed; other members are
+    /// returned unchanged. Binary values stay typed, because no imported field is binary.
     static func plain(_ members: [String: JSONValue]) -> [String: JSONValue] {
         if let row = typed(members) { return row }
         guard let item = members["Item"]?.object else { return members }
@@ -24,7 +24,8 @@ enum DynamoDBItem {
         return row
     }
 
-    /// The value without its type; `nil` if it does not have exactly one type, or another than it names.
+    /// Returns the value without its type; `nil` if it does not have exactly one type, or if its content is of another
+    /// type.
     private static func plain(_ value: JSONValue) -> JSONValue? {
         guard let members = value.object, members.count == 1, let (type, content) = members.first else { return nil }
         switch (type, content) {

@@ -4,9 +4,9 @@ import Observability
 import Secrets
 import Store
 
-/// A grant as JSON: what `grants list` and `grants show` print of it, and what `grants export` writes.
+/// A grant as JSON: the output of `grants list`, `grants show` and `grants export`.
 enum GrantDocument {
-    /// Everything but the tokens.
+    /// Returns all fields except the tokens.
     static func line(of grant: Grant) -> JSONLine {
         var line = JSONLine()
         line.field("user_id", grant.userID)
@@ -25,7 +25,7 @@ enum GrantDocument {
         return line
     }
 
-    /// The same with what is worth a warning.
+    /// Returns the same fields with the grant's warnings.
     static func wholeLine(of grant: Grant, at now: Timestamp) -> JSONLine {
         var line = line(of: grant)
         line.optional("refresh_token_expires_at", grant.refreshToken?.expiresAt?.iso8601)
@@ -35,9 +35,11 @@ enum GrantDocument {
         return line
     }
 
-    /// What `grants import` reads, tokens included; unknown members are left out, as in the secrets it also reads.
+    /// Returns all fields that `grants import` reads, including the tokens.
+    ///
+    /// Unknown members are left out.
     static func exported(_ grant: Grant, from vault: TokenVault) throws(SealError) -> JSONLine {
-        // Nobody is to go on using tokens whose end the user asked for, even while Google is still being told.
+        // If the user asked to end the grant, its tokens are not exported, even while their revocation is pending.
         let keepsTokens = !(grant.state == .disconnected && grant.reason == .userRequest)
         let accessToken = keepsTokens ? try vault.openAccessToken(of: grant) : nil
         let refreshToken = keepsTokens ? try vault.openRefreshToken(of: grant) : nil
@@ -67,13 +69,13 @@ enum GrantDocument {
     }
 }
 
-/// What an operator should know about a grant that is connected.
+/// A condition of a connected grant that an operator should know about.
 enum GrantWarning: String, Sendable {
-    /// The refresh token dies of itself soon.
+    /// The refresh token expires soon.
     case refreshTokenEnds = "refresh_token_ends"
-    /// It was not refreshed for so long that Google may forget it.
+    /// The grant was not refreshed for so long that Google may expire its refresh token.
     case idle
-    /// Nothing can renew it when its access token runs out.
+    /// The access token cannot be renewed when it expires.
     case noRefreshToken = "no_refresh_token"
 
     static func all(of grant: Grant, at now: Timestamp) -> [GrantWarning] {
@@ -87,7 +89,7 @@ enum GrantWarning: String, Sendable {
 
     var sentence: String {
         switch self {
-        case .refreshTokenEnds: "the refresh token dies of itself soon: have the user sign in again before"
+        case .refreshTokenEnds: "the refresh token expires soon: have the user sign in again before then"
         case .idle: "not refreshed for months: Google forgets refresh tokens that are not used for six"
         case .noRefreshToken: "no refresh token is stored: the user must sign in again when the access token expires"
         }

@@ -2,8 +2,8 @@ import Clocks
 
 /// Imports grants from a stream of bytes.
 struct GrantImport: RecordImport {
-    /// The rest of a sentence about a user whose grant stays ended.
-    static let endedGrant = "ended the stored grant: kept, for there is no new refresh token"
+    /// The end of a report about a user whose grant stays ended.
+    static let endedGrant = "ended the stored grant: kept, because the input does not have a new refresh token"
 
     let reader: GrantReader
     let intake: GrantIntake

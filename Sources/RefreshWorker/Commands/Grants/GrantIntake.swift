@@ -3,31 +3,31 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// Stores grants that come from outside: new ones, and where it is allowed in the place of stored ones.
+/// Stores grants from outside: new ones and, if allowed, replacements of stored ones.
 struct GrantIntake: Sendable {
-    /// What became of one grant.
+    /// The outcome for one grant.
     enum Outcome: Equatable, Sendable {
         case stored
         case replaced
-        /// The user has a grant already, which stays as it was.
+        /// The user already has a grant, which is unchanged.
         case kept
-        /// The user ended the stored grant, and what is brought has no new refresh token.
+        /// The user ended the stored grant, and the input does not have a new refresh token.
         case keptEnded
-        /// The user was deleted, and the tombstone still stands.
+        /// The user was deleted, and the tombstone is still stored.
         case refused
     }
 
-    /// What is done about a user who has a grant already.
+    /// The treatment of a user who already has a grant.
     enum Existing: Sendable {
         case keep
         case replace
-        /// Replaced, unless what is stored is as new as what is brought, or newer.
+        /// Replaced, unless the stored grant is as new as the input, or newer.
         case replaceOlder
     }
 
-    /// When a grant that may be refreshed is first refreshed.
+    /// The rule for the first refresh of a grant.
     enum FirstRefresh: Sendable {
-        /// When its access token calls for it.
+        /// The time at which its access token is due.
         case byToken
         case atOnce
     }
@@ -40,14 +40,14 @@ struct GrantIntake: Sendable {
     let random: any RandomSource
     let existing: Existing
     var firstRefresh = FirstRefresh.byToken
-    /// Whether everything is decided and nothing written.
+    /// `true` for a dry run: everything is decided and nothing is written.
     var isRehearsal = false
 
-    /// Stores grants in their order, so that of two of one user the first counts as stored when the second comes.
+    /// Stores grants in their order; of two grants of one user, the first counts as stored before the second.
     ///
-    /// All that is new is stored in one transaction. Tokens are sealed before, since other writers would wait; so a
-    /// grant that turns out to be stored already takes a second round, and one that another process has changed
-    /// meanwhile a third.
+    /// All new grants are stored in one transaction. Tokens are sealed before it, so that other writers do not wait. A
+    /// grant that turns out to be stored already takes a second round; one that another process changes during that
+    /// round takes a third.
     func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
         var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
         var open = grants.enumerated().map { Arrival(position: $0.offset, imported: $0.element, stored: nil) }
@@ -65,7 +65,7 @@ struct GrantIntake: Sendable {
         return outcomes.compactMap(\.self)
     }
 
-    /// A grant on its way in, and what was stored for its user when somebody last looked.
+    /// A grant to store, and the user's stored grant as of the last read.
     private struct Arrival: Sendable {
         let position: Int
         let imported: ImportedGrant
@@ -74,7 +74,7 @@ struct GrantIntake: Sendable {
 
     private enum Answer: Sendable {
         case done(Outcome)
-        /// What is stored differs from what was thought; prepare again for this.
+        /// The stored grant differs from the expected one; prepare again for this one.
         case changed(Grant?)
     }
 
@@ -131,7 +131,7 @@ struct GrantIntake: Sendable {
         }
     }
 
-    /// Gives a user who has no name that of the account at Google, as a connection by the app does.
+    /// Gives a user without a name that of the Google account, as a connection by the app does.
     private func name(_ user: User?, asOwnerOf grant: Grant, in transaction: any StoreTransaction) throws {
         guard let name = grant.owner.name, user?.name?.isEmpty ?? true else { return }
         guard var user else {
@@ -153,16 +153,16 @@ struct GrantIntake: Sendable {
         return .new(grant, events)
     }
 
-    /// Whether what is stored is at least as new as what is brought; what is brought without a date is old.
+    /// `true` if the stored grant is at least as new as the input; input without a date counts as older.
     ///
-    /// The stored side counts from the last time that its refresh token came, was rotated, or was ended with its grant: an
-    /// older grant must neither take the place of a newer token nor bring back what has ended since. A mere refresh makes
-    /// nothing newer.
+    /// The age of the stored grant counts from the last time its refresh token was received or rotated, or the grant
+    /// was ended. An older grant must neither replace a newer token nor bring back a grant that has ended since. A
+    /// refresh alone does not count.
     private func isNew(_ stored: Grant, comparedTo imported: ImportedGrant) async throws -> Bool {
         guard let obtainedAt = imported.obtainedAt else { return true }
         let history = try await store.events(of: stored.id, atMost: Self.historyLimit)
         let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsCalls }
-        // Where all of a long history are of another kind, the true one is older than the oldest.
+        // If a long history has only other events, the true one is older than the oldest.
         guard let standsSince = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
         return standsSince >= obtainedAt
     }
@@ -239,11 +239,11 @@ struct GrantIntake: Sendable {
     }
 }
 
-/// By what rule a grant that was brought is first due.
+/// The rule for the first due time of an imported grant.
 enum FirstDueTime: Sendable {
     case byToken
     case now
-    /// Some time within the interval of probes, so that many suspended grants are not all probed at once.
+    /// A time within the interval of probes, so that many suspended grants are not all probed at once.
     case withinProbeInterval
 
     func due(accessToken: Grant.AccessToken?, hasRefreshToken: Bool, id: GrantID, at now: Timestamp) -> Timestamp {

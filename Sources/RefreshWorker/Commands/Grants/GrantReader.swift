@@ -3,14 +3,16 @@ import JSON
 import Secrets
 import Store
 
-/// Reads the JSON of a grant: a line of an import or of an export, or a secret of AWS Secrets Manager.
+/// Parses the JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
 struct GrantReader: Sendable {
-    /// The configured client ids, of which the only one stands in where the JSON names none.
+    /// The configured client ids.
+    ///
+    /// If there is only one, it is used for JSON without a client id.
     let clientIDs: [String]
-    /// Stands in where the JSON names no user.
+    /// The user of JSON that does not name one.
     var userID: String?
 
-    /// The lifetime of a token whose JSON tells none: what Google's access tokens have.
+    /// The lifetime of a token whose JSON has none: that of Google's access tokens.
     private static let usualLifetime: Duration = .seconds(3600)
 
     func grant(from record: RecordSplitter.Record, at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
@@ -20,7 +22,7 @@ struct GrantReader: Sendable {
     private func grant(from members: [String: JSONValue], at now: Timestamp) throws(ImportProblem) -> ImportedGrant {
         let outer = RecordFields(members)
         let named = try outer.identifier("user_id")
-        // What `aws secretsmanager get-secret-value` prints.
+        // The output of `aws secretsmanager get-secret-value`.
         guard let nested = members["SecretString"]?.string else {
             return try grant(from: outer, userID: named ?? userID, at: now)
         }
@@ -33,7 +35,7 @@ struct GrantReader: Sendable {
         return try grant(from: inner, userID: named ?? innerUser ?? nameUser ?? userID, at: now)
     }
 
-    /// The user in the name of a secret, `gmail/user/{user_id}`.
+    /// Returns the user in the name of a secret, `gmail/user/{user_id}`.
     private static func userID(ofSecret name: String?) -> String? {
         name?.split(separator: "/", omittingEmptySubsequences: false).last.map(String.init)
     }
@@ -51,7 +53,7 @@ struct GrantReader: Sendable {
             expiresAt: try fields.instant("refresh_token_expires_at"),
             span: try fields.span("refresh_token_expires_in")
         )
-        // Zero means without an end, as in other servers' answers.
+        // Zero means that the token does not expire, as in other servers' answers.
         let span = lifetimes.span.flatMap { $0 == .zero ? nil : $0 }
         let accessToken = try Self.accessToken(
             in: fields,
@@ -80,7 +82,7 @@ struct GrantReader: Sendable {
         )
     }
 
-    /// By the rules of a user named on the command line, so that every stored user can be named there.
+    /// Checks a user id by the rules of the command line, so that every stored user can be named there.
     static func checked(userID: String?) throws(ImportProblem) -> String {
         guard let userID, !userID.isEmpty else { throw ImportProblem("user_id is missing") }
         guard userID.utf8.count <= RecordFields.textLimit else {
@@ -127,7 +129,7 @@ struct GrantReader: Sendable {
         guard code == nil || reason.rawValue == code else {
             throw ImportProblem("reason is not a code of lower-case letters, digits and underscores")
         }
-        // Only the deletion of a user here ends a grant for good: whom another store deleted may come back.
+        // Only the deletion of a user here ends a grant permanently: a user whom another store deleted may come back.
         guard reason != .userDeleted else {
             return ImportedGrant.Standing(state: state, reason: .userRequest, since: since)
         }
@@ -152,7 +154,7 @@ struct GrantReader: Sendable {
         if let expiresAt {
             life = (obtained(createdAt, lifetime: lifetime, until: expiresAt, at: now), expiresAt)
         } else if createdAt == nil, toldLifetime == nil, isRefreshable {
-            // Nobody knows how old it is, and another can be had: it is not given to anybody.
+            // The token's age is unknown and a refresh can replace it, so it counts as expired and is never vended.
             life = (now, now)
         } else {
             let obtainedAt = min(createdAt ?? now, now)
@@ -166,8 +168,10 @@ struct GrantReader: Sendable {
         )
     }
 
-    /// When a token of known expiry was obtained: `created_at` where it fits, for in some secrets it is the time of the
-    /// first sign-in, and a lifetime that is far too long would bring a wrong due time about.
+    /// Returns the time at which a token of known expiry was obtained.
+    ///
+    /// `created_at` is used only if it is plausible: in some secrets it is the time of the first sign-in, and a
+    /// lifetime that is far too long would cause a wrong due time.
     private static func obtained(
         _ createdAt: Timestamp?,
         lifetime: Duration,

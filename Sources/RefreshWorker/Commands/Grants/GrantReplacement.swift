@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// What takes the place of a stored grant, with the standing that it had where it came from.
+/// The replacement of a stored grant, with the state that it had at its origin.
 struct GrantReplacement: Sendable {
     let reconnection: Reconnection
     let standing: ImportedGrant.Standing?
@@ -15,7 +15,7 @@ struct GrantReplacement: Sendable {
         return reconnection.handover.refreshToken == nil || !reconnection.bringsOtherRefreshToken
     }
 
-    /// Puts the new content in place and answers what belongs in the history.
+    /// Replaces the content and returns the events for the history.
     func apply(to grant: inout Grant, at now: Timestamp) -> [GrantEvent] {
         var events = reconnection.apply(to: &grant, at: now) { grant in
             dueTimes.due(
@@ -27,7 +27,7 @@ struct GrantReplacement: Sendable {
         }
         guard let standing else { return events }
         if standing.state.endsCalls {
-            // These raise the fence, so that a late answer does not bring the grant back.
+            // These calls advance the generation, so that a late answer does not bring the grant back.
             if standing.wipesTokens {
                 _ = grant.disconnectByRequest(revokes: false, at: now)
             } else {
@@ -40,12 +40,12 @@ struct GrantReplacement: Sendable {
 }
 
 extension ImportedGrant.Standing {
-    /// Whether the user asked for the end of the grant, after which nobody keeps its tokens.
+    /// `true` if the user asked to end the grant; its tokens are not kept then.
     var wipesTokens: Bool { state == .disconnected && reason == .userRequest }
 }
 
 extension Grant {
-    /// Takes the state that the grant had elsewhere, and lets the event of its arrival tell of that state.
+    /// Takes the state that the grant had at its origin, and writes that state into the events of its arrival.
     mutating func take(_ standing: ImportedGrant.Standing, history events: inout [GrantEvent], at now: Timestamp) {
         adopt(state: standing.state, reason: standing.reason, since: standing.since ?? now)
         for position in events.indices {

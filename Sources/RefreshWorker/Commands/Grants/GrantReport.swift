@@ -2,9 +2,9 @@ import Clocks
 import Observability
 import Store
 
-/// All that is known about one grant, for people.
+/// Everything known about one grant, for people.
 enum GrantReport {
-    /// How many lines of its history are shown.
+    /// The number of events of its history that are shown.
     static let historyLimit = 50
 
     static func lines(about grant: Grant, history: [GrantEvent], at now: Timestamp) -> [String] {

@@ -1,7 +1,9 @@
 import Clocks
 import Store
 
-/// Grants as a table for people, page by page: columns grow with what they hold, up to a limit, and never shrink again.
+/// Grants as a table for people, page by page.
+///
+/// Columns grow with their content up to a limit, and never shrink.
 struct GrantTable {
     private struct Column {
         let title: String
@@ -25,7 +27,7 @@ struct GrantTable {
 
     private var widths = Self.columns.map(\.title.count)
 
-    /// The lines of the next page; the first call puts the header in front.
+    /// Returns the lines of the next page; pass `withHeader` for the first one.
     mutating func lines(of grants: [Grant], withHeader: Bool, at now: Timestamp) -> [String] {
         let cells = grants.map { grant in
             Self.columns.map { TerminalText.cut($0.cell(grant, now), to: $0.widest) }
@@ -40,7 +42,7 @@ struct GrantTable {
     private func line(_ cells: [String]) -> String {
         var text = ""
         var missing = 0
-        // The last column is not filled up, so that no line has blanks at its end.
+        // The last column is not padded, so that lines do not end in blanks.
         for (cell, width) in zip(cells, widths) {
             text += String(repeating: " ", count: missing) + cell
             missing = max(0, width - cell.count) + 2
@@ -49,9 +51,9 @@ struct GrantTable {
     }
 }
 
-/// Text from outside made safe for a terminal.
+/// Makes text from outside safe for a terminal.
 enum TerminalText {
-    /// Spells out what could move the cursor or turn the text around.
+    /// Escapes characters that could move the cursor or change the direction of the text.
     static func escaped(_ text: String) -> String {
         var shown = ""
         for scalar in text.unicodeScalars {
@@ -64,7 +66,7 @@ enum TerminalText {
         return shown
     }
 
-    /// The beginning that fits, marked where something was left out.
+    /// Cuts the text to the width; an ellipsis marks the cut.
     static func cut(_ text: String, to width: Int) -> String {
         text.count <= width ? text : text.prefix(width - 1) + "…"
     }

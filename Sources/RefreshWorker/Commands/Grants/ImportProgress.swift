@@ -1,6 +1,6 @@
 import Clocks
 
-/// How far an import has come: one line on a terminal, drawn again a few times a second, and nothing anywhere else.
+/// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.
 final class ImportProgress {
     private static let interval: Duration = .milliseconds(200)
     private static let clearLine = "\r\u{1b}[K"
@@ -11,7 +11,7 @@ final class ImportProgress {
     private let started: BootInstant
     private var drawnAt: BootInstant?
 
-    /// `noun` says what is being read.
+    /// Creates the progress of reading `noun`, such as `grants`.
     init(of noun: String = "grants", output: Output, time: any TimeSource) {
         self.noun = noun
         self.output = output
@@ -19,7 +19,7 @@ final class ImportProgress {
         started = time.sinceBoot
     }
 
-    /// Writes a line that stays, above the progress.
+    /// Writes a permanent line above the progress.
     func tell(_ line: String) {
         clear()
         output.line(line)
@@ -32,7 +32,7 @@ final class ImportProgress {
         output.write(Self.clearLine + Self.text(tally, of: noun, elapsed: now - started))
     }
 
-    /// Takes the progress off the screen.
+    /// Erases the progress from the terminal.
     func clear() {
         guard drawnAt != nil else { return }
         drawnAt = nil

@@ -1,15 +1,17 @@
 /// The results of an import so far.
 struct ImportTally: Equatable, Sendable {
-    /// Reasons that are counted apart; all others are counted together, so that no input fills the memory.
+    /// The limit of reasons that are counted separately.
+    ///
+    /// Others are counted together, so that memory stays bounded.
     private static let reasonLimit = 20
 
     var stored = 0
-    /// Users who were known in part, and of whom the missing part was stored.
+    /// Users who were stored in part; the missing part was stored.
     var completed = 0
     var replaced = 0
-    /// Those that are stored with other content, which stayed.
+    /// Records that are stored with other content, which was kept.
     var kept = 0
-    /// Those that are stored exactly as the input says, which only an import of users compares.
+    /// Records that are stored exactly as in the input; only an import of users compares them.
     var unchanged = 0
     var bad = 0
     private var reasons: [String: Int] = [:]
@@ -42,7 +44,7 @@ struct ImportTally: Equatable, Sendable {
         }
     }
 
-    /// One line for people about grants.
+    /// Returns a summary about grants in one line.
     func sentence(isDryRun: Bool) -> String {
         isDryRun
             ? """
@@ -52,7 +54,7 @@ struct ImportTally: Equatable, Sendable {
             : "\(read) read: \(stored) stored, \(replaced) replaced, \(kept) kept, \(bad) bad"
     }
 
-    /// One line for people about users.
+    /// Returns a summary about users in one line.
     func userSentence(isDryRun: Bool) -> String {
         isDryRun
             ? """
@@ -65,7 +67,7 @@ struct ImportTally: Equatable, Sendable {
             """
     }
 
-    /// A line for each reason of bad records, the most frequent first.
+    /// One line for each reason of bad records, the most frequent first.
     var reasonLines: [String] {
         let known = reasons.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
             .map { "bad, \($0.value) of \(read): \($0.key)" }

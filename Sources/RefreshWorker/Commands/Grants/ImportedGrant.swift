@@ -2,7 +2,7 @@ import Clocks
 import Secrets
 import Store
 
-/// A grant as an import reads it: checked, and its tokens not yet sealed.
+/// A grant as an import reads it: checked, with tokens that are not yet sealed.
 struct ImportedGrant: Sendable {
     struct AccessToken: Sendable {
         let secret: Secret
@@ -11,11 +11,11 @@ struct ImportedGrant: Sendable {
         let type: String
     }
 
-    /// The state that the grant had where it came from.
+    /// The state that the grant had at its origin.
     struct Standing: Equatable, Sendable {
         let state: GrantState
         let reason: GrantReason
-        /// `nil` where the input does not tell.
+        /// `nil` if the input does not have it.
         let since: Timestamp?
     }
 
@@ -27,11 +27,13 @@ struct ImportedGrant: Sendable {
     let refreshTokenExpiresAt: Timestamp?
     let accessToken: AccessToken?
     let standing: Standing?
-    /// When the tokens came to where they are brought from, as far as that is known.
+    /// The time at which the origin obtained the tokens, if known.
     var obtainedAt: Timestamp?
 }
 
-/// Why a piece of input is no grant; it names the field, and never shows a value.
+/// The reason why a piece of input is not a valid grant.
+///
+/// It names the field and never shows a value.
 struct ImportProblem: Error, Equatable, Sendable {
     let message: String
 

@@ -1,18 +1,18 @@
 private import Glibc
 
-/// A file, or standard input, read from its beginning to its end in pieces.
+/// A file, or standard input, read in pieces from beginning to end.
 final class InputFile: Sendable {
     private static let pieceSize = 256 * 1024
 
     private let descriptor: Int32
-    /// As messages call it.
+    /// The name in messages.
     private let name: String
     private let isStandardInput: Bool
     private let queue = BlockingQueue(label: "refresh-worker.input")
 
     /// Opens the file; `-` is standard input.
     ///
-    /// It blocks while a named pipe has no writer, which harms nobody this early.
+    /// It blocks while a named pipe does not have a writer, which is harmless this early.
     init(path: String) throws(CommandFailure) {
         isStandardInput = path == "-"
         name = isStandardInput ? "standard input" : "\(DisplayedText(path))"
@@ -24,7 +24,7 @@ final class InputFile: Sendable {
         if !isStandardInput { close(descriptor) }
     }
 
-    /// The next bytes; none at the end.
+    /// Returns the next bytes; empty at the end.
     func next() async throws -> [UInt8] {
         try await queue.run { try self.read() }
     }

@@ -3,11 +3,13 @@ import GoogleOAuth
 import JSON
 import Secrets
 
-/// The fields of a record, read one by one: a missing field, `null` and an empty string all mean "not known".
+/// The fields of a record.
+///
+/// A missing field, `null` and an empty string all mean "not known".
 ///
 /// Problems name the field as the record does, and the type of its value, never the value.
 struct RecordFields {
-    /// The limit of names, addresses and ids in bytes; longer ones have no meaning.
+    /// The limit of names, addresses and ids in bytes; longer ones are invalid.
     static let textLimit = 1024
     private static let longestScope = 16_384
     private static let longestLifetime: Int64 = 3_660 * 86_400
@@ -41,7 +43,7 @@ struct RecordFields {
         }
     }
 
-    /// An identifier, which some systems write as a number.
+    /// Returns an identifier, which some systems write as a number.
     func identifier(_ field: String) throws(ImportProblem) -> String? {
         switch value(field) {
         case .number(let digits):
@@ -62,12 +64,12 @@ struct RecordFields {
         return token.value
     }
 
-    /// ISO 8601, or seconds since 1970.
+    /// Returns an instant from ISO 8601 or seconds since 1970.
     func instant(_ field: String) throws(ImportProblem) -> Timestamp? {
         try instant(field, orElse: { _ in nil }, needs: Self.timeForms)
     }
 
-    /// An instant, or a date without a time, which stands for its first instant in UTC.
+    /// Returns an instant; a date without a time means its first instant in UTC.
     func day(_ field: String) throws(ImportProblem) -> Timestamp? {
         try instant(
             field,
@@ -76,7 +78,7 @@ struct RecordFields {
         )
     }
 
-    /// The time since midnight, where the field holds a time of day and no date.
+    /// Returns the time since midnight if the field holds a time of day without a date.
     func timeOfDay(_ field: String) -> Duration? {
         value(field)?.string.flatMap { Timestamp.timeOfDay($0) }
     }
@@ -107,7 +109,7 @@ struct RecordFields {
         }
     }
 
-    /// A number of seconds, as a number or as its digits.
+    /// Returns a number of seconds, from a number or a string of digits.
     func span(_ field: String) throws(ImportProblem) -> Duration? {
         let digits: String
         switch value(field) {
@@ -132,7 +134,7 @@ struct RecordFields {
         }
     }
 
-    /// Scopes with a space between, from an array or from a string with spaces or commas between.
+    /// Returns scopes separated by spaces, from an array or from a string with spaces or commas.
     func scopes(_ field: String) throws(ImportProblem) -> String? {
         var words: [Substring] = []
         switch value(field) {
@@ -155,7 +157,7 @@ struct RecordFields {
 
     private func value(_ field: String) -> JSONValue? { members[names[field] ?? field] }
 
-    /// Says which type a value has and which it must have.
+    /// Returns a problem that states the value's type and the required one.
     private func problem(_ field: String, needs needed: String) -> ImportProblem {
         let type =
             switch value(field) {

@@ -1,15 +1,15 @@
-/// An import of a stream of bytes, which stores its records in batches; bad records do not stop it.
+/// An import from a stream of bytes that stores its records in batches; bad records do not stop it.
 protocol RecordImport {
     associatedtype Imported
     associatedtype Outcome
 
     var tally: ImportTally { get set }
     var input: ImportInput<Imported> { get set }
-    /// Takes a line for each bad record and for each record that is kept.
+    /// Receives a line for each bad record and for each record that is kept.
     var report: (String) -> Void { get }
 
     mutating func read(_ record: RecordSplitter.Record) -> Result<Imported, ImportProblem>
-    /// Stores a batch in one transaction; returns the outcome of each, in order.
+    /// Stores a batch in one transaction and returns the outcomes in order.
     func store(_ batch: [Imported]) async throws -> [Outcome]
     mutating func count(_ outcome: Outcome, of imported: Imported, line: Int)
 }
@@ -21,15 +21,15 @@ struct ImportInput<Imported> {
 }
 
 extension RecordImport {
-    /// The records that share a transaction: enough to share its costs, and few enough that no other writer waits long.
+    /// The number of records per transaction: enough to share its cost, few enough that other writers do not wait long.
     static var batchSize: Int { 200 }
 
-    /// Takes the next bytes; all that is complete in them is stored, but for what waits for its batch to fill.
+    /// Reads the next bytes and stores the complete records in them; those of an incomplete batch wait.
     mutating func feed(_ chunk: [UInt8]) async throws {
         try await take(input.splitter.feed(chunk))
     }
 
-    /// Stores what is left.
+    /// Stores the remaining records.
     mutating func finish() async throws {
         try await take(input.splitter.finish())
         try await storeBatch()

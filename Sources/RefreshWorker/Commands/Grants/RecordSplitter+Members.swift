@@ -1,7 +1,7 @@
 import JSON
 
 extension RecordSplitter.Record {
-    /// The members of the object that the record should be; those of a DynamoDB row without its types.
+    /// Returns the members of the record's object; those of a DynamoDB row without their types.
     func members() throws(ImportProblem) -> [String: JSONValue] {
         switch content {
         case .text(let text):

@@ -1,22 +1,22 @@
-/// Splits a stream of bytes into the JSON objects in it, whatever the size of the stream and wherever its chunks end.
+/// Splits a stream of bytes into its JSON objects, at any size of the stream and of its chunks.
 ///
-/// It takes one object a line, objects that a pretty-printer has spread over lines, and one array around them all. The
-/// text of a record is not judged here, beyond finding its end: a broken one ends where its line does, or where the
-/// next line cannot belong to it, so that it takes no good one along. Memory is bounded by ``longestRecord``.
+/// It accepts one object a line, pretty-printed objects over several lines, and one array around all of them. It finds
+/// only the end of a record and does not validate its text. A broken record ends with its line, or before a line that
+/// cannot belong to it, so that a good record after it is not lost. Memory is bounded by ``longestRecord``.
 struct RecordSplitter {
-    /// A piece of input that should be one grant.
+    /// A piece of input that should be one record.
     struct Record: Equatable, Sendable {
         enum Content: Equatable, Sendable {
             case text([UInt8])
             case tooLong
             case tooDeep
-            /// Something that is no object.
+            /// Something other than an object.
             case stray
             /// The input ended inside the array around the records.
             case unclosedArray
         }
 
-        /// The number of the line on which it begins.
+        /// The number of the line on which the record begins.
         let line: Int
         let content: Content
     }
@@ -25,11 +25,11 @@ struct RecordSplitter {
     private static let deepest = 64
 
     private enum Place {
-        /// Before the first byte that is not blank: only there may an array begin.
+        /// Before the first byte that is not blank: an array may begin only there.
         case start
         case between
         case inside
-        /// An object was closed, and its line has not ended.
+        /// After the end of an object, on the same line.
         case after
         /// Something followed an object on its line, which makes the whole line bad.
         case spoiled
@@ -55,7 +55,7 @@ struct RecordSplitter {
 
     private var records: [Record] = []
 
-    /// Takes the next bytes and answers the records that end in them.
+    /// Reads the next bytes and returns the records that end in them.
     mutating func feed(_ chunk: some Sequence<UInt8>) -> [Record] {
         for byte in chunk {
             take(byte)
@@ -72,7 +72,7 @@ struct RecordSplitter {
         return takeRecords()
     }
 
-    /// Tells that the input has ended.
+    /// Ends the input and returns the remaining records.
     mutating func finish() -> [Record] {
         if place != .start && place != .between { endRecord() }
         if isInArray { records.append(Record(line: line, content: .unclosedArray)) }
@@ -140,7 +140,7 @@ struct RecordSplitter {
     }
 
     private mutating func takeInString(_ byte: UInt8) {
-        // No string of JSON holds a line break: this one was never closed.
+        // A JSON string cannot contain a line break, so this one was never closed.
         guard byte != .newline else { return endRecord() }
         keep(byte)
         if isEscaped {
@@ -171,11 +171,11 @@ struct RecordSplitter {
         }
     }
 
-    /// Whether the first byte of a line can belong to the object that is open since an earlier one.
+    /// `true` if a line that starts with this byte can belong to the object that an earlier line opened.
     private func mayContinue(with byte: UInt8) -> Bool {
         let isInObject = open.last == UInt8(ascii: "{")
         let isCloser = byte == UInt8(ascii: isInObject ? "}" : "]")
-        // Printers indent what lies inside: a brace in the first column begins the next record.
+        // Pretty-printers indent nested content, so a brace in the first column begins the next record.
         if byte == UInt8(ascii: "{") && !isIndented { return false }
         switch previous {
         case UInt8(ascii: "{"): return byte == UInt8(ascii: "\"") || isCloser
@@ -186,7 +186,7 @@ struct RecordSplitter {
         }
     }
 
-    /// Passes by what is no record: the rest of the line, or of the array's element.
+    /// Skips a piece that is not an object: the rest of the line, or of the array's element.
     private mutating func takeStray(_ byte: UInt8) {
         if byte == .newline { return endRecord() }
         guard isInArray, place == .stray else { return }
@@ -215,7 +215,7 @@ struct RecordSplitter {
     }
 
     private mutating func endRecord() {
-        // The blanks before a line that did not belong to it.
+        // Drop the blanks before a line that did not belong to the record.
         while let last = content.last, last.isBlank || last == .newline { content.removeLast() }
         let ending: Record.Content =
             switch place {

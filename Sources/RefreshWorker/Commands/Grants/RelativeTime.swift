@@ -1,6 +1,6 @@
 import Clocks
 
-/// How far an instant lies from now, in the unit that people would use.
+/// The distance of an instant from now, in a unit that suits people.
 struct RelativeTime: CustomStringConvertible {
     let description: String
 

@@ -1,7 +1,7 @@
 import Clocks
 
 extension Timestamp {
-    /// Reads a date and time as RFC 3339 and Python's `isoformat` write them; without a zone it is UTC.
+    /// Parses a date and time as RFC 3339 and Python's `isoformat` write them; without a zone it is UTC.
     ///
     /// A fraction of any length is cut to milliseconds. Seconds may be missing, and 60 in a leap second.
     init?(iso8601 text: String) {
@@ -12,14 +12,14 @@ extension Timestamp {
         self.init(milliseconds: (days * 1440 - offset) * 60_000 + time)
     }
 
-    /// Reads a date without a time (`2026-01-31`), as its first instant in UTC.
+    /// Parses a date without a time (`2026-01-31`) as its first instant in UTC.
     init?(iso8601Date text: String) {
         var scanner = DateScanner(text)
         guard let days = scanner.date(), scanner.isAtEnd else { return nil }
         self.init(milliseconds: days * 86_400_000)
     }
 
-    /// Reads a time without a date (`12:34:56.789`), as Python's `str` writes it, to the time since midnight.
+    /// Parses a time without a date (`12:34:56.789`), as Python's `str` writes it; returns the time since midnight.
     static func timeOfDay(_ text: String) -> Duration? {
         var scanner = DateScanner(text)
         guard let time = scanner.timeOfDay(), scanner.isAtEnd else { return nil }
@@ -27,7 +27,7 @@ extension Timestamp {
     }
 }
 
-/// Reads the parts of a date from left to right.
+/// Parses the parts of a date from left to right.
 private struct DateScanner {
     private var rest: Substring.UTF8View
 
@@ -52,13 +52,13 @@ private struct DateScanner {
         return number
     }
 
-    /// A date, in days since 1970.
+    /// Parses a date and returns the days since 1970.
     mutating func date() -> Int64? {
         guard let year = digits(4), take("-"), let month = digits(2), take("-"), let day = digits(2) else { return nil }
         return Timestamp.days(toYear: year, month: month, day: day)
     }
 
-    /// A time of day in milliseconds.
+    /// Parses a time of day and returns its milliseconds.
     mutating func timeOfDay() -> Int64? {
         guard let hour = digits(2), take(":"), let minute = digits(2), hour < 24, minute < 60 else { return nil }
         let whole = (hour * 60 + minute) * 60_000
@@ -78,7 +78,7 @@ private struct DateScanner {
         return places == 1 ? number * 100 : places == 2 ? number * 10 : number
     }
 
-    /// The zone's minutes east of UTC.
+    /// Parses a zone and returns its minutes east of UTC.
     mutating func zoneOffset() -> Int64? {
         guard !isAtEnd else { return 0 }
         if take("Z", "z") { return 0 }

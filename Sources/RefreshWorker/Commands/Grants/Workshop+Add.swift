@@ -3,7 +3,7 @@ private import Glibc
 import Secrets
 import Store
 
-/// `grants add USER`: stores one grant, in the place of the one that the user may have.
+/// `grants add USER`: stores one grant and replaces the user's stored one.
 extension Workshop {
     func addGrant(of user: String, tokenFile: String?, clientID: String?) async throws -> ExitCode {
         let vault = try openVault()
@@ -40,7 +40,7 @@ extension Workshop {
         case .keptEnded:
             throw CommandFailure(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
         case .refused:
-            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not brought back")
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
         case .replaced: verb = "replaced"
         case .stored, .kept, nil: verb = "added"
         }

@@ -2,15 +2,14 @@ import JSON
 import Secrets
 import Store
 
-/// `grants export --plaintext`: everything that `grants import` needs to bring the grants in elsewhere.
+/// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.
 extension Workshop {
     func exportGrants(isPlaintext: Bool) async throws -> ExitCode {
         guard isPlaintext else {
             throw CommandFailure(
                 .usage,
                 """
-                an export holds every token in plain text, usable by anybody who reads it: give --plaintext if that \
-                is wanted
+                an export holds every token in plain text, usable by every reader: give --plaintext to confirm
                 to keep or move the grants sealed, use 'refresh-worker backup FILE' and take the key file along
                 """
             )
@@ -40,9 +39,9 @@ extension Workshop {
 
 /// One page of an export, in plain text.
 struct GrantExport: Sendable {
-    /// A line for each grant that can be opened.
+    /// One line for each grant that can be opened.
     private(set) var text = ""
-    /// A line for each that cannot.
+    /// One line for each grant that cannot be opened.
     private(set) var problems: [String] = []
 
     init(page: [Grant], vault: TokenVault) {

@@ -1,6 +1,6 @@
 import Store
 
-/// `grants import FILE`: brings in grants that were kept elsewhere.
+/// `grants import FILE`: imports grants that were kept elsewhere.
 extension Workshop {
     func importGrants(from path: String, replacesExisting: Bool, isDryRun: Bool) async throws -> ExitCode {
         let vault = try openVault()
@@ -38,7 +38,7 @@ extension Workshop {
         return try Self.exitCode(after: grants.tally, failure)
     }
 
-    /// How an import ends, whatever it imported: a failure tells that what came before it is stored.
+    /// Returns the exit code of any import; a failure says that the records before it are stored.
     static func exitCode(after tally: ImportTally, _ failure: CommandFailure?) throws -> ExitCode {
         if let failure {
             guard tally.read > 0 else { throw failure }
@@ -46,15 +46,15 @@ extension Workshop {
                 failure.exitCode,
                 """
                 \(failure.message)
-                the import stopped there; what is counted above is stored for good, and the same import started \
-                again goes on: it keeps what is stored
+                the import stopped there; the records counted above are stored; start the same import again to \
+                continue: it keeps stored records
                 """
             )
         }
         return tally.bad == 0 ? .success : .badData
     }
 
-    /// Feeds a file to an import, whatever it imports, and shows how far it has come.
+    /// Feeds a file to any import and shows the progress.
     static func feed(
         _ records: inout some RecordImport,
         from file: InputFile,
@@ -65,7 +65,7 @@ extension Workshop {
             do {
                 chunk = try await file.next()
             } catch {
-                // What was read whole before is good.
+                // The complete records before the failure are good.
                 try await records.finish()
                 throw error
             }

@@ -2,9 +2,9 @@ import Clocks
 import JSON
 import Store
 
-/// `grants list` and `grants show USER`: what is stored, without a token.
+/// `grants list` and `grants show USER`: print stored grants without their tokens.
 extension Workshop {
-    /// Grants read at once: memory stays the same however many there are.
+    /// The number of grants read at a time, so that memory does not grow with their number.
     static let pageSize = 500
 
     func listGrants(inState name: String?, isJSON: Bool) async throws -> ExitCode {
@@ -32,7 +32,7 @@ extension Workshop {
             await store.close()
             throw CommandFailure(.unknownUser, "no grant of this user is stored")
         }
-        // One more than is shown tells whether there are more.
+        // One more than is shown reveals whether there are more.
         let history = try await store.events(of: grant.id, atMost: GrantReport.historyLimit + 1)
         await store.close()
         if isJSON {

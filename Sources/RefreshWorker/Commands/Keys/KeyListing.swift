@@ -1,10 +1,10 @@
 import Observability
 import Secrets
 
-/// What `keys list` prints.
+/// The output of `keys list`.
 struct KeyListing: Equatable, Sendable {
     let roster: KeyRoster
-    /// How many stored tokens each key seals; `nil` while there is no database.
+    /// The number of stored tokens that each key seals; `nil` without a database.
     let keysInUse: [KeyID: Int]?
 
     /// One line for each key, in the order of the ring.
@@ -17,7 +17,7 @@ struct KeyListing: Equatable, Sendable {
         }
     }
 
-    /// What is wrong with the ring, if anything is.
+    /// The problems of the ring.
     var warnings: [String] {
         Self.warnings(roster: roster, keysInUse: keysInUse ?? [:])
     }
@@ -35,7 +35,7 @@ struct KeyListing: Equatable, Sendable {
 }
 
 extension String {
-    /// The text with blanks behind it up to that many characters.
+    /// Returns the text padded with blanks to a width.
     func padding(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }

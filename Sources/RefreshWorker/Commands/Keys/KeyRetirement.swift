@@ -1,9 +1,9 @@
 import Secrets
 import Store
 
-/// Whether a key may leave the ring.
+/// The rules by which a key may leave the ring.
 enum KeyRetirement {
-    /// Why the key must stay, or `nil` when nothing needs it any more.
+    /// Returns the reason why the key must stay, or `nil` if nothing needs it any longer.
     static func refusal(
         of id: KeyID,
         roster: KeyRoster,
@@ -16,7 +16,7 @@ enum KeyRetirement {
         case .seals:
             return CommandFailure(
                 .leftForLater,
-                "key \(id) seals new tokens: put another in its place first: run: refresh-worker keys rotate"
+                "key \(id) seals new tokens: replace it first: run: refresh-worker keys rotate"
             )
         case .opens, .pending, .retired:
             break
@@ -32,8 +32,8 @@ enum KeyRetirement {
             return CommandFailure(
                 .leftForLater,
                 """
-                key \(id) is still sealed with by worker \(sealers.joined(separator: ", ")): restart it if its key ring \
-                was handed in by LoadCredential, else try again in ten seconds
+                key \(id) is still the sealing key of worker \(sealers.joined(separator: ", ")): restart it if \
+                LoadCredential passes its key ring, otherwise try again in ten seconds
                 """
             )
         }

@@ -1,14 +1,14 @@
 import Clocks
 import Secrets
 
-/// The keys of a ring by name alone: enough for every decision about them.
+/// The keys of a ring by id and role, without their material: enough for every decision about them.
 struct KeyRoster: Equatable, Sendable {
     enum Role: String, Sendable {
         case seals
         case opens
-        /// Opens as well, but waits until every worker holds it.
+        /// Opens tokens as well; does not seal until every worker holds it.
         case pending
-        /// Opens for a day more, and seals nothing.
+        /// Opens tokens for one more day, and does not seal.
         case retired
     }
 
@@ -17,11 +17,12 @@ struct KeyRoster: Equatable, Sendable {
         let role: Role
         var retiredAt: Timestamp?
 
-        /// The time from which a retired key may leave the file: results that it sealed have been stored or lost by then.
+        /// The time from which a retired key may leave the file: results that it sealed have been stored or lost by
+        /// then.
         var mayLeaveAt: Timestamp? { retiredAt.map { $0 + .seconds(24 * 3600) } }
     }
 
-    /// In the order of the ring's file.
+    /// The keys in the order of the ring's file.
     let entries: [Entry]
     let sealingKeyID: KeyID
 
@@ -50,10 +51,10 @@ struct KeyRoster: Equatable, Sendable {
         entries.filter { entry in entry.mayLeaveAt.map { $0 <= now } ?? false }.map(\.id)
     }
 
-    /// The key that a rotation puts to use next.
+    /// The key that the next rotation activates.
     var firstPending: KeyID? { entries.first { $0.role == .pending }?.id }
 
-    /// Keys with which stored tokens are sealed although the ring lacks them: those tokens cannot be opened.
+    /// Keys that seal stored tokens but are missing in the ring: those tokens cannot be opened.
     func lacking(of keysInUse: [KeyID: Int]) -> [KeyID] {
         keysInUse.keys.filter { role(of: $0) == nil }.sorted()
     }

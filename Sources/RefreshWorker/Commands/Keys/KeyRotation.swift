@@ -2,13 +2,13 @@ import Clocks
 import Secrets
 import Store
 
-/// Carries out a rotation, step by step, until it is finished or stopped.
+/// Performs a key rotation step by step, until it is finished or stopped.
 struct KeyRotation: Sendable {
-    /// How long a worker may take to follow: it reports every five seconds, and a dead one is forgotten after thirty.
+    /// The time a worker may take to follow: it reports every five seconds, and a dead one is forgotten after thirty.
     static let patience: Duration = .seconds(120)
     static let glance: Duration = .seconds(1)
 
-    /// What happens on the way, to be told to whoever waits.
+    /// The progress of a rotation, for the person who waits.
     enum News: Equatable, Sendable {
         case added(KeyID)
         case resumed(RotationStep)
@@ -17,22 +17,22 @@ struct KeyRotation: Sendable {
         case resealed(tokens: Int, of: Int)
     }
 
-    /// How a rotation ended.
+    /// The outcome of a finished rotation.
     struct Outcome: Equatable, Sendable {
         var sealingKeyID: KeyID
         var resealed: Int
-        /// Keys of the ring that nothing stored needs any more.
+        /// Keys of the ring that no stored token needs.
         var retirable: [KeyID]
         /// Keys that were retired more than a day ago.
         var removable: [KeyID]
-        /// Users with a token that could not be sealed anew.
+        /// Users with a token that could not be sealed again.
         var unreadable: [String]
         /// Tokens that an older key of the ring still seals.
         var leftTokens: Int
         var warnings: [String]
     }
 
-    /// How far this run has come.
+    /// The progress of this run.
     private struct Course {
         var isBegun = false
         var isExhausted = false
@@ -48,18 +48,18 @@ struct KeyRotation: Sendable {
     let presence: WorkerPresence
     let time: any TimeSource
     let pause: @Sendable (Duration) async throws -> Void
-    /// Asked between batches and while waiting.
+    /// Called between batches and while waiting.
     let isStopping: @Sendable () -> Bool
     let tell: @Sendable (News) -> Void
 
-    /// Runs to the end; `nil` when it was stopped on the way, to go on another time.
+    /// Runs to the end; returns `nil` if it was stopped before, so that another run can continue.
     func run() async throws -> Outcome? {
         var course = Course()
         while true {
             let picture = try await look(course)
             let step = RotationStep.next(in: picture)
             if case .finish(let key) = step { return outcome(with: key, picture, course) }
-            // Only now: whoever stops a rotation that is finished must not be told to run it again.
+            // Checked only now, so that stopping a finished rotation does not ask for another run.
             if isStopping() { return nil }
             if !course.isBegun, step != .addKey { tell(.resumed(step)) }
             course.isBegun = true
@@ -87,7 +87,8 @@ struct KeyRotation: Sendable {
     }
 
     private func look(_ course: Course) async throws -> RotationPicture {
-        // By itself first: a ring that can no longer be read must end the rotation, not be taken for what it was.
+        // The ring is read before the report: if it cannot be read, the rotation must end and not continue with the old
+        // one.
         try await BlockingQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
         try await presence.report()
         if let refusal = vault.ring.refusal { throw CommandFailure(.configuration, refusal) }
@@ -108,7 +109,7 @@ struct KeyRotation: Sendable {
         try await pause(Self.glance)
     }
 
-    /// One pass over all grants.
+    /// Makes one pass over all grants.
     private func reseal(_ picture: RotationPicture, _ course: inout Course) async throws {
         let resealing = Resealing(store: store, vault: vault)
         let total = course.resealed + picture.outdatedTokens
@@ -131,7 +132,7 @@ struct KeyRotation: Sendable {
             cursor = last
             guard batch.resealed > 0 else { continue }
             tell(.resealed(tokens: course.resealed, of: total))
-            // As long as the batch took: whoever else wants to write gets at least every second turn.
+            // Pause for as long as the batch took, so that other writers get at least half of the time.
             try await pause(max(.milliseconds(1), time.sinceBoot - started))
         }
     }
@@ -151,15 +152,15 @@ struct KeyRotation: Sendable {
 }
 
 extension CommandFailure {
-    /// Workers did not follow in time.
+    /// Reports workers that did not follow in time.
     fileprivate init(workers: [String], doNot verb: String, _ key: KeyID) {
         self.init(
             .leftForLater,
             """
             these workers do not \(verb) key \(key) yet: \(workers.joined(separator: ", ")) (process id first)
-            a worker whose key ring systemd hands in by LoadCredential reads it only when it is restarted: restart it
+            a worker that gets its key ring by LoadCredential reads it only at its start: restart it
             any other must be able to read the key file that this command changes
-            then run refresh-worker keys rotate again: it goes on from here
+            then run refresh-worker keys rotate again: it continues from here
             """
         )
     }

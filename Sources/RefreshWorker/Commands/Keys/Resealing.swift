@@ -1,16 +1,16 @@
 import Secrets
 import Store
 
-/// Seals stored tokens anew, a batch of grants at a time.
+/// Seals stored tokens again with the current key, a batch of grants at a time.
 struct Resealing: Sendable {
-    /// Grants in one batch: few enough that no worker waits long for its turn to write.
+    /// The number of grants in a batch: few enough that no worker waits long to write.
     static let batchSize = 100
 
-    /// What one batch came to.
+    /// The result of one batch.
     struct Batch: Equatable, Sendable {
-        /// The last grant that was looked at; `nil` when there were no more.
+        /// The last grant of the batch; `nil` at the end.
         var last: GrantID?
-        /// Tokens that are now sealed with the ring's first key.
+        /// The number of tokens that are now sealed with the sealing key.
         var resealed = 0
         /// Users with a token that its key does not open.
         var unreadable: [String] = []
@@ -19,9 +19,10 @@ struct Resealing: Sendable {
     let store: any GrantStore
     let vault: TokenVault
 
-    /// Looks at the next grants and seals those of their tokens anew that one of `keys` seals.
+    /// Reads the next grants and seals again those of their tokens that one of `keys` seals.
     ///
-    /// Each is opened and sealed as it is stored at that moment: workers go on writing between the look and the deed.
+    /// Each token is read again in the transaction that seals it, because workers may write between the first read and
+    /// that transaction.
     func nextBatch(after cursor: GrantID?, outdated keys: Set<KeyID>) async throws -> Batch {
         let page = try await store.grants(after: cursor, in: nil, atMost: Self.batchSize)
         guard let last = page.last?.id else { return Batch() }
@@ -40,7 +41,7 @@ struct Resealing: Sendable {
         }
     }
 
-    /// Seals what can be opened, and answers how many tokens that were.
+    /// Seals the tokens that can be opened and returns their number.
     private func reseal(_ grant: inout Grant, outdated keys: Set<KeyID>) throws -> Int {
         var refreshToken: Grant.RefreshToken?
         var accessToken: SealedSecret?
@@ -58,7 +59,7 @@ struct Resealing: Sendable {
         return (refreshToken == nil ? 0 : 1) + (accessToken == nil ? 0 : 1)
     }
 
-    /// The opened token, or `nil` when it is damaged: one such token must not hold up all others.
+    /// Returns the opened token, or `nil` if it is damaged: one damaged token must not stop the others.
     private func readable(_ open: () throws(SealError) -> Secret?) throws(SealError) -> Secret? {
         do {
             return try open()

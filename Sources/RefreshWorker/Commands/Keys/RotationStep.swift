@@ -1,35 +1,35 @@
 import Secrets
 import Store
 
-/// What a rotation goes by.
+/// The facts from which a rotation derives its next step.
 struct RotationPicture: Equatable, Sendable {
     var roster: KeyRoster
     var workers: [WorkerReport]
-    /// How many stored tokens each key seals.
+    /// The number of stored tokens that each key seals.
     var keysInUse: [KeyID: Int]
-    /// Whether this run has a rotation in hand; if not, it goes on with an unfinished one or begins a new one.
+    /// `true` if this run has begun a rotation; otherwise it continues an unfinished one or begins a new one.
     var isBegun = false
-    /// Whether the last pass over all grants found nothing more that it could seal anew.
+    /// `true` if the last pass over all grants did not find any more tokens that it could seal again.
     var isExhausted = false
 
-    /// Keys of the ring, other than the one that seals, with which tokens are sealed.
+    /// Keys of the ring, other than the sealing key, that seal stored tokens.
     var outdatedKeys: Set<KeyID> {
         Set(keysInUse.filter { $0.value > 0 && $0.key != roster.sealingKeyID && roster.role(of: $0.key) != nil }.keys)
     }
 
-    /// How many tokens are to be sealed anew.
+    /// The number of tokens to seal again.
     var outdatedTokens: Int { outdatedKeys.reduce(0) { $0 + (keysInUse[$1] ?? 0) } }
 }
 
-/// What a rotation does next.
+/// The next step of a rotation.
 ///
-/// It follows from what is stored alone, so a rotation that was interrupted goes on where it stopped.
+/// It depends only on what is stored, so an interrupted rotation continues where it stopped.
 enum RotationStep: Equatable, Sendable {
     case addKey
-    /// Some workers cannot open what the new key will seal.
+    /// Some workers cannot open tokens that the new key will seal.
     case awaitHolders(of: KeyID, lacking: [String])
     case promote(KeyID)
-    /// Some workers still seal with another key, so that a pass now would miss what they write.
+    /// Some workers still seal with another key, so a pass now would miss their tokens.
     case awaitSealers(with: KeyID, lacking: [String])
     case reseal(with: KeyID)
     case finish(with: KeyID)

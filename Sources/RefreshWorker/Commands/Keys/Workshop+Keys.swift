@@ -44,7 +44,7 @@ extension Workshop {
         guard let id = KeyID(text) else {
             throw CommandFailure(
                 .badData,
-                "\(DisplayedText(text)) is no key id: refresh-worker keys list shows the eight digits of each"
+                "\(DisplayedText(text)) is not a key id: refresh-worker keys list shows the eight digits of each"
             )
         }
         let vault = try openVault()
@@ -67,9 +67,9 @@ extension Workshop {
                 let now = time.now
                 try await BlockingQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
                 return """
-                    retired key \(id) in \(path): it opens for a day more, and seals nothing
+                    retired key \(id) in \(path): it opens tokens for one more day, and does not seal
                     Results that it sealed may still wait to be stored. After \((now + .seconds(86_400)).iso8601Seconds) run \
-                    this command again, or keys rotate, to take it out of the file.
+                    this command again, or keys rotate, to remove it from the file.
                     """
             }
             guard end <= time.now else {
@@ -80,23 +80,24 @@ extension Workshop {
             }
             try await Self.take(id, outOf: path, ring: ring, book: book)
             return """
-                took key \(id) out of \(path)
-                Backups of the database from before the last rotation still need it: keep a backup of the key ring that \
-                holds it as long as those.
+                removed key \(id) from \(path)
+                Backups of the database from before the last rotation still need it: keep a backup of the key ring \
+                with this key as long as those.
                 """
         }
         Output.standard.line(lines)
         return .success
     }
 
-    /// Takes a key that nothing needs out of the list in the database, then out of the file: a worker that reads the file in
-    /// between finds more than it needs, not less.
+    /// Removes an unneeded key from the list in the database, then from the file.
+    ///
+    /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
     static func take(_ id: KeyID, outOf path: String, ring: KeyRing, book: KeyCheckBook) async throws {
         try await book.remove([id], with: ring)
         try await BlockingQueue.files.run { try KeyRingFile.remove(id, path: path) }
     }
 
-    /// Lets the workers go on without a key that is lost.
+    /// Lets the workers continue without a lost key.
     private func giveUp(
         _ id: KeyID,
         ring: KeyRing,
@@ -104,7 +105,7 @@ extension Workshop {
         keysInUse: [KeyID: Int]
     ) async throws -> String {
         guard !ring.keyIDs.contains(id) else {
-            throw CommandFailure(.badData, "key \(id) is not lost: the key ring holds it")
+            throw CommandFailure(.badData, "key \(id) is not lost: the key ring contains it")
         }
         let known = try await book.keyIDs()
         guard known.contains(id) || keysInUse[id] != nil else {
@@ -126,7 +127,7 @@ extension CommandFailure {
         )
     }
 
-    /// A key ring that could not be made is a file that could not be created, unless the disk is at fault.
+    /// Reports a key ring that was not made: the file could not be created, unless the disk failed.
     fileprivate init(notGenerated error: KeyRingFileError) {
         switch error.reason {
         case .folderMissing:

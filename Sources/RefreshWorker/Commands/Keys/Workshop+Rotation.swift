@@ -2,7 +2,7 @@ import Secrets
 import Store
 private import Synchronization
 
-/// `keys rotate`.
+/// `keys rotate`: replaces the sealing key.
 extension Workshop {
     func rotateKeys() async throws -> ExitCode {
         let vault = try openVault()
@@ -30,7 +30,7 @@ extension Workshop {
         guard let outcome else {
             throw CommandFailure(
                 .leftForLater,
-                "stopped; what was done stands. Run refresh-worker keys rotate again: it goes on from here"
+                "stopped; completed steps are kept. Run refresh-worker keys rotate again: it continues from here"
             )
         }
         outcome.lines.forEach { Output.standard.line($0) }
@@ -76,7 +76,7 @@ extension Workshop {
     }
 }
 
-/// Set by a signal, read between batches.
+/// A flag that a signal sets and the rotation reads between batches.
 private final class StopFlag: Sendable {
     private let flag = Atomic(false)
 
@@ -86,7 +86,7 @@ private final class StopFlag: Sendable {
 }
 
 extension KeyRotation.News {
-    /// Whether it is of interest only while it lasts.
+    /// `true` if the news matters only while it lasts.
     fileprivate var isPassing: Bool {
         switch self {
         case .added, .resumed, .promoted: false
@@ -96,15 +96,15 @@ extension KeyRotation.News {
 
     fileprivate var sentence: String {
         switch self {
-        case .added(let key): "added key \(key) to the ring; it seals nothing until every live worker holds it"
-        case .resumed: "going on with a rotation that was begun earlier"
+        case .added(let key): "added key \(key) to the ring; it does not seal until every live worker holds it"
+        case .resumed: "continuing a rotation that was begun earlier"
         case .waiting(.awaitHolders(let key, let lacking)):
             "waiting until these workers hold key \(key): \(lacking.joined(separator: ", "))"
         case .waiting(.awaitSealers(let key, let lacking)):
             "waiting until these workers seal with key \(key): \(lacking.joined(separator: ", "))"
         case .waiting: "waiting"
-        case .promoted(let key): "key \(key) is the first of the ring now: it seals whatever is stored from here on"
-        case .resealed(let done, let total): "sealed \(done) of \(total) tokens anew"
+        case .promoted(let key): "key \(key) is the sealing key now: it seals every token that is stored from now on"
+        case .resealed(let done, let total): "sealed \(done) of \(total) tokens again"
         }
     }
 }
@@ -115,14 +115,14 @@ extension KeyRotation.Outcome {
         let advice = """
             Back the key ring up now. When no backup of the database from before today is needed any more, run:
             """
-        return ["finished: \(KeyListing.tokens(resealed)) sealed anew with key \(sealingKeyID)"]
-            + removable.map { "took key \($0), which was retired, out of the ring" }
+        return ["finished: \(KeyListing.tokens(resealed)) sealed again with key \(sealingKeyID)"]
+            + removable.map { "removed the retired key \($0) from the ring" }
             + (retire.isEmpty ? [] : [advice] + retire)
     }
 }
 
 extension CommandFailure {
-    /// How many users are named; the rest only counted.
+    /// The number of users that are named; the others are counted.
     private static let namedUsers = 20
 
     fileprivate init(leftovers outcome: KeyRotation.Outcome) {
@@ -131,8 +131,8 @@ extension CommandFailure {
         self.init(
             .leftForLater,
             """
-            \(KeyListing.tokens(outcome.leftTokens)) could not be sealed anew, because the key that sealed them does not \
-            open them; these users must sign in again, or be disconnected (refresh-worker grants disconnect USER):
+            \(KeyListing.tokens(outcome.leftTokens)) could not be sealed again, because the key that sealed them does \
+            not open them; these users must sign in again, or be disconnected (refresh-worker grants disconnect USER):
             \(named.joined(separator: "\n"))\(rest > 0 ? "\nand \(rest) more" : "")
             """
         )

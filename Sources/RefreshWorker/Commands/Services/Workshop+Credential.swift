@@ -1,7 +1,7 @@
 import AccountAPI
 import Secrets
 
-/// `services credential`.
+/// `services credential`: makes a credential for a service.
 extension Workshop {
     func makeCredential(of service: String) throws -> ExitCode {
         guard let credential = ServiceCredential(forService: service, random: random) else {

@@ -1,24 +1,24 @@
 private import Glibc
 
-/// What stands in the first hundred bytes of a database file (https://sqlite.org/fileformat.html#the_database_header).
+/// The first hundred bytes of a database file (https://sqlite.org/fileformat.html#the_database_header).
 ///
 /// Read it only while this process has no connection to the file: see ``FileFacts``. The newest pages may still be in
-/// the log beside it; then the header is of an older moment.
+/// the log next to it; the header is older then.
 struct DatabaseHeader: Equatable, Sendable {
     private static let length = 100
     private static let title = Array("SQLite format 3\0".utf8)
     private static let versionOffset = 60
 
-    /// The version that this program numbers its tables by (`PRAGMA user_version`); 0 before it has made them.
+    /// The version of this program's tables (`PRAGMA user_version`); 0 before they exist.
     let schema: Int
 
-    /// Reads the beginning of a file's content; `nil` when that is no SQLite database.
+    /// Parses the beginning of a file's content; `nil` if that is not a SQLite database.
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= Self.length, bytes.starts(with: Self.title) else { return nil }
         schema = bytes[Self.versionOffset..<Self.versionOffset + 4].reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// The header of a file; `nil` when it cannot be read or is no database's.
+    /// Reads the header of a file; `nil` if it cannot be read or is not a database.
     static func read(_ path: String) -> DatabaseHeader? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return nil }

@@ -1,15 +1,15 @@
 import Clocks
 import Store
 
-/// What in a report asks for somebody's attention.
+/// The concerns of a report: conditions that a person should look at.
 extension StatusReport {
-    /// A grant that is due for longer than this is late: scan, back-off and pace keep it well below when all is well.
+    /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
     static let tolerableLateness: Duration = .seconds(60)
 
-    /// The same where no worker runs: cron may be the one that does it, every few minutes.
+    /// The same limit without a worker, because cron may run one every few minutes.
     static let tolerableLatenessWithoutWorker: Duration = .seconds(600)
 
-    /// One sentence for each; none when all is well.
+    /// One sentence for each concern; empty if all is well.
     var concerns: [String] {
         workerConcerns + clients.flatMap(\.concerns) + keyConcerns + grantConcerns
             + spilledFiles.map { $0.sentence(at: at) }
@@ -17,7 +17,7 @@ extension StatusReport {
 
     var isWell: Bool { concerns.isEmpty }
 
-    /// How long the oldest due grant has waited.
+    /// The time that the oldest due grant has waited.
     var lateness: Duration? {
         census.oldestDueAt.map { max(.zero, at - $0) }
     }
@@ -61,7 +61,7 @@ extension StatusReport.Client {
             concerns.append("nothing is sent for client \(name): \(breakerReason ?? "unknown")")
         }
         if isWave {
-            concerns.append("a wave of invalid_grant for client \(name): each is confirmed before it is believed")
+            concerns.append("a wave of invalid_grant for client \(name): each is confirmed before it is acted on")
         }
         if let pause {
             concerns.append("the endpoint asked client \(name) to pause for \(pause.forPeople) more")
@@ -73,7 +73,7 @@ extension StatusReport.Client {
 }
 
 extension Duration {
-    /// The span with its two largest units, as in `3 h 20 min`.
+    /// The span in its two largest units, such as `3 h 20 min`.
     var forPeople: String {
         let seconds = Int64(inSeconds)
         let units: [(name: String, seconds: Int64)] = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)]

@@ -5,11 +5,11 @@ import Store
 
 /// The report for programs: one object, described in docs/status.md.
 extension StatusReport {
-    /// How many tokens a key seals, for each key of the ring and each that stored tokens need.
+    /// The number of tokens that a key seals, for each key of the ring and each other key in use.
     struct KeyCount: Equatable {
         let id: KeyID
         let tokens: Int
-        /// `nil` when the ring cannot be read.
+        /// `nil` if the ring cannot be read.
         let isInRing: Bool?
     }
 

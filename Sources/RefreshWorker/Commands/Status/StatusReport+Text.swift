@@ -4,7 +4,7 @@ import Store
 
 /// The report for people.
 extension StatusReport {
-    /// Where the facts begin.
+    /// The column at which the facts begin.
     private static let column = 11
 
     var text: String {
@@ -20,7 +20,7 @@ extension StatusReport {
 
     private static func line(_ title: String, _ facts: String) -> String { title.padding(to: column) + facts }
 
-    /// Facts under one title, which stands before the first of them.
+    /// Returns facts under one title, which precedes the first of them.
     private static func lines(_ title: String, _ facts: [String], otherwise none: String) -> [String] {
         guard let first = facts.first else { return [line(title, none)] }
         return [line(title, first)] + facts.dropFirst().map { line("", $0) }

@@ -4,7 +4,7 @@ import Scheduler
 import Secrets
 import Store
 
-/// Everything that `status` tells, as it stood at one instant.
+/// Everything that `status` prints, as of one instant.
 struct StatusReport: Equatable, Sendable {
     /// The state of one client id.
     struct Client: Equatable, Sendable {
@@ -16,13 +16,13 @@ struct StatusReport: Equatable, Sendable {
 
         var id: String
         var breaker: BreakerState
-        /// Why nothing is sent, while the breaker is not closed.
+        /// The reason why requests stopped, while the breaker is not closed.
         var breakerReason: String?
         var nextProbe: Duration?
-        /// Requests a second that are allowed now.
+        /// The number of requests per second that are allowed now.
         var ceiling: Double
         var isSlowed: Bool
-        /// How long the endpoint's own pause goes on.
+        /// The remaining time of a pause that the endpoint asked for.
         var pause: Duration?
         var isWave: Bool
     }
@@ -30,20 +30,20 @@ struct StatusReport: Equatable, Sendable {
     struct Database: Equatable, Sendable {
         var path: String
         var bytes: Int64
-        /// The version of its tables; `nil` when the file could not be asked.
+        /// The version of its tables; `nil` if the file could not be read.
         var schema: Int?
     }
 
     var at: Timestamp
     var census: Census
-    /// In the order of their ids.
+    /// The clients, ordered by id.
     var clients: [Client]
     var workers: [WorkerReport]
     var keysInUse: [KeyID: Int]
-    /// `nil` when the key ring cannot be read.
+    /// `nil` if the key ring cannot be read.
     var roster: KeyRoster?
     var database: Database
-    /// The files of results that the database has not stored.
+    /// The spill files.
     var spilledFiles: [SpilledFile] = []
 }
 

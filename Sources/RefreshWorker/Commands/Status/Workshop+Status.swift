@@ -6,7 +6,7 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// `status`: a look at everything that is stored, whether or not a worker runs.
+/// `status`: reports on everything that is stored, with or without a running worker.
 extension Workshop {
     func showStatus(asJSON isJSON: Bool) async throws -> ExitCode {
         let report = try await statusReport()
@@ -20,7 +20,7 @@ extension Workshop {
 
     func statusReport() async throws -> StatusReport {
         var report = try await withExistingStore(for: .reading) { store in try await statusReport(from: store) }
-        // Once the connections are closed, the file may be opened, and the log has been written back into it.
+        // Closing the connections wrote the log back into the file, and the file may be opened now.
         if let path = configuration.database.file {
             let header = try await BlockingQueue.files.run { DatabaseHeader.read(path) }
             report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }
@@ -28,7 +28,7 @@ extension Workshop {
         return report
     }
 
-    /// The report as far as an open store tells it: the database's header is for those who have closed it.
+    /// Returns the report from an open store, without the database's header, which needs a closed one.
     func statusReport(from store: any AccountStore) async throws -> StatusReport {
         let now = time.now
         let leaseTime = try await store.leaseTime()
@@ -77,7 +77,7 @@ extension Workshop {
         }
     }
 
-    /// The ring's keys, or `nil`: the rest of the report is worth having without them, and says that they are missing.
+    /// Returns the ring's keys, or `nil`: the rest of the report is useful without them and says that they are missing.
     private func rosterIfReadable() -> KeyRoster? {
         do {
             return KeyRoster(try openVault().ring.current)

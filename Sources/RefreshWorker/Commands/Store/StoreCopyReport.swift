@@ -2,7 +2,7 @@ import Clocks
 import PostgresStore
 import Store
 
-/// What `store copy` tells: how far it is, what it copied, and what stood in its way.
+/// The messages of `store copy`: its progress, its summary and its problems.
 enum StoreCopyReport {
     static func line(of progress: StoreCopy.Progress) -> String {
         switch progress {
@@ -28,7 +28,7 @@ enum StoreCopyReport {
             """
     }
 
-    /// A place as it is named to those who come to the one that was copied, from whatever folder.
+    /// Returns the name of a place in a form that is valid from any folder, for users of the copied database.
     static func title(of place: DatabasePlace) -> String {
         switch place {
         case .file(let path): "the SQLite file \(FileFacts.absolute(path))"
@@ -84,9 +84,10 @@ extension CommandFailure {
             self.init(
                 .badData,
                 """
-                the \(kind.plural) of \(target) are not those of \(source) (\(theirs.count) records, SHA-256 \(theirs); \(ours.count) \
-                records, SHA-256 \(ours)): it was begun as a copy of something else, or a worker has used one of them since
-                \(target) is not used by any worker as it is. To copy anew, empty it first: \(Self.emptying(target))
+                the \(kind.plural) of \(target) are not those of \(source) (\(theirs.count) records, SHA-256 \
+                \(theirs); \(ours.count) records, SHA-256 \(ours)): it was begun as a copy of something else, or a \
+                worker has used one of them since
+                \(target) is not used by any worker as it is. To copy again, empty it first: \(Self.emptying(target))
                 """
             )
         }

@@ -1,7 +1,7 @@
 import Observability
 import Store
 
-/// `store copy`: moves everything to another database.
+/// `store copy`: copies everything to another database.
 extension Workshop {
     func copyStore(from source: String, to target: String) async throws -> ExitCode {
         let source = try place(source, of: "--from")
@@ -14,7 +14,7 @@ extension Workshop {
         }
         let summary = try await Self.using(from) {
             if try await from.isReceiving { throw CommandFailure(unfinished: source) }
-            // What belongs into the source is stored there, as long as it is the one in use.
+            // Spilled results of the source are stored there while it is still in use.
             if try await from.movedTo == nil { try await recoverResults(into: from, of: source, use: .changing) }
             guard let to = try await open(target, time: Self.clock(of: target), makesTables: true) else {
                 preconditionFailure("a place that may be made is never missing")
@@ -43,7 +43,7 @@ extension Workshop {
         let copying = Task {
             try await StoreCopy(from: from, to: to, at: place) { progress.show(StoreCopyReport.line(of: $0)) }.run()
         }
-        // A copy that is given up leaves the source as it was, to be used again.
+        // A cancelled copy leaves the source unchanged and usable.
         let signals = await SignalStream.start()
         let stopping = Task { for await signal in signals.signals where signal != .hangUp { copying.cancel() } }
         defer {

@@ -2,7 +2,7 @@ import Clocks
 import JSON
 import Store
 
-/// A user as an import reads it; `nil` where the record says nothing.
+/// A user as an import reads it; a field is `nil` if the record does not have it.
 struct ImportedUser: Equatable, Sendable {
     let id: String
     let createdAt: Timestamp?
@@ -34,7 +34,8 @@ struct ImportedUser: Equatable, Sendable {
         isActive = try fields.boolean("is_active")
     }
 
-    /// The instant of creation, which PayPulse splits into a date in `created_on` and a time of day in `created_at`.
+    /// Returns the instant of creation, which PayPulse splits into a date, `created_on`, and a time of day,
+    /// `created_at`.
     private static func creation(in fields: RecordFields) throws(ImportProblem) -> Timestamp? {
         let createdOn = try fields.day("created_on")
         guard let time = fields.timeOfDay("created_at") else {
@@ -48,7 +49,7 @@ struct ImportedUser: Equatable, Sendable {
         return fields.isDate("created_on") ? createdOn + time : createdOn
     }
 
-    /// The user with what the record says, over what is stored.
+    /// Returns the user with the record's fields, and the stored ones where the record has none.
     func user(over stored: User?, at now: Timestamp) -> User {
         let isSameAddress = email == nil || email == stored?.email
         return User(
@@ -59,13 +60,14 @@ struct ImportedUser: Equatable, Sendable {
             name: name ?? stored?.name,
             picture: picture ?? stored?.picture,
             googleUserID: googleUserID ?? stored?.googleUserID,
-            // Whoever has signed in here since was here later than any record says.
+            // A sign-in here is later than any in the record.
             lastLoginAt: [lastLoginAt, stored?.lastLoginAt].compactMap(\.self).max(),
             isActive: isActive ?? stored?.isActive ?? true
         )
     }
 
-    /// The stored user with what was not known, such as of a user whom only a token has named so far.
+    /// Returns the stored user with missing fields filled in, such as those of a user that only a token has named so
+    /// far.
     ///
     /// The earlier creation is the true one, and a user who was deactivated elsewhere is not active here.
     func completing(_ stored: User) -> User {
@@ -83,7 +85,7 @@ struct ImportedUser: Equatable, Sendable {
         )
     }
 
-    /// The creation that the record holds, if it is earlier; a date alone says nothing about its own day.
+    /// Returns the record's time of creation if it is earlier; a date without a time is not earlier on its own day.
     private func earlierCreation(than instant: Timestamp) -> Timestamp? {
         guard let createdAt, createdAt < instant else { return nil }
         let isDate = createdAt.milliseconds.isMultiple(of: 86_400_000)

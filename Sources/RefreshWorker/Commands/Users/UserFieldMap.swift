@@ -1,8 +1,8 @@
 import JSON
 
-/// The names that a file of users has for their fields.
+/// The names that a file of users has for its fields.
 struct UserFieldMap: Equatable, Sendable {
-    /// The fields of a user, by the names that need no map.
+    /// The fields of a user, by their own names.
     static let fields = [
         "user_id", "email", "email_verified", "name", "picture", "google_user_id", "is_active", "created_on",
         "created_at", "last_login",
@@ -22,9 +22,9 @@ struct UserFieldMap: Equatable, Sendable {
     )
     static let unmapped = UserFieldMap(argument: nil, names: [:])
 
-    /// As on the command line; `nil` without a map.
+    /// The map's name on the command line; `nil` without a map.
     let argument: String?
-    /// The file's names by those of ``fields``; a field that is missing here has its own name.
+    /// The file's name for each of ``fields``; a field that is missing here has its own name.
     let names: [String: String]
 
     private init(argument: String?, names: [String: String]) {
@@ -32,7 +32,7 @@ struct UserFieldMap: Equatable, Sendable {
         self.names = names
     }
 
-    /// Reads the name of a known map, or `FIELD=NAME,…`.
+    /// Parses the name of a known map, or `FIELD=NAME,…`.
     init(reading argument: String) throws(ImportProblem) {
         if let known = [Self.payPulse, .comprehensionEngine].first(where: { $0.argument == argument }) {
             self = known
@@ -64,12 +64,12 @@ struct UserFieldMap: Equatable, Sendable {
 
     private static let fieldList = fields.joined(separator: ", ")
 
-    /// The members that this map does not read.
+    /// Returns the members that this map does not read.
     func ignored(in members: [String: JSONValue]) -> Set<String> {
         Set(members.keys).subtracting(Self.fields.map { names[$0] ?? $0 })
     }
 
-    /// The advice for a row in which this map finds no user id: which map would fit.
+    /// Returns the map that would fit a row in which this map does not find a user id.
     func advice(for members: [String: JSONValue]) -> String {
         if self != .payPulse, members["UserID"] != nil { return "the row fits --map paypulse" }
         let isComprehensionEngine = ["google_id", "avatar_url", "last_login"].contains { members[$0] != nil }

@@ -3,7 +3,7 @@ import Store
 
 /// Imports users from a stream of bytes.
 struct UserImport: RecordImport {
-    /// Names of fields without a meaning that are remembered, at most.
+    /// The limit of unknown field names that are remembered.
     private static let ignoredLimit = 20
 
     let store: any AccountStore
@@ -16,7 +16,7 @@ struct UserImport: RecordImport {
 
     var tally = ImportTally()
     var input = ImportInput<ImportedUser>()
-    /// Names of fields that were in a good record and have no meaning.
+    /// Unknown field names that occurred in valid records.
     private(set) var ignored: Set<String> = []
 
     init(

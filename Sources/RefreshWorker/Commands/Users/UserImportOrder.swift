@@ -1,9 +1,9 @@
-/// What `users import` is asked to do.
+/// The arguments of `users import`.
 struct UserImportOrder: Equatable, Sendable {
     /// `-` is standard input.
     let file: String
     var map = UserFieldMap.unmapped
     var replacesExisting = false
-    /// `true` if everything is done but storing.
+    /// `true` for a dry run: nothing is stored.
     var isDryRun = false
 }

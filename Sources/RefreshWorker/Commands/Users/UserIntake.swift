@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// Stores one imported user, or decides that what is stored stays.
+/// Stores one imported user, or decides to keep the stored one.
 struct UserIntake: Sendable {
     enum Outcome: Equatable, Sendable {
         case stored
@@ -10,16 +10,16 @@ struct UserIntake: Sendable {
         case replaced
         /// The user is stored exactly as the record says.
         case unchanged
-        /// The user is stored with other content, which stays.
+        /// The user is stored with other content, which is kept.
         case kept
-        /// The user was deleted, and the tombstone still stands.
+        /// The user was deleted, and the tombstone is still stored.
         case deleted
-        /// Another user, with this id, has the same account at Google.
+        /// Another user, with this id, has the same Google account.
         case conflict(String)
     }
 
     let imported: ImportedUser
-    /// `true` if the record wins over what is stored.
+    /// `true` if the record takes precedence over the stored user.
     let replaces: Bool
     let now: Timestamp
 
@@ -38,7 +38,7 @@ struct UserIntake: Sendable {
         return outcome
     }
 
-    /// The user to store, if any, and what that makes of the record.
+    /// Returns the user to store, if any, and the outcome of the record.
     private func decide(over stored: User?, in transaction: any StoreTransaction) throws -> (User?, Outcome) {
         let user = imported.user(over: stored, at: now)
         guard let stored else { return (user, .stored) }
@@ -49,7 +49,7 @@ struct UserIntake: Sendable {
         return completed == stored ? (nil, .kept) : (completed, .completed)
     }
 
-    /// `true` if nothing is known of the user but the id, and the name that came with an imported grant.
+    /// `true` if only the id of the user is known, or also the name that came with an imported grant.
     private func isPlaceholder(_ user: User, in transaction: any StoreTransaction) throws -> Bool {
         if user.isPlaceholder { return true }
         var unnamed = user

@@ -31,7 +31,7 @@ extension Workshop {
         return try Self.exitCode(after: users.tally, failure)
     }
 
-    /// Opens the database; a dry run makes none, and where there is none it sees an empty one.
+    /// Opens the database; a dry run does not create one and uses an empty store instead.
     func openStore(forDryRun isDryRun: Bool) async throws -> any AccountStore {
         guard isDryRun else { return try await openStore() }
         return try await openStoreIfThere(for: .reading) ?? InMemoryStore(timeSource: time, random: random)

@@ -63,7 +63,7 @@ struct AWSCredentialsTests {
         }
     }
 
-    @Test("that are missing or malformed are told of and not shown")
+    @Test("are reported and not shown if they are missing or malformed")
     func missing() async throws {
         let none = try #require(throws: CommandFailure.self) { try AWSCredentials.read(file: nil, environment: [:]) }
         #expect(none.message.contains("AWS_SECRET_ACCESS_KEY") && none.message.contains("--aws-credentials-file"))

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RefreshWorker
 
-/// A place for an import from Secrets Manager: a service by a script, clocks, a database, and a client that never waits.
+/// An import from Secrets Manager: a scripted service, clocks, a database, and a client that never waits.
 final class SecretsBench {
     let bench: ImportBench
     let service: SecretsService
@@ -80,7 +80,7 @@ final class SecretsBench {
     }
 }
 
-/// What AWS Secrets Manager would do, as far as an import asks.
+/// A fake AWS Secrets Manager, as far as an import uses it.
 final class SecretsService: Sendable {
     struct Kept: Sendable {
         var text: String?
@@ -88,7 +88,7 @@ final class SecretsService: Sendable {
         var isMarkedDeleted = false
     }
 
-    /// Answers a request in the place of the service; `nil` lets the service do it.
+    /// Answers a request in place of the service; `nil` lets the service answer.
     typealias Interference = @Sendable (_ operation: String, _ secret: String?, _ number: Int) -> [ScriptedServer.Step]?
 
     private struct State {
@@ -132,7 +132,7 @@ final class SecretsService: Sendable {
         return answer(line.text)
     }
 
-    /// Every secret whatever the filter, so that the reader's own check is what keeps others out.
+    /// Returns every secret whatever the filter, so that the reader's own check must exclude the others.
     private func page(of secrets: [String: Kept], asked: JSONValue) -> [ScriptedServer.Step] {
         let names = secrets.keys.sorted()
         let start = asked["NextToken"]?.string.flatMap { Int($0) } ?? 0
@@ -151,7 +151,7 @@ final class SecretsService: Sendable {
     }
 }
 
-/// A fault as the service tells it.
+/// Returns an error in the form of the service.
 func fault(_ status: Int, _ code: String, _ message: String = "KEYSECRET in words") -> [ScriptedServer.Step] {
     var line = JSONLine()
     line.field("__type", "com.amazonaws.secretsmanager#\(code)")
@@ -159,7 +159,7 @@ func fault(_ status: Int, _ code: String, _ message: String = "KEYSECRET in word
     return answer(line.text, status: "\(status) No")
 }
 
-/// The JSON of a grant as the backend stored it, of the contract's members.
+/// Returns the JSON of a grant as the backend stored it, with the members of the contract.
 func secretText(_ user: String, _ changes: [String: (any Sendable)?] = [:]) throws -> String {
     var members: [String: any Sendable] = [
         "access_token": "ya29.access-\(user)", "refresh_token": "1//refresh-\(user)",

@@ -10,7 +10,7 @@ struct SecretsManagerFaultTests {
         answer("<html>", status: "503 No"), [.close],
     ]
 
-    @Test("what passes is tried again after a wait", arguments: passing.indices)
+    @Test("temporary ones are tried again after a wait", arguments: passing.indices)
     func passes(position: Int) async throws {
         let bench = try SecretsBench()
         bench.service.put("gmail/user/a", try secretText("a"))
@@ -21,7 +21,7 @@ struct SecretsManagerFaultTests {
         #expect(pauses.allSatisfy { $0 >= .seconds(1) && $0 <= .seconds(2) })
     }
 
-    @Test("what does not pass is left for later after some tries")
+    @Test("lasting ones end the command after some tries, for a later run")
     func patience() async throws {
         let bench = try SecretsBench()
         bench.service.interfere { _, _, _ in fault(400, "ThrottlingException") }
@@ -50,7 +50,7 @@ struct SecretsManagerFaultTests {
         (answer("{\"SecretList\":[],\"NextToken\":\"same\"}"), .configuration, ["the same page again"]),
     ]
 
-    @Test("what is for good is told in plain words, none of them the service's own", arguments: final.indices)
+    @Test("permanent ones are reported without the service's own text", arguments: final.indices)
     func ends(position: Int) async throws {
         let (steps, exit, words) = Self.final[position]
         let bench = try SecretsBench()
@@ -63,7 +63,7 @@ struct SecretsManagerFaultTests {
         #expect(bench.pauses.list.isEmpty)
     }
 
-    @Test("nobody at the address is told so")
+    @Test("a refused connection is reported as such")
     func unreachable() async throws {
         let bench = try SecretsBench()
         bench.server.stop()
@@ -94,7 +94,7 @@ struct SecretsManagerFaultTests {
         #expect(!failure.message.contains("GOCSPX"))
     }
 
-    @Test("a missing client id says what to give")
+    @Test("a missing client id names the option to give")
     func missingClientID() async throws {
         let bench = try SecretsBench()
         let error = try #require(

@@ -27,7 +27,7 @@ struct SecretsManagerImportTests {
         bench.service.calls.filter { $0.operation == "GetSecretValue" }.compactMap { $0.body["SecretId"]?.string }
     }
 
-    @Test("goes through every page, and reads each secret once")
+    @Test("reads every page, and each secret once")
     func pages() async throws {
         for number in 0..<250 { try put("u\(number)") }
         let tally = try await bench.bring()
@@ -40,7 +40,7 @@ struct SecretsManagerImportTests {
         #expect(bench.server.mostAtOnce <= SecretsManagerReader.concurrency)
     }
 
-    @Test("stores what the secret says")
+    @Test("stores the secret's content")
     func content() async throws {
         try put("alice@example.com")
         try put("no-refresh", ["refresh_token": nil])
@@ -53,11 +53,11 @@ struct SecretsManagerImportTests {
         #expect(try await bench.bench.grant("no-refresh").refreshToken == nil)
     }
 
-    @Test("reads no secret of a user who is stored already")
+    @Test("does not read secrets of users who are already stored")
     func resumed() async throws {
         for number in 0..<120 { try put("u\(number)") }
         let service = bench.service
-        // A run that ends in its second page.
+        // A run that fails on its second page.
         service.interfere { _, secret, _ in
             secret == "gmail/user/u99" ? fault(400, "ExpiredTokenException") : nil
         }
@@ -68,13 +68,13 @@ struct SecretsManagerImportTests {
         service.forgetCalls()
         let tally = try await bench.bring()
         #expect(tally.grants == ImportTally(stored: 20, replaced: 0, kept: 100, bad: 0))
-        // A request that the first run cancelled may be counted late; it is for a user who is not stored.
+        // A request that the first run cancelled may be counted late; it concerns a user who is not stored.
         #expect(Set(read) == Set((0..<120).map { "gmail/user/u\($0)" }).subtracting(stored.map { "gmail/user/\($0)" }))
         #expect(bench.reports.isEmpty)
         #expect(bench.details.count { $0.hasSuffix("is stored already: kept") } == 100)
     }
 
-    @Test("takes only what is there under the prefix, and reports what is no grant without showing it")
+    @Test("imports only secrets under the prefix, and reports invalid ones without showing them")
     func others() async throws {
         try put("good")
         bench.service.put("gmail/user-other", try secretText("x"))
@@ -112,7 +112,7 @@ struct SecretsManagerImportTests {
         #expect(!bench.reports.joined().contains("HIDDEN"))
     }
 
-    @Test("ends when nothing at all may be read", arguments: ["AccessDeniedException", "DecryptionFailure"])
+    @Test("ends if all secrets are denied", arguments: ["AccessDeniedException", "DecryptionFailure"])
     func allDenied(code: String) async throws {
         for number in 0..<20 { try put("u\(number)") }
         bench.service.interfere { operation, _, _ in operation == "GetSecretValue" ? fault(400, code) : nil }
@@ -123,7 +123,7 @@ struct SecretsManagerImportTests {
         #expect(bench.reports.isEmpty)
     }
 
-    @Test("a dry run changes nothing and tells what would be done")
+    @Test("a dry run reports the changes and makes none")
     func rehearsal() async throws {
         try put("kept")
         try put("replaced")
@@ -146,7 +146,7 @@ struct SecretsManagerImportTests {
 
 @Suite("Replacing by secrets of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerReplacementTests {
-    /// Seconds from the moment that the grant was stored here, which is the manual clock's start.
+    /// A case; times are seconds from the manual clock's start, when the grant was stored here.
     struct Case: CustomTestStringConvertible {
         let testDescription: String
         var createdAt: Int64?
@@ -155,14 +155,14 @@ struct SecretsManagerReplacementTests {
     }
 
     @Test(
-        "takes what is newer than the stored refresh token, and nothing else",
+        "replaces only by secrets that are newer than the stored refresh token",
         arguments: [
             Case(testDescription: "both dates earlier", createdAt: -60, versionAt: -60, isReplaced: false),
             Case(testDescription: "both later", createdAt: 60, versionAt: 61, isReplaced: true),
             Case(testDescription: "the same moment", createdAt: 0, versionAt: 0, isReplaced: false),
             // The backend wrote an old grant again, for example after a refresh.
             Case(testDescription: "only the version later", createdAt: -60, versionAt: 60, isReplaced: false),
-            // The content claims to be younger than the version that holds it.
+            // The content claims to be newer than the version that holds it.
             Case(testDescription: "only the content later", createdAt: 60, versionAt: -60, isReplaced: false),
             Case(testDescription: "only a version's date, later", createdAt: nil, versionAt: 60, isReplaced: true),
             Case(testDescription: "only a version's date, earlier", createdAt: nil, versionAt: -1, isReplaced: false),
@@ -185,7 +185,7 @@ struct SecretsManagerReplacementTests {
 
     enum Change: CaseIterable { case rotation, disconnection, refresh }
 
-    @Test("counts a rotation and an end as newer, and a mere refresh not", arguments: Change.allCases)
+    @Test("counts a rotation and an end as newer, and a refresh alone not", arguments: Change.allCases)
     func history(change: Change) async throws {
         let bench = try SecretsBench()
         let start = bench.bench.time.now

@@ -2,7 +2,7 @@ import HTTPClient
 import Secrets
 
 extension AWSCredentials {
-    /// The words that Amazon's own programs use for the parts, in the environment in capitals
+    /// The names that Amazon's own programs use; upper case in the environment
     /// (https://docs.aws.amazon.com/cli/latest/userguide/cli-configure-envvars.html).
     private enum Name {
         static let keyID = "aws_access_key_id"
@@ -11,7 +11,7 @@ extension AWSCredentials {
         static let profile = "AWS_PROFILE"
     }
 
-    /// From the file where one is named, else from the environment.
+    /// Reads the credentials from the file if one is named, otherwise from the environment.
     static func read(file path: String?, environment: [String: String]) throws(CommandFailure) -> AWSCredentials {
         guard let path else {
             var values: [String: Secret] = [:]
@@ -54,13 +54,13 @@ extension AWSCredentials {
         guard credentials.isWellFormed else {
             throw CommandFailure(
                 .configuration,
-                "the AWS credentials in \(source) hold blanks or other characters that none of Amazon's have"
+                "the AWS credentials in \(source) contain blanks or other characters that Amazon's never have"
             )
         }
         return credentials
     }
 
-    /// The values of one profile: `[name]` begins it, `key = value` belongs to it, `#` and `;` begin comments
+    /// Returns the values of one profile: `[name]` begins it, `key = value` belongs to it, `#` and `;` begin comments
     /// (https://docs.aws.amazon.com/sdkref/latest/guide/file-format.html).
     private static func values(in text: String, profile: String) -> [String: Secret] {
         var values: [String: Secret] = [:]

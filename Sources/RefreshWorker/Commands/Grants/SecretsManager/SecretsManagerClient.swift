@@ -3,7 +3,7 @@ import HTTPClient
 import JSON
 import Scheduler
 
-/// Lists and reads secrets, and tries again what passes by itself.
+/// Lists and reads secrets, and retries temporary failures.
 ///
 /// https://docs.aws.amazon.com/secretsmanager/latest/apireference/Welcome.html
 struct SecretsManagerClient: Sendable {
@@ -12,7 +12,7 @@ struct SecretsManagerClient: Sendable {
         case read = "GetSecretValue"
     }
 
-    /// What a list tells of a secret.
+    /// A secret as a list shows it.
     struct Listed: Equatable, Sendable {
         let name: String
         let isMarkedDeleted: Bool
@@ -20,21 +20,22 @@ struct SecretsManagerClient: Sendable {
 
     struct Page: Equatable, Sendable {
         let secrets: [Listed]
-        /// What the next page is asked for with; `nil` after the last one.
+        /// The token for the request of the next page; `nil` after the last one.
         let nextToken: String?
     }
 
     /// The content of a secret.
     struct Value: Sendable {
-        /// `nil` for one that holds bytes.
+        /// `nil` for a binary secret.
         let text: String?
-        /// When this version of the secret was stored.
+        /// The time at which this version of the secret was stored.
         let storedAt: Timestamp?
     }
 
-    /// A page of a hundred secrets with all their tags and versions, or the longest of values, and room to spare.
+    /// The limit of an answer: room for a page of a hundred secrets with all their tags and versions, or for the
+    /// longest value.
     static let longestAnswer = 4 << 20
-    /// How often a call is made before the import ends: with the waits between them some two minutes.
+    /// The number of tries of one call before the import ends; with the waits between them about two minutes.
     static let greatestTries = 9
     private static let pageSize = 100
     private static let latestInstant = 253_402_300_799.0
@@ -92,7 +93,7 @@ struct SecretsManagerClient: Sendable {
         return Value(text: answer["SecretString"]?.string, storedAt: Self.instant(answer["CreatedDate"]))
     }
 
-    /// Seconds since 1970, as the JSON protocols of Amazon's write dates.
+    /// Parses seconds since 1970, the form of dates in Amazon's JSON protocols.
     private static func instant(_ value: JSONValue?) -> Timestamp? {
         guard case .number(let digits) = value, let seconds = Double(digits), (0...latestInstant).contains(seconds)
         else { return nil }
@@ -146,7 +147,7 @@ struct SecretsManagerClient: Sendable {
         return members
     }
 
-    /// The fault's name without the namespace before it and the address after it
+    /// Returns the name of the fault, without the namespace before it and the address after it
     /// (https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html#operation-error-serialization).
     private static func code(in members: [String: JSONValue]?, header: String?, text: [UInt8]) -> String? {
         guard let code = members?["__type"]?.string ?? header ?? codeOfXML(text) else { return nil }
@@ -155,7 +156,7 @@ struct SecretsManagerClient: Sendable {
         return isName ? String(name) : nil
     }
 
-    /// The code in an error of Amazon's older protocols, in which some refuse a signature whatever was asked.
+    /// Returns the code of an error in Amazon's older XML protocols, which some services use to refuse a signature.
     private static func codeOfXML(_ text: [UInt8]) -> String? {
         let text = String(decoding: text.prefix(4096), as: UTF8.self)
         guard let start = text.firstRange(of: "<Code>"),

@@ -1,26 +1,26 @@
 import HTTPClient
 
-/// Why AWS Secrets Manager did not answer what it was asked.
+/// The failure of a call to AWS Secrets Manager.
 ///
-/// It holds none of the service's own words: those about a signature repeat the request's headers, the session token among
-/// them.
+/// It does not contain the service's own message: messages about a signature repeat the request's headers, including
+/// the session token.
 struct SecretsManagerFault: Error, Equatable, Sendable {
     enum Kind: Equatable, Sendable {
-        /// There is no such secret.
+        /// The secret does not exist.
         case missing
-        /// The secret is to be deleted soon, and is not given any more.
+        /// The secret is marked for deletion and can no longer be read.
         case markedDeleted
         case denied
         case unknownKey
         case wrongSecretKey
         case expiredSession
-        /// The signature's time is too far from the service's.
+        /// The time of the signature differs too much from the service's clock.
         case clock
         case undecryptable
-        /// Too many requests, or a fault of the service: it passes.
+        /// Too many requests, or a temporary fault of the service.
         case passing
         case unreachable(HTTPFailure.Kind)
-        /// The answer is not one of Secrets Manager's.
+        /// The answer does not come from Secrets Manager.
         case foreign
         case other
     }
@@ -30,7 +30,7 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
     /// The service's name for the fault, or the status.
     let code: String
 
-    /// Whether the same call may succeed soon without anybody's doing.
+    /// `true` if the same call may succeed soon without any change.
     var mayPass: Bool {
         switch kind {
         case .passing: true
@@ -43,7 +43,7 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
         }
     }
 
-    /// Reads an answer that is no success.
+    /// Parses the answer of a failed call.
     init(status: Int, code: String?, message: String?, operation: SecretsManagerClient.Operation) {
         self.operation = operation
         self.code = code ?? "status \(status)"
@@ -62,7 +62,7 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
         self.operation = operation
     }
 
-    /// What the service's names mean.
+    /// Maps the service's names of errors to kinds.
     ///
     /// https://docs.aws.amazon.com/secretsmanager/latest/apireference/CommonErrors.html
     private static func kind(status: Int, code: String?, message: String) -> Kind {
@@ -91,7 +91,7 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
 }
 
 extension SecretsManagerFault {
-    /// What to tell the person who started the import, and the code to end with.
+    /// Returns the message for the person who started the import, and the exit code.
     func failure(for order: SecretsManagerOrder) -> CommandFailure {
         let place = "AWS Secrets Manager in \(order.region)"
         switch kind {
@@ -108,7 +108,7 @@ extension SecretsManagerFault {
                 .configuration,
                 """
                 \(place) refuses \(operation.rawValue) (\(code)): the credentials need the IAM permissions \
-                secretsmanager:ListSecrets and secretsmanager:GetSecretValue, and kms:Decrypt where a key of your own \
+                secretsmanager:ListSecrets and secretsmanager:GetSecretValue, and kms:Decrypt if a key of your own \
                 encrypts the secrets
                 """
             )
@@ -138,7 +138,7 @@ extension SecretsManagerFault {
                 "\(place) cannot decrypt a secret (\(code)): the credentials need kms:Decrypt for its key"
             )
         case .passing:
-            return CommandFailure(.leftForLater, "\(place) is throttling or out of order (\(code)): try again later")
+            return CommandFailure(.leftForLater, "\(place) throttles requests or is failing (\(code)): try again later")
         case .unreachable(let kind):
             let isForGood = kind == .certificate || kind == .invalidURL
             return CommandFailure(
@@ -148,7 +148,7 @@ extension SecretsManagerFault {
         case .foreign:
             return CommandFailure(
                 .configuration,
-                "what answers is not AWS Secrets Manager (\(code)): check --region and --aws-endpoint"
+                "the server that answers is not AWS Secrets Manager (\(code)): check --region and --aws-endpoint"
             )
         case .other:
             return CommandFailure(.inputUnreadable, "\(place) refuses \(operation.rawValue): \(code)")

@@ -1,14 +1,14 @@
 import Store
 
-/// Brings grants in from the secrets of AWS Secrets Manager, a page of names after another.
+/// Imports grants from the secrets of AWS Secrets Manager, one page of names at a time.
 ///
-/// Nothing is remembered between runs but the stored grants themselves: a run that was interrupted is started again, and
-/// reads no secret of a user who is stored already.
+/// Only the stored grants persist between runs: an interrupted run can be started again, and does not read the secrets
+/// of users who are already stored.
 struct SecretsManagerImport {
-    /// What has become of the secrets so far.
+    /// The results so far.
     struct Tally: Equatable, Sendable {
         var grants = ImportTally()
-        /// Secrets that are marked for deletion, or went while the import ran.
+        /// Secrets that are marked for deletion, or were deleted during the import.
         var deleted = 0
 
         var all: Int { grants.read + deleted }
@@ -29,9 +29,9 @@ struct SecretsManagerImport {
 
     let secrets: SecretsManagerReader
     let intake: GrantIntake
-    /// Where bad secrets are reported, a line each.
+    /// Receives a line for each bad secret.
     let report: (String) -> Void
-    /// Where it is told what became of each good one.
+    /// Receives a line about the outcome of each good secret.
     let detail: (String) -> Void
 
     private(set) var tally = Tally()
@@ -48,7 +48,7 @@ struct SecretsManagerImport {
         self.detail = detail
     }
 
-    /// Goes through all pages; `onTurn` hears how far it has come.
+    /// Imports all pages; `onTurn` receives the results so far after each page.
     mutating func run(onTurn: (Tally) -> Void) async throws {
         var token: String?
         repeat {
@@ -105,7 +105,7 @@ struct SecretsManagerImport {
             detail("\(user) \(GrantImport.endedGrant)")
         case .refused:
             tally.grants.countBad("the user was deleted")
-            report("\(user) was deleted and is not brought back")
+            report("\(user) was deleted and is not restored")
         }
     }
 }

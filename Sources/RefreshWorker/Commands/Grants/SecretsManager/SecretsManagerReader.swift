@@ -1,6 +1,6 @@
 import Clocks
 
-/// Makes grants of secrets: which user a name stands for, and what the content says.
+/// Makes grants from secrets: the user from the name, the grant from the content.
 struct SecretsManagerReader: Sendable {
     /// A secret and the user in its name.
     struct Named: Sendable {
@@ -8,7 +8,7 @@ struct SecretsManagerReader: Sendable {
         let userID: String
     }
 
-    /// What came of one secret.
+    /// The result of reading one secret.
     enum Reading: Sendable {
         case grant(ImportedGrant)
         case deleted
@@ -20,17 +20,17 @@ struct SecretsManagerReader: Sendable {
         }
     }
 
-    /// Calls on their way at one time: far below the service's limits, so that others of the account notice nothing
-    /// (https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html).
+    /// The limit of calls in flight: far below the service's limits, so that other users of the account are not
+    /// affected (https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html).
     static let concurrency = 8
 
     let client: SecretsManagerClient
     let prefix: String
-    /// Stand in where a secret names no client, if there is exactly one.
+    /// The client ids; if there is exactly one, it is used for secrets that do not name one.
     let clientIDs: [String]
     let time: any TimeSource
 
-    /// Asks for the client id that the backend kept beside its grants.
+    /// Reads the client id that the backend kept next to its grants.
     static func clientID(from client: SecretsManagerClient) async throws -> String {
         let name = SecretsManagerOrder.clientIDName
         guard let text = try await client.value(of: name).text else {
@@ -49,17 +49,17 @@ struct SecretsManagerReader: Sendable {
         try await client.page(prefix: prefix, after: token)
     }
 
-    /// The user of a secret; `nil` for one of another name, which a list may hold: the service matches by words, too.
+    /// Returns the user of a secret; `nil` if its name has another prefix, because the service also matches by words.
     func named(_ listed: SecretsManagerClient.Listed) -> Named? {
         guard listed.name.utf8.starts(with: prefix.utf8) else { return nil }
         let user = listed.name.utf8.dropFirst(prefix.utf8.count)
         return user.isEmpty ? nil : Named(secret: listed.name, userID: String(decoding: user, as: UTF8.self))
     }
 
-    /// Reads secrets, several at a time, and answers in their order.
+    /// Reads secrets concurrently and returns the results in order.
     ///
-    /// One that may not be read is bad like any other; but where none may be, and not `mayAllBeDenied` because some could
-    /// be read before, the credentials are what is wrong, and the import ends.
+    /// A secret that may not be read is bad like any other. If all of them are denied, the credentials are wrong, and
+    /// the fault is thrown; pass `mayAllBeDenied` if others could be read before.
     func grants(of secrets: [Named], mayAllBeDenied: Bool) async throws -> [Reading] {
         let results = try await withThrowingTaskGroup(of: (Int, Result<Reading, SecretsManagerFault>).self) { group in
             var results: [Result<Reading, SecretsManagerFault>?] = Array(repeating: nil, count: secrets.count)
@@ -94,7 +94,9 @@ struct SecretsManagerReader: Sendable {
         group.addTask { (position, try await read(secret)) }
     }
 
-    /// Reads one secret; only what concerns this one alone is a result, everything else ends the import.
+    /// Reads one secret.
+    ///
+    /// A problem of this secret alone is a result; any other problem is thrown and ends the import.
     private func read(_ named: Named) async throws -> Result<Reading, SecretsManagerFault> {
         let value: SecretsManagerClient.Value
         do {
@@ -123,7 +125,7 @@ struct SecretsManagerReader: Sendable {
         guard grant.userID.utf8.elementsEqual(named.userID.utf8) else {
             throw ImportProblem("user_id names another user than the secret's name")
         }
-        // The content cannot be younger than the version that holds it, whatever it says.
+        // The content cannot be newer than the version that holds it, whatever it says.
         grant.obtainedAt = [grant.obtainedAt, value.storedAt].compactMap(\.self).min()
         return grant
     }

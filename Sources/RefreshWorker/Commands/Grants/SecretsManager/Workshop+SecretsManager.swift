@@ -2,7 +2,7 @@ import HTTPClient
 import Observability
 import Store
 
-/// `grants import --from aws-secrets-manager`: brings in grants that a backend kept as secrets at Amazon's.
+/// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
 extension Workshop {
     func importSecrets(_ order: SecretsManagerOrder) async throws -> ExitCode {
         let endpoint: Endpoint
@@ -83,7 +83,8 @@ extension Workshop {
         guard let failure else { return .success(tally.grants.bad == 0 ? .success : .badData) }
         guard tally.all > 0 else { return .failure(failure) }
         let outlook = """
-            the import stopped there; the same import started again goes on: it reads no secret of a user who is stored
+            the import stopped there; start the same import again to continue: it does not read the secrets of stored \
+            users
             """
         return .failure(CommandFailure(failure.exitCode, "\(failure.message)\n\(outlook)"))
     }
