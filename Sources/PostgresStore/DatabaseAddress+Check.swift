@@ -15,7 +15,7 @@ extension DatabaseAddress {
         // Several hosts have several ports; one that is left out has the default.
         let ports = options["port"]?.reveal().split(separator: ",") ?? []
         for port in ports where !(1...65_535).contains(Int(port) ?? 0) {
-            throw refusal("a port is no number from 1 to 65535 (not shown)")
+            throw refusal("a port is not a number from 1 to 65535 (not shown)")
         }
     }
 

@@ -79,7 +79,7 @@ extension Migration {
                 CHECK ((access_token IS NULL) = (access_expires_at IS NULL)),
                 CHECK ((access_token IS NULL) = (access_type IS NULL))
             ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
-            -- What is sealed cannot be compressed: trying would only cost time.
+            -- Sealed bytes cannot be compressed: trying would only cost time.
             ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;
             ALTER TABLE refresh_worker.grants ALTER COLUMN access_token SET STORAGE EXTERNAL;
             CREATE INDEX grants_by_use ON refresh_worker.grants (used_on) WHERE state IN ('active', 'retrying');
@@ -110,7 +110,7 @@ extension Migration {
             ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
             CREATE INDEX grants_due ON refresh_worker.grant_schedule (client_id, due_at, grant_id) WHERE due_at IS NOT NULL;
 
-            -- How many grants are in each state: counting ten million anew would take seconds.
+            -- The number of grants in each state: counting ten million each time would take seconds.
             CREATE TABLE refresh_worker.grant_counts (
                 state text COLLATE "C" PRIMARY KEY,
                 grants bigint NOT NULL

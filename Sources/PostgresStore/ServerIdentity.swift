@@ -1,8 +1,8 @@
 /// A server's place in the history of a database cluster.
 ///
 /// A promotion starts a new timeline with a higher number, and the former primary keeps the lower one
-/// (https://www.postgresql.org/docs/15/continuous-archiving.html#BACKUP-TIMELINES). Every copy of a cluster has the same system
-/// identifier.
+/// (https://www.postgresql.org/docs/15/continuous-archiving.html#BACKUP-TIMELINES). Every copy of a cluster has the
+/// same system identifier.
 struct ServerIdentity: Hashable, Sendable {
     let system: String
     let timeline: Int64

@@ -31,7 +31,7 @@ extension Migration {
             IF store IS DISTINCT FROM expected_store AND expected_store IS NOT NULL THEN
                 RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.otherTables)', MESSAGE = 'the tables are not those of before';
             END IF;
-            -- A server that does not say which one it is, or a standby, which refuses writes itself.
+            -- A server that does not identify itself, or a standby, which refuses writes itself.
             IF newest_timeline IS NULL OR pg_is_in_recovery() THEN
                 RETURN NULL;
             END IF;

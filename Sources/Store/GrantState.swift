@@ -1,6 +1,7 @@
 /// The state of a grant, which decides the next action.
 package enum GrantState: String, CaseIterable, Sendable, Codable {
-    /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`, `disconnected`.
+    /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`,
+    /// `disconnected`.
     case active
     /// The last attempts failed for reasons that may pass, or wait for confirmation. Next: any.
     case retrying

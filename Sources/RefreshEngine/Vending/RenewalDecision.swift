@@ -43,7 +43,8 @@ package enum RenewalDecision: Hashable, Sendable {
             && VendDecision.remainingLife(of: grant, at: now) != nil
     }
 
-    /// The pause grows with the number of quick refreshes: a caller that rejects every token must not cause six calls a minute.
+    /// Returns the pause, which grows with the number of quick refreshes: a caller that rejects every token must not
+    /// cause six calls a minute.
     private static func pause(of grant: Grant) -> Duration {
         let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
         return excess > 0 ? max(BackOff().cap(failures: excess + 1), pause) : pause
