@@ -1,10 +1,10 @@
 private import Glibc
 
-/// The name that the kernel gives to this boot, to which every ``BootInstant`` belongs.
+/// The kernel's name for this boot, to which every ``BootInstant`` belongs.
 package enum BootID {
     package static let path = "/proc/sys/kernel/random/boot_id"
 
-    /// Answers `nil` where the kernel's file cannot be read.
+    /// Returns the name; `nil` if the kernel's file cannot be read.
     package static func read() -> String? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

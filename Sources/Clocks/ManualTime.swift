@@ -1,6 +1,6 @@
 private import Synchronization
 
-/// Clocks that stand still until a test moves them.
+/// Clocks that move only when a test moves them.
 package final class ManualTime: TimeSource {
     private struct Hands {
         var now: Timestamp
@@ -20,7 +20,7 @@ package final class ManualTime: TimeSource {
 
     package var sinceBoot: BootInstant { hands.withLock { $0.sinceBoot } }
 
-    /// Lets time pass on both clocks.
+    /// Advances both clocks.
     package func advance(by span: Duration) {
         hands.withLock {
             $0.now = $0.now + span

@@ -1,10 +1,10 @@
 private import Synchronization
 
-/// Where randomness comes from: ids, claims and back-off take it through `init`, so that a test can replay it.
+/// The source of randomness: ids, claims and back-off take it through `init`, so that a test can repeat its values.
 package protocol RandomSource: Sendable {
-    /// A number spread evenly over 0 up to but not including 1.
+    /// Returns a number evenly distributed from 0 up to but not including 1.
     func nextUnit() -> Double
-    /// Sixty-four random bits.
+    /// Returns sixty-four random bits.
     func nextBits() -> UInt64
 }
 
@@ -16,7 +16,7 @@ package struct SystemRandom: RandomSource {
     package func nextBits() -> UInt64 { UInt64.random(in: .min ... .max) }
 }
 
-/// Random numbers that a seed repeats (SplitMix64, https://prng.di.unimi.it/splitmix64.c).
+/// Random numbers that a seed reproduces (SplitMix64, https://prng.di.unimi.it/splitmix64.c).
 package final class SeededRandom: RandomSource {
     private let state: Mutex<UInt64>
 

@@ -7,11 +7,11 @@ package protocol TimeSource: Sendable {
     /// The wall clock, which an administrator or NTP may step.
     var now: Timestamp { get }
 
-    /// The time since this machine booted, which nobody can step and which goes on while it is suspended.
+    /// The time since this machine booted, which cannot be stepped and which continues while the machine is suspended.
     var sinceBoot: BootInstant { get }
 }
 
-/// A point of the boot clock: comparable only with points of the same boot.
+/// An instant of the boot clock: comparable only with instants of the same boot.
 package struct BootInstant: Hashable, Comparable, Sendable, Codable {
     package var milliseconds: Int64
 

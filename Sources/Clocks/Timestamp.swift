@@ -1,6 +1,6 @@
-/// A point of the wall clock, in whole milliseconds since 1970.
+/// An instant of the wall clock, in whole milliseconds since 1970.
 ///
-/// Expiry and due times are wall-clock points because Google speaks of lifetimes and they must survive a restart of the
+/// Expiry and due times are wall-clock times because Google gives lifetimes and they must survive a restart of the
 /// machine. A lease never uses one: see ``BootInstant``.
 package struct Timestamp: Hashable, Comparable, Sendable, Codable {
     package var milliseconds: Int64
@@ -29,13 +29,13 @@ package struct Timestamp: Hashable, Comparable, Sendable, Codable {
 }
 
 extension Duration {
-    /// The span in milliseconds, rounded toward zero, held within about 290 years so that adding it cannot overflow.
+    /// The span in milliseconds, rounded toward zero, limited to about 290 years so that adding it cannot overflow.
     package var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds.clamped(to: -9_000_000_000...9_000_000_000) * 1000 + attoseconds / 1_000_000_000_000_000
     }
 
-    /// The span in seconds, for ratios and for print.
+    /// The span in seconds, for ratios and for output.
     package var inSeconds: Double {
         let (seconds, attoseconds) = components
         return Double(seconds) + Double(attoseconds) / 1e18
@@ -43,7 +43,7 @@ extension Duration {
 }
 
 extension Comparable {
-    /// The value, or the end of the range that it lies beyond.
+    /// Returns the value, or the nearest end of the range if it is outside.
     package func clamped(to range: ClosedRange<Self>) -> Self {
         min(max(self, range.lowerBound), range.upperBound)
     }

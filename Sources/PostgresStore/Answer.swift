@@ -1,10 +1,10 @@
 private import CPostgres
 import Clocks
 
-/// Owns what the server answered to one statement.
+/// Owns the server's result of one statement.
 ///
-/// It is `@safe` because its pointer is set once, never leaves it, and is cleared only when nobody can ask it any more; what
-/// it reads lies within the lengths that libpq tells.
+/// It is `@safe` because its pointer is set once, never leaves it, and is cleared only when no caller can use it any
+/// more; all reads stay within the lengths that libpq gives.
 @safe
 final class Answer {
     private let handle: OpaquePointer
@@ -17,10 +17,10 @@ final class Answer {
 
     enum Kind {
         case done
-        /// A statement before it failed.
+        /// An earlier statement failed.
         case skipped
         case failed
-        /// Stands after the answers to a batch.
+        /// Marks the end of a batch.
         case endOfBatch
     }
 
@@ -36,7 +36,7 @@ final class Answer {
     /// The server's code for the failure.
     var state: String? { unsafe cpostgres_state(handle).map { unsafe String(cString: $0) } }
 
-    /// What the server says of the failure, without any stored value.
+    /// The server's message about the failure, without any stored value.
     var message: String? {
         guard let primary = unsafe cpostgres_message(handle) else { return nil }
         let text = unsafe String(cString: primary)
@@ -46,7 +46,7 @@ final class Answer {
 
     var rowCount: Int { Int(unsafe PQntuples(handle)) }
 
-    /// Rows that the statement wrote.
+    /// The number of rows that the statement wrote.
     var changedRows: Int {
         guard let text = unsafe PQcmdTuples(handle) else { return 0 }
         return Int(unsafe String(cString: text)) ?? 0
@@ -111,7 +111,7 @@ struct Row {
         return answer.integer(row: row, column: column)
     }
 
-    /// The next column, which the schema declares NOT NULL.
+    /// Reads the next column, which the schema declares NOT NULL.
     mutating func integer() -> Int64 { optionalInteger() ?? 0 }
 
     mutating func optionalFlag() -> Bool? {
@@ -119,7 +119,7 @@ struct Row {
         return answer.flag(row: row, column: column)
     }
 
-    /// The next column, which the schema declares NOT NULL.
+    /// Reads the next column, which the schema declares NOT NULL.
     mutating func flag() -> Bool { optionalFlag() ?? false }
 
     mutating func optionalText() -> String? {
@@ -127,7 +127,7 @@ struct Row {
         return answer.text(row: row, column: column)
     }
 
-    /// The next column, which the schema declares NOT NULL.
+    /// Reads the next column, which the schema declares NOT NULL.
     mutating func text() -> String { optionalText() ?? "" }
 
     mutating func optionalBlob() -> [UInt8]? {

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// Records on their way into the database, each kind by itself, since each goes into tables of its own.
+/// Records on their way into the database, separated by kind, since each kind has its own tables.
 struct ArchivePage {
     private typealias Event = (sequence: Int64, event: GrantEvent)
     private typealias Health = (clientID: String, health: [UInt8])

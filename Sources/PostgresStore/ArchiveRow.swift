@@ -2,8 +2,8 @@ import Clocks
 import Store
 
 extension Table {
-    /// Adds the rows under the keys that they have, those too that the server would draw; one that contradicts another ends
-    /// the transaction.
+    /// Returns the statement that adds rows with their keys, including those that the server would draw; a conflict
+    /// ends the transaction.
     static func restore(_ name: String, into table: String, _ columns: [Column]) -> Query {
         let names = columns.map(\.name).joined(separator: ", ")
         return Query(
@@ -13,9 +13,9 @@ extension Table {
     }
 }
 
-/// How each kind of record lies in its table.
+/// The table and columns of each kind of record.
 enum ArchiveRow {
-    /// A record's table, and what its columns are read from.
+    /// A record's table, and the FROM clause that its columns are read from.
     private struct Place {
         let table: String
         let key: String
@@ -38,7 +38,7 @@ enum ArchiveRow {
         }
     }
 
-    /// What stands after SELECT: the columns, and the rows they are of.
+    /// Returns the text after SELECT: the columns and their source.
     private static func selection(_ columns: String, of place: Place) -> String {
         "SELECT \(columns) FROM \(place.source ?? "refresh_worker.\(place.table)")"
     }
@@ -65,7 +65,7 @@ enum ArchiveRow {
         return Query("last \(kind.rawValue)", text)
     }
 
-    /// True where no table holds a record.
+    /// The condition that all tables of records are empty.
     static let isEmpty = ArchiveRecord.Kind.allCases.map { kind in
         "NOT EXISTS (SELECT 1 FROM refresh_worker.\(place(of: kind).table))"
     }.joined(separator: " AND ")

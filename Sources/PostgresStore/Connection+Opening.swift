@@ -3,13 +3,13 @@ private import Glibc
 import Store
 
 extension Connection {
-    /// The oldest server that is known to do what is asked of it.
+    /// The oldest server that is known to support all statements.
     static let oldestServer = 130_000
 
-    /// Asked of a server that does not say which one it is, as some managed servers.
+    /// The question for a server that does not identify itself, such as some managed servers.
     private static let greeting = Query("greeting", "SELECT pg_backend_pid()::bigint, NULL::text, NULL::bigint")
 
-    /// Connects, and finds out who answers.
+    /// Connects, and identifies the server.
     static func open(_ address: DatabaseAddress, until deadline: Deadline) throws(Failure) -> Connection {
         let started = unsafe address.withOptions { keywords, values in
             unsafe PQconnectStartParams(keywords, values, 0)
@@ -31,14 +31,13 @@ extension Connection {
                     + "later. Upgrade the server, or name another."
             )
         }
-        // Before it is known, nothing is prepared under a name.
+        // Until that is known, no statement is prepared under a name.
         connection.noticePooler()
         try identify(connection, until: deadline)
         return connection
     }
 
-    /// Finds out whether a pooler stands between, which gives itself another process id than the server's, and which server it
-    /// is.
+    /// Detects a pooler, which shows another process id than the server's, and identifies the server.
     private static func identify(_ connection: Connection, until deadline: Deadline) throws(Failure) {
         let answer: Answer
         do throws(Failure) {
@@ -62,7 +61,7 @@ extension Connection {
         until deadline: Deadline
     ) throws(Failure) {
         guard unsafe PQstatus(handle) != CONNECTION_BAD else { throw unsafe refusal(handle, address) }
-        // So that the message has the server's code in it.
+        // Makes the message contain the server's code.
         _ = unsafe PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         var events = POLLOUT
         while true {
@@ -83,7 +82,7 @@ extension Connection {
     }
 
     private static func refusal(_ handle: OpaquePointer, _ address: DatabaseAddress) -> Failure {
-        // libpq says this itself, without a code of the server's.
+        // libpq reports this itself, without a code of the server's.
         guard unsafe PQconnectionNeedsPassword(handle) == 0 else {
             return Failure(
                 StoreError(

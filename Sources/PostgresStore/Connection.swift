@@ -4,43 +4,46 @@ import Store
 
 /// Owns one connection to the server.
 ///
-/// Statements go in batches, each batch in one journey: libpq's pipeline mode
-/// (https://www.postgresql.org/docs/15/libpq-pipeline-mode.html). Waiting is bounded by a deadline: libpq is driven without
-/// blocking, and `poll` waits.
+/// Statements are sent in batches, each in one round trip: libpq's pipeline mode
+/// (https://www.postgresql.org/docs/15/libpq-pipeline-mode.html). Waits are bounded by a deadline: libpq runs in
+/// non-blocking mode, and `poll` waits.
 ///
-/// It is not thread-safe: ``Lane`` lends it to one caller at a time. It is `@safe` because its pointer is set once, never
-/// leaves it, and is closed only when nobody can call it any more.
+/// It is not thread-safe: ``Lane`` lends it to one caller at a time. It is `@safe` because its pointer is set once,
+/// never leaves it, and is closed only when no caller can use it any more.
 @safe
 final class Connection {
     let database: String
     private let handle: OpaquePointer
-    /// Statements that the server keeps for this connection.
+    /// The statements that the server keeps prepared for this connection.
     private var prepared: Set<String> = []
-    /// Whether a pooler stands between, which may lend each transaction another session: nothing is kept there.
+    /// `true` if a pooler is in between, which may use another session for each transaction: no statement is kept
+    /// prepared.
     private(set) var isPooled = false
 
-    /// The server that answered when the connection was opened; `nil` for a standby, and for one that does not say.
+    /// The server that responded when the connection was opened; `nil` for a standby, and for one that does not
+    /// identify itself.
     var identity: ServerIdentity?
 
-    /// Takes over a connection that was just established, and that no other owns.
+    /// Takes ownership of a connection that was just established.
     init(adopting handle: OpaquePointer, database: String) {
         unsafe self.handle = handle
         self.database = database
         unsafe cpostgres_drop_notices(handle)
-        // Both calls only set a mode, and fail for a connection that is broken or busy: the first statement says so then.
+        // Both calls only set a mode, and fail for a connection that is broken or busy: the first statement reports
+        // that.
         _ = unsafe PQsetnonblocking(handle, 1)
         _ = unsafe PQenterPipelineMode(handle)
     }
 
     deinit { unsafe PQfinish(handle) }
 
-    /// The process that the server, or whoever answers in its place, says it serves this connection with.
+    /// The id of the process that serves this connection, as the server or a pooler reports it.
     var serverProcess: Int32 { unsafe PQbackendPID(handle) }
     var serverVersion: Int { Int(unsafe PQserverVersion(handle)) }
     var isEncrypted: Bool { unsafe PQsslInUse(handle) == 1 }
     var socket: Int32 { unsafe PQsocket(handle) }
 
-    /// From now on nothing is kept prepared.
+    /// Stops keeping statements prepared.
     func noticePooler() {
         isPooled = true
         prepared = []
@@ -50,17 +53,18 @@ final class Connection {
         isPooled = false
     }
 
-    /// Whether the connection seems to stand, without a journey: a server that went away has closed it by now.
+    /// `true` if the connection seems to be open, without a round trip: a server that went away has closed it by now.
     func seemsAlive() -> Bool {
         var readiness = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        // All that there is: a server's last words come before the end, and one reading may take in only those.
+        // Reads all input: a server's last message comes before the end, and one read may return only that.
         while unsafe poll(&readiness, 1, 0) > 0 {
             guard unsafe PQconsumeInput(handle) == 1 else { return false }
         }
         return unsafe PQstatus(handle) == CONNECTION_OK
     }
 
-    /// Takes what the server sent unasked; answers how many notifications were in it, `nil` when the connection is gone.
+    /// Reads messages that the server sent unasked; returns the number of notifications, `nil` if the connection is
+    /// closed.
     func takeNotifications() -> Int? {
         guard seemsAlive() else { return nil }
         var count = 0
@@ -71,7 +75,7 @@ final class Connection {
         return count
     }
 
-    /// Runs the statements of a batch, each in the order of the batch; the first that fails ends it.
+    /// Runs the statements of a batch in order; the first that fails ends it.
     func run(_ batch: Batch, until deadline: Deadline) throws(Failure) -> [Answer] {
         var answers: [Answer] = []
         answers.reserveCapacity(batch.entries.count)
@@ -92,7 +96,7 @@ final class Connection {
             case .failure(let new): failure = failure ?? new
             }
         }
-        // What ends the batch: without it the next one would read this one's answers.
+        // Reads the end of the batch; otherwise the next one would read this one's results.
         guard try nextAnswer(until: deadline)?.kind == .endOfBatch else {
             throw lost(during: "reading the end of a batch")
         }
@@ -103,7 +107,7 @@ final class Connection {
         return answers
     }
 
-    /// Runs a text of several statements that take no value and answer none.
+    /// Runs a text of several statements without parameters and without rows.
     func execute(_ name: String, _ script: String, until deadline: Deadline) throws(Failure) {
         guard unsafe PQexitPipelineMode(handle) == 1, unsafe PQsendQuery(handle, script) == 1 else {
             throw lost(during: name)
@@ -169,7 +173,7 @@ final class Connection {
 
     // MARK: Reading
 
-    /// The answer to one statement of a pipeline, which a null result ends.
+    /// Returns the result of one statement of a pipeline, which a null result ends.
     private func outcome(of query: Query, until deadline: Deadline) throws(Failure) -> Result<Answer, Failure> {
         guard let answer = try nextAnswer(until: deadline) else { throw lost(during: query.name) }
         let outcome: Result<Answer, Failure> =
@@ -257,7 +261,7 @@ extension String {
 }
 
 extension Duration {
-    /// Whole milliseconds, at least as long as the span: what waits for zero would turn in circles.
+    /// The span in whole milliseconds, rounded up: a wait of zero would be a busy loop.
     fileprivate var roundedUpMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000

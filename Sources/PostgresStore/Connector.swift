@@ -2,17 +2,18 @@ private import Dispatch
 import Store
 private import Synchronization
 
-/// Opens connections: tries the hosts of an address one after another, and refuses a server that another one has replaced.
+/// Opens connections: tries the hosts of an address one after another, and refuses a server that another one has
+/// replaced.
 ///
-/// libpq could try the hosts itself, but it would spend the whole time on a host that does not answer at all, could not skip a
-/// former primary that still takes writes, and its errors list every host.
+/// libpq could try the hosts itself, but it would spend the whole time on a host that does not respond, could not skip
+/// a former primary that still accepts writes, and its errors list every host.
 final class Connector: Sendable {
     /// The database with all its hosts.
     let description: String
     private let hosts: [DatabaseAddress]
-    /// `nil` if any server will do.
+    /// The known servers; `nil` if any server is accepted.
     let lineage: ServerLineage?
-    /// The host that took the last connection is tried first.
+    /// The index of the host that accepted the last connection, which is tried first.
     private let preferred = Atomic(0)
 
     init(to address: DatabaseAddress, lineage: ServerLineage?) {
@@ -56,10 +57,10 @@ final class Connector: Sendable {
         }
     }
 
-    /// Asks every host of the address which timeline it is on, at the same time, so that a former primary that answers first is
-    /// not taken for the newest server.
+    /// Asks every host of the address for its timeline at the same time, so that a former primary that responds first
+    /// is not taken for the newest server.
     ///
-    /// It blocks for `patience` at most. A host that does not answer in this time is left out.
+    /// It blocks for at most `patience`. A host that does not respond in this time is left out.
     func survey(within patience: Duration) {
         guard let lineage, hosts.count > 1 else { return }
         let group = DispatchGroup()
@@ -70,7 +71,8 @@ final class Connector: Sendable {
                     guard let identity = connection.identity else { return }
                     _ = lineage.meet(identity, at: connection.database)
                 } catch {
-                    // The survey compares the hosts that answer. A worker that needs this host reports the same error itself.
+                    // The survey compares the hosts that respond. A worker that needs this host reports the same error
+                    // itself.
                     return
                 }
             }
@@ -105,13 +107,13 @@ extension Failure {
         )
     }
 
-    /// The failure to report when no host of an address took a connection.
+    /// Creates the failure to report if no host of an address accepted a connection.
     fileprivate init(connecting failures: [Failure]) {
         guard failures.count > 1, let first = failures.first else {
             self = failures.first ?? Failure(.fault, "The database's address names no host.")
             return
         }
-        // Waiting may help as long as it may help with one of the hosts.
+        // The call may be repeated if it may succeed with one of the hosts.
         let codes = failures.map(\.error.code)
         let code = [.readOnly, .unreachable, .busy].first(where: codes.contains) ?? first.error.code
         let messages = failures.map { "\($0.error.message)" }

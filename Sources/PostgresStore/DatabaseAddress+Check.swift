@@ -1,8 +1,10 @@
 import Secrets
 import Store
 
-/// What libpq reads without complaint, though it was meant as a password: a sign in it that is not percent-encoded ends it
-/// early, and the rest becomes a port, a host or the database's name. Of such a URL nothing is told.
+/// Checks for passwords that libpq misreads without an error: a character in them that is not percent-encoded ends the
+/// password early, and the rest becomes a port, a host or the database's name.
+///
+/// The error shows no part of such a URL.
 extension DatabaseAddress {
     static func check(_ options: [String: Secret]) throws(StoreError) {
         for keyword in ["host", "hostaddr", "port", "dbname"] {
@@ -10,10 +12,10 @@ extension DatabaseAddress {
                 throw refusal("there is an @ in what reads as host, port or database (not shown)")
             }
         }
-        // Several hosts have several ports, of which one that is left out is the usual one.
+        // Several hosts have several ports; one that is left out has the default.
         let ports = options["port"]?.reveal().split(separator: ",") ?? []
         for port in ports where !(1...65_535).contains(Int(port) ?? 0) {
-            throw refusal("a port is no number from 1 to 65535 (not shown)")
+            throw refusal("a port is not a number from 1 to 65535 (not shown)")
         }
     }
 
@@ -26,8 +28,10 @@ extension DatabaseAddress {
         )
     }
 
-    /// A message of libpq's as far as it tells nothing of the URL: it quotes the part that it cannot read, which may be a
-    /// password, and have quotes in it.
+    /// Returns a message of libpq up to its first quotation mark.
+    ///
+    /// libpq quotes the part of the URL that it cannot read, which may be a password and may itself contain quotation
+    /// marks.
     static func untilQuote(_ message: String) -> String {
         guard let quote = message.firstIndex(of: "\"") else { return message.oneLine }
         return message[..<quote] + "\"…\""

@@ -2,17 +2,17 @@ import Secrets
 
 extension DatabaseAddress {
     private static let secretOptions: Set = ["password", "sslpassword"]
-    /// What stands before the `?`; a host that is a folder of sockets stands behind it.
+    /// The options before the `?`; a host that is a folder of sockets comes after it.
     private static let placedOptions: Set = ["user", "host", "port", "dbname"]
 
-    /// The address as a URL, without what is secret in it.
+    /// Returns the address as a URL, without its secrets.
     static func url(of options: [String: Secret]) -> String {
         let shown = options.filter { !secretOptions.contains($0.key) }.mapValues { $0.reveal() }
         let hosts = (shown["host"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         let ports = (shown["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         let isSocket = hosts.contains { $0.hasPrefix("/") }
         let places = hosts.enumerated().map { index, host in
-            // One port counts for all hosts.
+            // A single port applies to all hosts.
             let port = ports.count == 1 ? ports[0] : index < ports.count ? ports[index] : ""
             return (host.contains(":") ? "[\(host)]" : escaped(host)) + (port.isEmpty ? "" : ":\(escaped(port))")
         }
@@ -28,19 +28,20 @@ extension DatabaseAddress {
             + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
     }
 
-    /// Whether the address itself holds a secret, instead of leading to one in a file.
+    /// `true` if the address itself holds a secret, instead of naming a file that does.
     package var holdsPassword: Bool { Self.secretOptions.contains { options[$0]?.isEmpty == false } }
 
-    /// Whether the server is on this machine, where nobody listens on the way to it.
+    /// `true` if the server is on this machine, so that the traffic cannot be read on a network.
     package var isLocal: Bool {
         let hosts = (options["hostaddr"] ?? options["host"])?.reveal().split(separator: ",") ?? []
         return hosts.allSatisfy { $0.hasPrefix("/") || $0 == "localhost" || $0.hasPrefix("127.") || $0 == "::1" }
     }
 
-    /// Whether the server has to prove by a certificate that it is the one that was meant.
+    /// `true` if the server has to prove its identity by a certificate.
     package var demandsCertificate: Bool { options["sslmode"]?.reveal() == "verify-full" }
 
-    /// Everything but letters, digits and some signs as `%` and two hexadecimal digits; a folder's slashes stay readable.
+    /// Encodes everything but letters, digits and some signs as `%` and two hexadecimal digits; the slashes of a folder
+    /// stay readable.
     private static func escaped(_ text: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/".utf8)
         return text.utf8.map { byte in

@@ -2,12 +2,12 @@ private import CPostgres
 package import Secrets
 package import Store
 
-/// Where the database is and how to reach it, read from a URL or a connection string of libpq's.
+/// The place of the database and the options to connect, parsed from a URL or a connection string of libpq.
 ///
 /// It prints without the password.
 package struct DatabaseAddress: Sendable, CustomStringConvertible {
-    /// What the URL leaves open: a dead network is noticed within ten seconds, and of several servers the one that takes
-    /// writes is used.
+    /// The defaults of the URL: a dead network is detected within ten seconds, and of several servers the one that
+    /// accepts writes is used.
     private static let defaults = [
         "application_name": "refresh-worker",
         "keepalives_idle": "5",
@@ -18,10 +18,10 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
 
     let options: [String: Secret]
     package let description: String
-    /// The same as a URL, for who is to copy it: also without the password.
+    /// The address as a URL to copy: also without the password.
     package let url: String
 
-    /// Reads `postgres://…`, `postgresql://…` or `host=… dbname=…`
+    /// Parses `postgres://…`, `postgresql://…` or `host=… dbname=…`
     /// (https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING).
     package init(url: Secret) throws(StoreError) {
         var found: [String: Secret] = [:]
@@ -47,7 +47,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         if host?.reveal().contains(",") == true, found["target_session_attrs"] == nil {
             found["target_session_attrs"] = Secret("read-write")
         }
-        // Strings go to and fro as UTF-8, whatever the machine's locale is.
+        // Text is exchanged as UTF-8, whatever the machine's locale is.
         found["client_encoding"] = Secret("UTF8")
         options = found
     }
@@ -58,13 +58,13 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         self.url = url
     }
 
-    /// One address for each host that this one names.
+    /// The addresses of the single hosts.
     var hosts: [DatabaseAddress] {
         let names = list("host")
         let numbers = list("hostaddr")
         let ports = list("port")
         let count = max(names.count, numbers.count)
-        // Lists that do not match are for libpq to refuse.
+        // libpq refuses lists whose lengths differ.
         guard count > 1, [0, count].contains(names.count), [0, count].contains(numbers.count),
             [0, 1, count].contains(ports.count)
         else { return [self] }
@@ -72,7 +72,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
             var options = options
             options["host"] = names.isEmpty ? nil : Secret(names[index])
             options["hostaddr"] = numbers.isEmpty ? nil : Secret(numbers[index])
-            // One port counts for all hosts.
+            // A single port applies to all hosts.
             options["port"] = ports.isEmpty ? nil : Secret(ports.count == 1 ? ports[0] : ports[index])
             return DatabaseAddress(
                 options: options,
@@ -89,7 +89,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         return DatabaseAddress(options: options, description: description, url: url)
     }
 
-    /// The parts of an option that takes a list, as far as the lists agree in length: libpq refuses others.
+    /// Returns the parts of an option that takes a list, if the lists agree in length: libpq refuses others.
     private func list(_ keyword: String) -> [String] {
         guard let text = options[keyword]?.reveal(), !text.isEmpty else { return [] }
         return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -103,7 +103,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
             + (shown("user").map { " as \($0)" } ?? "")
     }
 
-    /// Lends keywords and values as libpq wants them.
+    /// Passes keywords and values in the form that libpq expects.
     func withOptions<Result>(
         _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> Result
     ) -> Result {
@@ -119,7 +119,7 @@ package struct DatabaseAddress: Sendable, CustomStringConvertible {
         _ strings: [[CChar]],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>) -> Result
     ) -> Result {
-        // One block for all strings, so that the pointers into it stay good for as long as it does.
+        // One block for all strings, so that the pointers into it stay valid as long as the block.
         let block = strings.flatMap(\.self)
         return unsafe block.withUnsafeBufferPointer { characters in
             var start = characters.baseAddress

@@ -1,8 +1,8 @@
 package import Clocks
 private import Synchronization
 
-/// The database's clock, carried on between readings by this machine's boot clock: the time that all workers share, though
-/// the clocks of their machines are hours apart.
+/// The database's clock, continued between readings by this machine's boot clock: the time that all workers share, even
+/// if the clocks of their machines differ by hours.
 package final class DatabaseClock: TimeSource {
     let local: any TimeSource
     private let estimate = Mutex(ClockEstimate())
@@ -19,19 +19,19 @@ package final class DatabaseClock: TimeSource {
 
     package var sinceBoot: BootInstant { local.sinceBoot }
 
-    /// Takes in what the database's clock showed at some moment between asking and the answer.
+    /// Takes a reading of the database's clock from some time between the request and the response.
     func take(_ reading: Timestamp, askedAt start: BootInstant, answeredAt end: BootInstant) {
         estimate.withLock { $0.take(reading, askedAt: start, answeredAt: end) }
     }
 }
 
-/// What is known of another clock from readings that each took some time.
+/// The estimate of another clock, from readings that each took some time.
 ///
-/// A reading counts with the middle of its journey, and is wrong by half of it at most.
+/// A reading is assumed to be from the middle of its round trip, so its error is at most half of that.
 struct ClockEstimate {
-    /// By how much two clocks part: quartz is good for 0.1 ms a second, and that is a generous word.
+    /// The largest drift between two clocks: quartz is accurate to well within 0.1 ms per second.
     private static let drift = 0.000_1
-    /// The clocks are read in whole milliseconds.
+    /// The resolution of the clocks: whole milliseconds.
     private static let resolution: Duration = .milliseconds(1)
 
     private struct Reading {
@@ -50,7 +50,7 @@ struct ClockEstimate {
 
     func time(at instant: BootInstant) -> Timestamp? { best?.time(at: instant) }
 
-    /// Takes a reading over the one that is known where it is surer, or where it shows that the clock was stepped.
+    /// Takes a reading if it is more exact than the current estimate, or shows that the clock was stepped.
     mutating func take(_ time: Timestamp, askedAt start: BootInstant, answeredAt end: BootInstant) {
         let error = (end - start) / 2
         let reading = Reading(time: time, middle: start + error, error: error + Self.resolution)

@@ -1,9 +1,10 @@
 /// The end of a call's patience, by a clock that cannot be stepped.
 ///
-/// The server ends a statement at this time (``Batch/addLimits(until:)``). The worker waits longer for the answer, by `grace`: a
-/// busy machine delivers the server's refusal late, and a connection is lost if the worker stops listening before that.
+/// The server ends a statement at this time (``Batch/addLimits(until:)``). The worker waits longer for the response, by
+/// `grace`: on a busy machine the server's refusal arrives late, and a connection is lost if the worker stops waiting
+/// before that.
 struct Deadline: Sendable {
-    /// The time that an answer may take after the server's own limit has passed.
+    /// The time that a response may take after the server's own limit has passed.
     static let grace: Duration = .seconds(5)
 
     private let end: ContinuousClock.Instant
@@ -16,7 +17,7 @@ struct Deadline: Sendable {
         self.grace = grace
     }
 
-    /// The deadline for one of several hosts that share the remaining time.
+    /// Returns the deadline for one of several hosts that share the remaining time.
     ///
     /// It has no grace: opening a connection sends no statement that the server ends.
     func part(of tries: Int) -> Deadline {
@@ -26,8 +27,8 @@ struct Deadline: Sendable {
     var remaining: Duration { max(.zero, end - ContinuousClock.now) }
     var isOver: Bool { remaining == .zero }
 
-    /// The time that is left to receive an answer.
+    /// The time that is left to receive a response.
     var remainingForAnswer: Duration { max(.zero, end + grace - ContinuousClock.now) }
-    /// The longest time that a call waits for an answer.
+    /// The longest time that a call waits for a response.
     var patienceForAnswer: Duration { patience + grace }
 }

@@ -1,14 +1,14 @@
 import Store
 
-/// Why statements failed, with what the store itself needs to know about it.
+/// The reason why statements failed, with the facts that the store itself needs.
 struct Failure: Error {
-    /// What the caller is told.
+    /// The error for the caller.
     let error: StoreError
-    /// The server's code (https://www.postgresql.org/docs/15/errcodes-appendix.html), where it sent one.
+    /// The server's code (https://www.postgresql.org/docs/15/errcodes-appendix.html), if it sent one.
     var state: String?
-    /// Whether the connection is of no use any more.
+    /// `true` if the connection cannot be used any more.
     var losesConnection = false
-    /// Whether a commit was on its way, so that nobody knows whether it took place.
+    /// `true` if a commit was in flight, so that its outcome is unknown.
     var isUncertain = false
 
     init(_ error: StoreError, state: String? = nil, losesConnection: Bool = false) {
@@ -21,19 +21,19 @@ struct Failure: Error {
         self.init(StoreError(code, message))
     }
 
-    /// Whether the same statements may go through in a new transaction: nothing of them was written.
+    /// `true` if the same statements may succeed in a new transaction: none of them was written.
     var mayRunAgain: Bool {
         guard !isUncertain else { return false }
         switch state {
-        // A serialisation failure, a deadlock, an idle transaction that the server ended.
+        // A serialisation failure, a deadlock, and an idle transaction that the server ended.
         case "40001", "40P01", "25P03": return true
-        // A prepared statement that is missing or there already: a pooler lent another session.
+        // A prepared statement is missing or exists already: a pooler used another session.
         case "26000", "42P05": return true
         default: return losesConnection
         }
     }
 
-    /// Says that nobody knows whether the transaction was committed.
+    /// Returns the failure for a transaction whose commit may or may not have taken place.
     func asUncertain(in database: String) -> Failure {
         var failure = Failure(
             .unreachable,

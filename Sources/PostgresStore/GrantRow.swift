@@ -2,7 +2,7 @@ import Clocks
 import Secrets
 import Store
 
-/// How a grant lies in the rows of `grants` and `grant_schedule`.
+/// The columns of a grant in `grants` and `grant_schedule`.
 enum GrantRow {
     typealias Column = Table<Grant>.Column
 
@@ -15,7 +15,7 @@ enum GrantRow {
         Column("user_id", .text { $0.userID }),
         Column("created_at", .integer { $0.createdAt.milliseconds }),
     ]
-    /// What seldom changes: left out of the statement that a refresh needs.
+    /// The columns that seldom change: the statement for a refresh omits them.
     private static let lasting = [
         Column("client_id", .text { $0.clientID }),
         Column("google_user_id", .text { $0.owner.googleUserID }),
@@ -81,7 +81,7 @@ enum GrantRow {
             )
             """
     )
-    /// Only beside the grant: its reference to it would end the whole transaction.
+    /// Runs only if the grant exists: its foreign key would otherwise end the whole transaction.
     private static let insertSchedule = Table.insert(
         "insert schedule",
         into: "refresh_worker.grant_schedule",
@@ -100,7 +100,8 @@ enum GrantRow {
         batch.add(insertSchedule) { Table.bind([grant], schedule, to: &$0) }
     }
 
-    /// Adds what stores `whole` and `refreshed`; the latter differ from what is stored in nothing that is lasting.
+    /// Adds the statements that store `whole` and `refreshed`; grants in the latter have not changed in any lasting
+    /// column.
     static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout Batch) {
         if !whole.isEmpty { batch.add(updateWhole) { Table.bind(whole, changing, to: &$0) } }
         if !refreshed.isEmpty { batch.add(updateRefreshed) { Table.bind(refreshed, self.refreshed, to: &$0) } }
@@ -108,7 +109,7 @@ enum GrantRow {
         if !all.isEmpty { batch.add(updateSchedule) { Table.bind(all, schedule, to: &$0) } }
     }
 
-    /// Whether an update from `former` to `grant` leaves all columns of `lasting` as they are.
+    /// `true` if an update from `former` to `grant` leaves all columns of `lasting` as they are.
     static func keepsLasting(_ grant: Grant, from former: Grant) -> Bool {
         grant.state == former.state
             && grant.clientID == former.clientID
@@ -137,7 +138,7 @@ enum GrantRow {
         let scope = row.text()
         let state = try state(row.text(), of: id)
         let refreshExpiresAt = row.timestamp()
-        // The key ids are there to be counted: a sealed token says its key itself.
+        // The columns of key ids exist to be counted: a sealed token contains its key id.
         row.skip()
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
         row.skip()

@@ -4,12 +4,12 @@ private import Glibc
 import Store
 private import Synchronization
 
-/// Lends one connection to one caller at a time, on a serial queue of its own, since waiting for the server blocks; connects
-/// when there is a call and no connection.
+/// Lends one connection to one caller at a time, on a serial queue of its own, since waiting for the server blocks;
+/// connects on demand.
 final class Lane: Sendable {
     private struct Line {
         var connection: Connection?
-        /// Attempts to connect that failed in a row.
+        /// The number of failed attempts to connect in a row.
         var failures = 0
     }
 
@@ -17,7 +17,7 @@ final class Lane: Sendable {
     private let connector: Connector
     private let patience: Duration
     private let random: any RandomSource
-    /// Only the queue takes the lock, so nobody ever waits for it.
+    /// Only the queue takes the lock, so the lock never waits.
     private let line = Mutex(Line())
     private let isClosed = Atomic(false)
 
@@ -28,9 +28,9 @@ final class Lane: Sendable {
         self.random = random
     }
 
-    /// Runs `body` on the queue and answers when it is done, within the lane's patience or the one that is given.
+    /// Runs `body` on the queue and returns its result, within the given patience or the queue's own.
     ///
-    /// What may be run again is, on a new connection where the old one is lost.
+    /// Statements that may be repeated are, on a new connection if the old one is lost.
     func run<Answer: Sendable>(
         patience: Duration? = nil,
         _ body: @escaping @Sendable (Connection, Deadline) throws(Failure) -> Answer
@@ -58,7 +58,7 @@ final class Lane: Sendable {
         _ body: @Sendable (Connection, Deadline) throws(Failure) -> Answer,
         until deadline: Deadline
     ) -> Result<Answer, StoreError> {
-        // The caller has been told so by its own clock, or will be; the statements would only cost the connection.
+        // The caller has given up by its own clock, or will; the statements would only cost the connection.
         guard !deadline.isOver else {
             return .failure(
                 StoreError(
@@ -74,7 +74,7 @@ final class Lane: Sendable {
                     return .success(try body(connection, deadline))
                 } catch {
                     if error.losesConnection { line.connection = nil }
-                    // A standby that was a primary: the next connection may find the new one.
+                    // The server is a standby that was a primary: the next connection may find the new primary.
                     if error.state == "25006" { line.connection = nil }
                     guard error.mayRunAgain, !deadline.isOver, !isClosed.load(ordering: .acquiring) else {
                         return .failure(error.error)
@@ -99,7 +99,7 @@ final class Lane: Sendable {
             } catch {
                 line.failures += 1
                 let pause = ReconnectPause.after(failures: line.failures, random: random)
-                // What a server refused, it would refuse again. The next attempt needs time too: one that is cut short would
+                // A server would refuse the same again. The next attempt also needs time: one that is cut short would
                 // hide the reason behind "no answer in time".
                 guard [.unreachable, .readOnly].contains(error.error.code), pause * 2 < deadline.remaining else {
                     throw Failure(error.error)
@@ -109,7 +109,7 @@ final class Lane: Sendable {
         }
     }
 
-    /// `false` once a newer server is known than the one of this connection.
+    /// Returns `false` once a newer server is known than the one of this connection.
     private func isCurrent(_ connection: Connection) -> Bool {
         connector.lineage?.admits(connection.identity) ?? true
     }

@@ -4,7 +4,7 @@ private import Glibc
 private import Store
 private import Synchronization
 
-/// Keeps one connection that listens for notifications, and makes a new one when it is lost.
+/// Keeps one connection that listens for notifications, and opens a new one when it is lost.
 final class Listener: Sendable {
     private struct Post {
         var connection: Connection?
@@ -26,7 +26,7 @@ final class Listener: Sendable {
     private let random: any RandomSource
     private let tell: @Sendable () -> Void
     private let queue = DispatchQueue(label: "postgres.listener")
-    /// Only the queue takes the lock, so nobody ever waits for it.
+    /// Only the queue takes the lock, so the lock never waits.
     private let post = Mutex(Post())
 
     init(to connector: Connector, random: any RandomSource, tell: @escaping @Sendable () -> Void) {
@@ -54,7 +54,7 @@ final class Listener: Sendable {
             do throws(Failure) {
                 let deadline = Deadline(in: Self.patience)
                 let connection = try connector.open(until: deadline)
-                // Behind a pooler the session that listens would be lent to others.
+                // A pooler would lend the listening session to others.
                 guard !connection.isPooled else { return nil }
                 _ = try connection.run(Batch(Self.listen), until: deadline)
                 post.connection = connection
@@ -62,7 +62,8 @@ final class Listener: Sendable {
                 post.source = try watch(connection.socket)
                 return nil
             } catch {
-                // Nothing is missed meanwhile that the scan does not find, and whoever asks the database tells that it is away.
+                // The scan finds all changes from that time, and callers of the database report that it cannot be
+                // reached.
                 post.failures += 1
                 return ReconnectPause.after(failures: post.failures, random: random)
             }
@@ -70,12 +71,12 @@ final class Listener: Sendable {
         if let pause {
             queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.wholeMilliseconds))) { self.connect() }
         } else {
-            // Something may have been told while nobody listened.
+            // A notification may have been missed while the connection was lost.
             tell()
         }
     }
 
-    /// Watches a copy of the socket: one that is watched must not be closed before the watch has ended, and libpq closes
+    /// Watches a copy of the socket: a watched socket must not be closed before the watch has ended, and libpq closes
     /// its own.
     private func watch(_ socket: Int32) throws(Failure) -> any DispatchSourceRead {
         let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)

@@ -1,24 +1,24 @@
-/// One step of the schema: what brings a database of the version before to this one.
+/// One step of the schema, from one version to the next.
 struct Migration: Sendable {
     let statements: String
 }
 
 extension Migration {
-    /// Every step there has been, oldest first; the schema's version is their number.
+    /// All steps, oldest first; the schema's version is their number.
     ///
-    /// A step that was ever released is never changed: another is added.
+    /// A released step is never changed: a new one is added.
     static let all: [Migration] = [firstSchema, trust]
 
-    /// A grant lies in two tables.
+    /// The first schema; a grant has a row in two tables.
     ///
-    /// `grant_schedule` is narrow and has what moves with each claim and refresh; of its columns
-    /// only `due_at` is indexed, and a claim does not touch that. `grants` is wide and has no indexed column that a refresh
-    /// changes but `used_on`, once a day. So most updates are heap-only: they leave the indexes alone and their remains
-    /// are cleared away page by page (https://www.postgresql.org/docs/15/storage-hot.html). The fill factors leave room for
-    /// that; autovacuum comes early, since a fifth of a large table is too much to wait for.
+    /// `grant_schedule` is narrow and has the columns that change with each claim and refresh; only `due_at` of them is
+    /// indexed, and a claim does not change it. `grants` is wide, and of its indexed columns a refresh changes only
+    /// `used_on`, once a day. So most updates are heap-only: they do not touch the indexes, and their dead rows are
+    /// removed page by page (https://www.postgresql.org/docs/15/storage-hot.html). The fill factors leave room for
+    /// that; autovacuum starts early, since a fifth of a large table would be too late.
     ///
-    /// Text is compared by bytes (`COLLATE "C"`): the order of ids is the same on every server, and no upgrade of its
-    /// C library can spoil an index.
+    /// Text is compared by bytes (`COLLATE "C"`): the order of ids is the same on every server, and no upgrade of its C
+    /// library can break an index.
     private static let firstSchema = Migration(
         statements: """
             CREATE TABLE refresh_worker.users (
@@ -79,7 +79,7 @@ extension Migration {
                 CHECK ((access_token IS NULL) = (access_expires_at IS NULL)),
                 CHECK ((access_token IS NULL) = (access_type IS NULL))
             ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
-            -- What is sealed cannot be compressed: trying would only cost time.
+            -- Sealed bytes cannot be compressed: trying would only cost time.
             ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;
             ALTER TABLE refresh_worker.grants ALTER COLUMN access_token SET STORAGE EXTERNAL;
             CREATE INDEX grants_by_use ON refresh_worker.grants (used_on) WHERE state IN ('active', 'retrying');
@@ -110,7 +110,7 @@ extension Migration {
             ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
             CREATE INDEX grants_due ON refresh_worker.grant_schedule (client_id, due_at, grant_id) WHERE due_at IS NOT NULL;
 
-            -- How many grants are in each state: counting ten million anew would take seconds.
+            -- The number of grants in each state: counting ten million each time would take seconds.
             CREATE TABLE refresh_worker.grant_counts (
                 state text COLLATE "C" PRIMARY KEY,
                 grants bigint NOT NULL

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// How a notice lies in a row of `notices`.
+/// The columns of a notice in `notices`.
 enum NoticeRow {
     static let columns = "seq, nonce, user_id, at, \(Notice.Columns.names), pending_since, attempts"
 

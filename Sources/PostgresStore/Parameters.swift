@@ -1,10 +1,11 @@
 import Clocks
 
-/// The values of one statement, in PostgreSQL's binary form: whole numbers with the highest byte first, text as UTF-8 (``StoredText``).
+/// The values of one statement, in PostgreSQL's binary form: whole numbers in big-endian form, text as UTF-8
+/// (``StoredText``).
 ///
 /// Arrays carry a whole column of many rows: `unnest` turns them into rows again.
 struct Parameters {
-    /// The types that a parameter may have, by the numbers they have in every server
+    /// The types of a parameter, with the numbers that they have in every server
     /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/include/catalog/pg_type.dat).
     enum Kind: UInt32 {
         case flag = 16
@@ -28,11 +29,12 @@ struct Parameters {
 
     struct Place {
         let start: Int
-        /// `nil` for NULL.
+        /// The number of bytes; `nil` for NULL.
         let count: Int?
     }
 
-    /// It begins with a byte of no value: an empty one needs an address too, since a null pointer is NULL.
+    /// The bytes of the values, after one unused byte: an empty value needs an address too, since a null pointer means
+    /// NULL.
     private(set) var buffer: [UInt8] = [0]
     private(set) var places: [Place] = []
     private(set) var kinds: [UInt32] = []
@@ -97,7 +99,7 @@ struct Parameters {
         places.append(Place(start: start, count: buffer.count - start))
     }
 
-    /// Writes an array of one dimension; `write` answers `false`, having written nothing, for NULL.
+    /// Writes an array of one dimension; `write` returns `false`, having written nothing, for NULL.
     ///
     /// Its form is that of `array_recv`
     /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/backend/utils/adt/arrayfuncs.c).

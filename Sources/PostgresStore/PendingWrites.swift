@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// A notice that is to be added to the outbox.
+/// A notice that will be added to the outbox.
 struct PendingNotice {
     let content: Notice.Content
     let userID: String
@@ -9,7 +9,7 @@ struct PendingNotice {
     let nonce: UInt64
 }
 
-/// What a transaction wrote and has not sent yet.
+/// The writes of a transaction that are not sent yet.
 struct PendingWrites {
     static let channel = "refresh_worker_due"
 
@@ -40,7 +40,8 @@ struct PendingWrites {
     ]
     private static let insertEvents = Table.insert("insert events", into: "refresh_worker.grant_events", eventColumns)
 
-    /// Removes all but the last events of grants, and keeps their last connections: security events are compared with those.
+    /// Removes all but the last events of grants, and keeps their last connections, with which security events are
+    /// compared.
     private static let trimEvents = Query(
         "trim events",
         """
@@ -54,15 +55,15 @@ struct PendingWrites {
         """
     )
 
-    /// Grants as they are to be stored.
+    /// The grants to store.
     private(set) var grants: [GrantID: Grant] = [:]
-    /// Which of them differ in more than a refresh changes.
+    /// The ids of those that differ in more than a refresh changes.
     private var whole: Set<GrantID> = []
     private var counts: [GrantState: Int64] = [:]
     var events: [GrantEvent] = []
     var notices: [PendingNotice] = []
     var healths: [String: [UInt8]] = [:]
-    /// Whether workers are to be told that there are new due times.
+    /// `true` if workers must be notified of new due times.
     private var hasConnections = false
 
     var isEmpty: Bool {
@@ -82,7 +83,8 @@ struct PendingWrites {
         counts[state, default: 0] += difference
     }
 
-    /// Adds the statements that send it all; with `notifying` also word to the listeners, which goes out with the commit.
+    /// Adds the statements that send all writes; with `notifying` also a notification to the listeners, which the
+    /// commit sends.
     mutating func move(to batch: inout Batch, notifying: Bool) {
         let sorted = grants.values.sorted { $0.id < $1.id }
         GrantRow.addUpdates(

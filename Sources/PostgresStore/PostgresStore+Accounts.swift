@@ -10,7 +10,7 @@ extension Query {
         )
         """
     )
-    /// Those whose grace is over, and those that a clock that was ahead has stored.
+    /// Sessions whose grace has ended, and those that a clock that was ahead has stored.
     fileprivate static let sweepSuccessors = Query(
         "sweep successors",
         """
@@ -48,7 +48,7 @@ extension Query {
         """
     )
     private static let grantsOfUsers = "SELECT id FROM refresh_worker.grants WHERE user_id = ANY($1)"
-    /// In an order that breaks no reference.
+    /// In an order that violates no foreign key.
     fileprivate static let removeUsers = [
         Query("remove histories", "DELETE FROM refresh_worker.grant_events WHERE grant_id IN (\(grantsOfUsers))"),
         Query("remove schedules", "DELETE FROM refresh_worker.grant_schedule WHERE grant_id IN (\(grantsOfUsers))"),
@@ -97,7 +97,8 @@ extension PostgresStore {
         return count
     }
 
-    /// Removes tombstones: found first, and removed in a transaction that takes its turn; nobody brings one back meanwhile.
+    /// Removes tombstones: they are searched outside the transaction that removes them, which is safe because a
+    /// tombstone is never revived.
     private func sweepUsers(at now: Timestamp) async throws -> Int {
         let users = try await scanner.rows(
             .endedTombstones,

@@ -2,11 +2,11 @@ import Clocks
 package import Store
 
 extension PostgresStore: StoreArchive {
-    /// To count the rows of a large table takes the server a while.
+    /// The time for a count: the server takes a while for the rows of a large table.
     private static let patienceForCounting: Duration = .seconds(900)
-    /// The note in `meta` that a copy is on its way into this store.
+    /// The key in `meta` of the note that this store receives a copy.
     private static let receivingKey = "receiving_copy"
-    /// The note in `meta` of where everything was copied to.
+    /// The key in `meta` of the note that the database was moved.
     private static let movedKey = "moved_to"
 
     private static let noteReceiving = Query(
@@ -21,7 +21,7 @@ extension PostgresStore: StoreArchive {
         "SELECT max(lease_until) FROM refresh_worker.grant_schedule WHERE lease_epoch = $1"
     )
     private static let deleteMeta = Query("delete meta", "DELETE FROM refresh_worker.meta WHERE key = $1")
-    /// What is added next comes after what was copied.
+    /// Moves the sequences past the copied rows.
     private static let moveSequences = Query(
         "move sequences",
         """
@@ -89,7 +89,7 @@ extension PostgresStore: StoreArchive {
     package func noteMove(to place: String?) async throws {
         try await writer.run { [self] connection, deadline throws(Failure) in
             var batch = Batch(until: deadline)
-            // Whoever changes something now does so before the note, or sees it: see the use check.
+            // A writer at the same time either finishes before the note, or sees it: see the use check.
             batch.add(.takeTurn) { $0.bind(Schema.moveLock) }
             batch.add(place == nil ? Self.deleteMeta : .writeMeta) {
                 $0.bind(Self.movedKey)

@@ -2,10 +2,11 @@ private import Dispatch
 private import Synchronization
 
 extension PostgresStore {
-    /// Tells that grants were connected, by whichever worker, or that word of it may have been missed.
+    /// Returns a stream that signals new connections of grants by any worker, and notifications that may have been
+    /// missed.
     ///
-    /// A pooler that lends a session for one transaction passes no word on: then the stream is silent, and whoever listens
-    /// has to look by the clock, as everybody should who must not miss anything.
+    /// A pooler that uses a session for one transaction passes no notification on: then the stream is silent. A caller
+    /// that must not miss a change has to check periodically as well.
     package func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let listener = Listener(to: connector, random: random, tell: { continuation.yield() })
@@ -16,7 +17,7 @@ extension PostgresStore {
     }
 }
 
-/// What is to end when the store is closed.
+/// The listeners to end when the store is closed.
 final class ListenerRegister: Sendable {
     private struct Entries {
         var endings: [@Sendable () -> Void] = []

@@ -2,10 +2,10 @@ package import Clocks
 package import Store
 
 extension Query {
-    /// A lease stands in nobody's way once it is over, or when it is of another clock; nor when it ends later than any can,
-    /// because the clock was set back since, or the database failed over to a server whose clock is behind.
+    /// A lease is free once it has ended, or if it belongs to another clock.
     ///
-    /// `$3` is the span of a lease, `$7` a test's clock.
+    /// It is also free if it ends later than any lease can, because the clock was set back since, or the database
+    /// failed over to a server whose clock is behind. `$3` is the duration of a lease, `$7` a test's clock.
     private static let isFree = """
         (s.lease_owner IS NULL OR s.lease_epoch <> $2
             OR s.lease_until NOT BETWEEN \(now(unless: 7)) + 1 AND \(now(unless: 7)) + 2 * $3)
@@ -41,8 +41,8 @@ extension Query {
                 OR g.revocation_asked_at IS NOT NULL)
             """
     )
-    /// Asked after the claim, in a statement of its own: it sees what a transaction that held a row committed meanwhile,
-    /// which the claim itself, being one statement, may not.
+    /// Sent after the claim, as a statement of its own: it sees the commits of transactions that held a row, which the
+    /// claim, being one statement, may not.
     fileprivate static let claimed = Query(
         "claimed grants",
         """

@@ -4,7 +4,7 @@ package import Store
 extension Query {
     private static let isPending = "accepted_at IS NULL AND given_up_at IS NULL"
 
-    /// The oldest pending notice of a user is to be tried at once; those behind it wait for it.
+    /// The oldest pending notice of a user is due at once; later ones wait for it.
     fileprivate static let insertNotice = Query(
         "insert notice",
         """
@@ -28,7 +28,7 @@ extension Query {
         "next notice",
         "SELECT min(next_try_at) FROM refresh_worker.notices WHERE next_try_at IS NOT NULL"
     )
-    /// Gives the oldest pending notice of the user whose notice the first part settled its turn.
+    /// Returns the statement that settles a notice and makes the next pending one of its user due.
     private static func settle(_ name: String, setting column: String) -> Query {
         Query(
             name,
@@ -55,7 +55,7 @@ extension Query {
     )
     private static let isSettled = "(accepted_at IS NOT NULL OR given_up_at IS NOT NULL)"
 
-    /// The settled notices behind the one at `$1` with the number `$2`.
+    /// The settled notices after the one at `$1` with the number `$2`.
     fileprivate static let settledNotices = Query(
         "settled notices",
         """
@@ -85,8 +85,8 @@ extension Query {
         WHERE user_id = ANY($2) AND \(isPending)
         """
     )
-    /// "until owner", where the former has ended, is the same owner's, or ends later than any can since the clock was set
-    /// back.
+    /// Claims the right to deliver, stored as "until owner", if it has ended, belongs to the same owner, or ends later
+    /// than any can since the clock was set back.
     fileprivate static let claimNotices = Query(
         "claim notices",
         """
@@ -223,7 +223,7 @@ extension PostgresStore {
         }
     }
 
-    /// Runs one statement that may be repeated; answers how many rows it changed.
+    /// Runs one statement that may be repeated; returns the number of rows it changed.
     private func change(_ query: Query, bind: @escaping @Sendable (inout Parameters) -> Void) async throws -> Int {
         try await leasing.run { [self] connection, deadline throws(Failure) in
             var batch = changes(until: deadline, on: connection)

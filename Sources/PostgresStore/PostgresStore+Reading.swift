@@ -102,7 +102,8 @@ extension PostgresStore {
         do {
             try await checkTakingWrites()
         } catch let error as StoreError where error.code == .readOnly {
-            // A session that began while no writes were taken stays so; it is gone now, and a new one tells how things are.
+            // A session that began while the server was read-only stays read-only; it is closed now, and a new one
+            // shows the current state.
             try await checkTakingWrites()
         }
     }
@@ -124,7 +125,7 @@ extension PostgresStore {
                 throw rollBack(after: error, on: connection, until: deadline)
             }
             guard takesWrites == true else {
-                // As the server says it of a write.
+                // The server's own code for a refused write.
                 let state = "25006"
                 let error = StoreError(
                     state: state,
@@ -146,7 +147,7 @@ extension PostgresStore {
 }
 
 extension Lane {
-    /// Asks one question that changes nothing.
+    /// Runs one query that changes nothing.
     func rows<Element: Sendable>(
         _ query: Query,
         patience: Duration? = nil,
@@ -160,7 +161,7 @@ extension Lane {
         }
     }
 
-    /// Asks one question that has one answer at most.
+    /// Runs one query that returns at most one row.
     func first<Element: Sendable>(
         _ query: Query,
         bind: @escaping @Sendable (inout Parameters) -> Void = { _ in },

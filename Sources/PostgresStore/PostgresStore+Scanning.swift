@@ -5,7 +5,7 @@ package import Store
 extension Query {
     private static let entries = "SELECT due_at, grant_id FROM refresh_worker.grant_schedule WHERE client_id = $1"
 
-    /// Goes from name to name in the due index, without looking at the grants of each.
+    /// Goes from client to client in the due index, without reading the grants of each.
     private static let clientsDue = """
         WITH RECURSIVE clients_due (client) AS (
             SELECT min(client_id) FROM refresh_worker.grant_schedule WHERE due_at IS NOT NULL
@@ -50,9 +50,10 @@ extension Query {
         "count keys",
         "SELECT refresh_key, access_key, count(*) FROM refresh_worker.grants GROUP BY refresh_key, access_key"
     )
-    /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
+    /// Reschedules among the `$3` grants after the id `$2`; returns the number of changed grants, and the last id if
+    /// there may be more.
     ///
-    /// It looks at `$3` grants after the id `$2` and answers how many it changed, and the last id if there may be more.
+    /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
     fileprivate static let reschedule = Query(
         "reschedule",
         """
@@ -93,7 +94,7 @@ extension Query {
 }
 
 extension PostgresStore {
-    /// For questions that read a whole table: ten million rows take a while.
+    /// The patience for queries that read a whole table: ten million rows take a while.
     private static let scanPatience: Duration = .seconds(300)
 
     package func clientsWithDueTimes() async throws -> [String] {

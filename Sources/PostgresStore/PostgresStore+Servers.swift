@@ -7,7 +7,7 @@ extension Query {
         "server and store id",
         "SELECT key, value FROM refresh_worker.meta WHERE key IN ('server', 'store_id')"
     )
-    /// Keeps a higher timeline of the same cluster, which another worker has recorded.
+    /// Stores the server, unless another worker has recorded a higher timeline of the same cluster.
     static let recordServer = Query(
         "record server",
         """
@@ -18,16 +18,16 @@ extension Query {
     )
 }
 
-/// Looks at all hosts of an address from time to time.
+/// Surveys all hosts of an address from time to time.
 final class Surveyor: Sendable {
-    /// The interval at which a worker with good connections checks whether another host was promoted.
+    /// The interval at which a worker with good connections checks if another host was promoted.
     private static let interval: Duration = .seconds(30)
-    /// A host that takes longer is left out.
+    /// The time for a host to respond; a slower one is left out.
     private static let patience: Duration = .seconds(2)
 
     private let last = Mutex<ContinuousClock.Instant?>(nil)
 
-    /// Returns when all hosts have answered, or their time is over.
+    /// Returns when all hosts have responded, or their time is over.
     func survey(_ connector: Connector) async {
         guard connector.hasSeveralHosts else { return }
         last.withLock { $0 = .now }
@@ -47,12 +47,12 @@ final class Surveyor: Sendable {
 }
 
 extension PostgresStore {
-    /// Finds out which server of an address is the newest before any of them is used.
+    /// Determines which server of an address is the newest before any of them is used.
     func survey() async {
         await surveyor.survey(connector)
     }
 
-    /// Compares the server with the one that the database was used on last, and remembers which tables these are.
+    /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
     func recognize(_ connection: Connection, until deadline: Deadline) throws(Failure) {
         var marks: [String: String] = [:]
         _ = try connection.run(Batch(.readMarks), until: deadline)[0].rows { (row: inout Row) throws(Failure) in

@@ -12,13 +12,12 @@ extension Query {
             is_refreshing = excluded.is_refreshing, heartbeat = excluded.heartbeat
         """
     )
-    /// A heartbeat of the future was told by a clock that has been set back since.
+    /// The condition of a live worker's heartbeat; one in the future comes from a clock that has been set back since.
     ///
-    /// A worker that lives reports again within seconds, and one that is dead must not count as living for as long as the step
-    /// was.
+    /// A live worker reports again within seconds, and a dead one must not count as live for as long as the step was.
     private static let isLive = "heartbeat BETWEEN \(now(unless: 1)) - $2 AND \(now(unless: 1)) + $2"
 
-    /// Locked rows are those of workers that are just reporting, so they are not dead.
+    /// Locked rows belong to workers that are reporting at this time, so they are not dead.
     fileprivate static let deleteDeadWorkers = Query(
         "forget dead workers",
         """

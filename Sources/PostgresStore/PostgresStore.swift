@@ -4,31 +4,30 @@ package import Store
 
 /// Grants, users and sessions in a PostgreSQL database that any number of workers share.
 ///
-/// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions, one for
-/// leases and other short writes, two for questions about single grants, one for scans, and one for the check that readiness
-/// goes by. So a result does not wait behind
-/// the requests of strangers, nor a caller who asks for a token behind a scan. A connection is opened when a call needs it, and
-/// again after it was lost.
+/// Each of a few connections has a queue of its own: one for the results of refreshes, one for all other transactions,
+/// one for leases and other short writes, two for reads of single grants, one for scans, and one for the readiness
+/// check. So a result does not wait behind requests from outside, nor a caller that asks for a token behind a scan. A
+/// connection is opened when a call needs it, and again after it was lost.
 ///
 /// All transactions of all workers take turns, by an advisory lock: each is short, and all need the health of the same
-/// clients anyway. Claims do without; they pass over the rows that a transaction has read.
+/// clients anyway. Claims do without it; they skip the rows that a transaction has locked.
 package final class PostgresStore: AccountStore {
-    /// The database's time, for whoever sets due times and expiries that several machines go by.
+    /// The database's time, for due times and expiries that several machines share.
     package let clock: DatabaseClock
     package let bootID: String
     let address: DatabaseAddress
     let random: any RandomSource
     let local: any TimeSource
-    /// Takes the place of the database's clock in tests.
+    /// Replaces the database's clock in tests.
     let leaseClock: (any TimeSource)?
     let patience: Duration
     let keepsNotices: Bool
     /// Transactions of routes and commands.
     let writer: Lane
-    /// Transactions that store answers of the provider: no request of a stranger stands in their way.
+    /// Transactions that store Google's answers: no request from outside delays them.
     let results: Lane
     let leasing: Lane
-    /// The check whether results can be stored: in a queue with others it would wait as long as they do.
+    /// The check that results can be stored: in a queue with other calls it would wait as long as they do.
     let checking: Lane
     let scanner: Lane
     private let readers: [Lane]
@@ -37,11 +36,11 @@ package final class PostgresStore: AccountStore {
     let lineage: ServerLineage
     let surveyor = Surveyor()
 
-    /// Connects and brings the schema up to date; throws where that does not come about within `patience`.
+    /// Connects and brings the schema up to date; throws if that does not succeed within `patience`.
     ///
-    /// `url` is what libpq takes: `postgres://…`, or `host=… dbname=…`. `patience` is how long a call may take before it
-    /// fails with ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` says whether events that the
-    /// backend is to hear of go to the outbox. `leaseClock` takes the place of the database's clock in tests.
+    /// `url` has libpq's form: `postgres://…`, or `host=… dbname=…`. `patience` is the time that a call may take before
+    /// it fails with ``StoreError/Code/unreachable`` or ``StoreError/Code/busy``. `keepsNotices` is `true` if events
+    /// that concern the backend go to the outbox. `leaseClock` replaces the database's clock in tests.
     package static func open(
         url: Secret,
         local: any TimeSource = SystemTime(),
@@ -60,7 +59,7 @@ package final class PostgresStore: AccountStore {
         )
     }
 
-    /// The same with an address that was read before, and a clock that others go by already.
+    /// Connects with an address that was parsed before, and a clock that is already in use.
     package static func open(
         at address: DatabaseAddress,
         clock: DatabaseClock,
@@ -122,7 +121,7 @@ package final class PostgresStore: AccountStore {
         readers = [lane("reader-1"), lane("reader-2")]
     }
 
-    /// The connection for a question about one thing.
+    /// The connection for a read of a single row.
     var reader: Lane { readers[Int(truncatingIfNeeded: random.nextBits() % UInt64(readers.count))] }
 
     package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
@@ -132,7 +131,7 @@ package final class PostgresStore: AccountStore {
         return LeaseTime(epoch: Self.epoch, instant: instant)
     }
 
-    /// The one clock that leases go by, which no restart of any machine sets back.
+    /// The epoch of the clock that times leases, which no restart of a machine sets back.
     static let epoch = "database"
 
     package func transact<Result: Sendable>(
@@ -171,7 +170,7 @@ package final class PostgresStore: AccountStore {
         for lane in [writer, results, leasing, checking, scanner] + readers { await lane.close() }
     }
 
-    /// Runs a batch; where its last statement reads the clock, the reading is taken in.
+    /// Runs a batch; if its last statement reads the clock, the reading is used.
     func run(_ batch: Batch, on connection: Connection, until deadline: Deadline) throws(Failure) -> [Answer] {
         let start = local.sinceBoot
         let answers: [Answer]
@@ -189,7 +188,7 @@ package final class PostgresStore: AccountStore {
         return answers
     }
 
-    /// Ends a failed transaction and returns its failure, which matters to the caller more than one of the ROLLBACK.
+    /// Ends a failed transaction and returns its failure, which matters more to the caller than one of the ROLLBACK.
     func rollBack(after failure: Failure, on connection: Connection, until deadline: Deadline) -> Failure {
         guard !failure.losesConnection else { return failure }
         do throws(Failure) {
@@ -204,7 +203,8 @@ package final class PostgresStore: AccountStore {
 
     /// Runs a batch that ends with its transaction.
     ///
-    /// Where the connection is lost over it, it may have taken place; `isRepeatable` says that this makes no difference.
+    /// If the connection is lost, the transaction may have taken place; `isRepeatable` is `true` if a repetition does
+    /// no harm.
     func commit(
         _ batch: Batch,
         isRepeatable: Bool = false,
@@ -223,7 +223,8 @@ package final class PostgresStore: AccountStore {
 extension Query {
     private static let readClock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
-    /// The database's time in milliseconds since 1970, or the parameter of this number where a test gives one.
+    /// Returns the SQL for the database's time in milliseconds since 1970, or for the parameter with this number if a
+    /// test gives a time.
     static func now(unless number: Int) -> String {
         "(SELECT coalesce($\(number)::bigint, \(readClock)))"
     }
@@ -232,10 +233,10 @@ extension Query {
 
     static let clock = Query("clock", "SELECT \(readClock)")
 
-    /// What ends a transaction that holds others up: its worker may have been stopped in the middle.
+    /// Ends a transaction that holds up others: its worker may have been stopped in the middle.
     ///
-    /// And what makes its commit durable before it is answered, where a role or a database is set not to wait for that
-    /// (https://www.postgresql.org/docs/15/wal-async-commit.html).
+    /// It also makes a commit durable before the server responds, even if a role or a database is set not to wait for
+    /// that (https://www.postgresql.org/docs/15/wal-async-commit.html).
     static let limits = Query(
         "limits",
         """
@@ -245,14 +246,14 @@ extension Query {
                 THEN set_config('synchronous_commit', 'on', true) END
         """
     )
-    /// The limit of a single question, which ends it even where it waits for a lock: a server does not notice that nobody
-    /// listens any more to a session that waits, and such sessions would add up.
+    /// Limits a single query, also while it waits for a lock: a server does not notice that the client of a waiting
+    /// session is gone, and such sessions would add up.
     static let questionLimit = Query("question limit", "SELECT set_config('statement_timeout', $1, true)")
     static let takeTurn = Query("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
 }
 
 extension Batch {
-    /// Waits for the turn of a transaction that changes grants.
+    /// Adds the wait for the turn of a transaction that changes grants.
     mutating func addTurn() {
         add(.takeTurn) { $0.bind(Schema.writingLock) }
     }

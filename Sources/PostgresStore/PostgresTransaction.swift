@@ -1,10 +1,10 @@
 import Clocks
 import Store
 
-/// What a body of ``PostgresStore/transact(_:)`` works with; good until that body returns.
+/// The transaction that ``PostgresStore/transact(_:)`` passes to its body; valid until that body returns.
 ///
-/// What it writes is kept back and sent together with the commit, or before a question whose answer it may change. So a body
-/// that says ahead what it will read takes two journeys: one to begin and read, one to write and commit.
+/// Its writes are collected and sent together with the commit, or before a query whose result they may change. So a
+/// body that announces its reads takes two round trips: one to begin and read, one to write and commit.
 final class PostgresTransaction: StoreTransaction {
     private static let begin = Query("begin", "BEGIN")
     private static let commit = Query("commit", "COMMIT")
@@ -18,7 +18,7 @@ final class PostgresTransaction: StoreTransaction {
         "grants of the same Google account",
         where: "g.google_user_id = $1 AND g.id <> $2 AND g.refresh_token IS NOT NULL"
     )
-    /// `$1` is the account's id, where known: a grant that is known to be another account's does not count.
+    /// `$1` is the account's id, if known: a grant that is known to belong to another account does not count.
     private static let sameEmail = Query.lockedGrants(
         "grants of the same e-mail",
         where: """
@@ -33,9 +33,9 @@ final class PostgresTransaction: StoreTransaction {
     /// The time that was left when the server's limits were last set.
     private var limitedWith: Duration = .zero
     private var isOpen = true
-    /// The first failure: PostgreSQL takes nothing more after it, and nothing may follow it.
+    /// The first failure: PostgreSQL accepts no more statements after it.
     private var failure: Failure?
-    /// Grants as the database has them, as far as this transaction has seen them; `nil` for those that are not there.
+    /// The grants in the database, as far as this transaction has read them; `nil` for those that do not exist.
     private var stored: [GrantID: Grant?] = [:]
     private var healths: [String: [UInt8]?] = [:]
     private var writes = PendingWrites()
@@ -50,14 +50,14 @@ final class PostgresTransaction: StoreTransaction {
 
     var unsentEvents: [GrantEvent] { writes.events }
 
-    // MARK: The journeys
+    // MARK: Round trips
 
-    /// Asks one question, after what has to be known before it.
+    /// Runs one query, after the statements that must come before it.
     func ask(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> Answer {
         try travel { (batch: inout Batch) in batch.add(query, bind: bind) }
     }
 
-    /// Runs what `fill` adds and answers the answer at the place that it tells.
+    /// Runs the statements that `fill` adds and returns the result at the position that it returns.
     func travel(_ fill: (inout Batch) -> Int) throws(StoreError) -> Answer {
         var batch = opening()
         let place = fill(&batch)
@@ -70,9 +70,9 @@ final class PostgresTransaction: StoreTransaction {
         try perform(body)
     }
 
-    /// A batch that begins the transaction, where it has not begun.
+    /// Returns a batch that begins the transaction, unless it has begun.
     ///
-    /// A limit counts for each statement, so a batch that is sent late sets a shorter one.
+    /// The server's limit applies to each statement, so a batch that is sent late sets a shorter one.
     private func opening() -> Batch {
         let remaining = deadline.remaining
         guard !hasBegun else {
@@ -101,7 +101,7 @@ final class PostgresTransaction: StoreTransaction {
         }
     }
 
-    /// Sends what was kept back and makes it durable.
+    /// Sends the collected writes and makes them durable.
     func commit() throws(Failure) {
         isOpen = false
         guard failure == nil else { return try rollBack() }
@@ -124,7 +124,7 @@ final class PostgresTransaction: StoreTransaction {
         }
     }
 
-    /// Takes everything back; throws the failure that led here, if it was one of the database's.
+    /// Rolls back; throws the original failure if it came from the database.
     func rollBack() throws(Failure) {
         isOpen = false
         if let failure {
@@ -180,7 +180,7 @@ final class PostgresTransaction: StoreTransaction {
         return found.sorted { $0.id < $1.id }
     }
 
-    /// The grants that a question finds among what is stored and what this transaction wrote.
+    /// Returns the grants that a query finds among the stored ones and those that this transaction wrote.
     func find(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> [Grant] {
         let answer = try travel { (batch: inout Batch) in
             settleWrites(in: &batch)
@@ -253,7 +253,7 @@ final class PostgresTransaction: StoreTransaction {
         return grant
     }
 
-    /// Adds what was kept back to a batch whose question it may bear on.
+    /// Adds collected writes to a batch whose query they may affect.
     private func settleWrites(in batch: inout Batch) {
         for (id, grant) in writes.grants { stored[id] = grant }
         writes.move(to: &batch, notifying: false)
@@ -261,7 +261,7 @@ final class PostgresTransaction: StoreTransaction {
 }
 
 extension Query {
-    /// A question for grants that keeps claims off them until the transaction ends.
+    /// Returns a query for grants that locks them against claims until the transaction ends.
     static func lockedGrants(_ name: String, where condition: String) -> Query {
         Query(
             name,

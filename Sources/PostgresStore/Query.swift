@@ -1,11 +1,11 @@
-/// One SQL statement under a name, which errors tell.
+/// One SQL statement with a name, which errors show.
 struct Query: Sendable {
     let name: String
     let text: String
-    /// What a server keeps it prepared under.
+    /// The name under which a server keeps it prepared.
     ///
-    /// It holds a hash of the text: behind a pooler another version of this program may have left a statement of the same
-    /// purpose and another text in the session that this one is lent.
+    /// It contains a hash of the text: behind a pooler another version of this program may have left a statement with
+    /// the same purpose and another text in the same session.
     let preparedName: String
 
     init(_ name: String, _ text: String) {
@@ -17,7 +17,7 @@ struct Query: Sendable {
     }
 }
 
-/// Statements that go to the server together and are answered in one journey.
+/// Statements that are sent together and take one round trip.
 struct Batch {
     struct Entry {
         let query: Query
@@ -26,7 +26,7 @@ struct Batch {
 
     private(set) var entries: [Entry] = []
 
-    /// Adds a statement and answers its place among the answers.
+    /// Adds a statement and returns the position of its result.
     @discardableResult
     mutating func add(_ query: Query, bind: (inout Parameters) -> Void = { _ in }) -> Int {
         var parameters = Parameters()

@@ -1,16 +1,16 @@
 import Store
 
-/// Tells whose a schema `refresh_worker` is, and brings it to this program's version.
+/// Checks that a schema `refresh_worker` belongs to this program, and brings it to this version.
 struct Schema {
-    /// Any numbers, so long as no other program locks the same: "RfWk" and one or two.
+    /// Arbitrary numbers that no other program locks: "RfWk" with one and two.
     static let migrationLock: Int64 = 0x5266_576b_0001
     static let writingLock: Int64 = 0x5266_576b_0002
-    /// Shared by all who change something, and taken alone by the note that the database was moved.
+    /// Held in shared mode by all writers, and exclusively by the note that the database was moved.
     static let moveLock: Int64 = 0x5266_576b_0003
 
-    /// Whether there is such a schema, whether it is ours, whether it holds anything, and whether it may be used.
+    /// The query for four facts: the schema exists, belongs to this program, has content, and may be used.
     ///
-    /// The catalogue is asked, which needs no permission: to_regclass is refused where the schema may not be used.
+    /// It reads the catalogue, which needs no permission: to_regclass is refused if the schema may not be used.
     private static let look = Query(
         "looking for the schema",
         """
@@ -56,8 +56,8 @@ struct Schema {
 
     /// Runs the steps that the database lacks, in one transaction.
     ///
-    /// Workers that open a new database at once take turns: each looks again when its turn has come. Where nothing is
-    /// lacking, nothing is written, so that a user without the right to make tables may work.
+    /// Workers that open a new database at once take turns, and each checks again in its turn. If no step is missing,
+    /// nothing is written, so that a user without the right to create tables may work.
     func migrate(_ connection: Connection, until deadline: Deadline) throws(Failure) {
         guard try version(of: connection, until: deadline) < migrations.count else { return }
         var opening = Batch(Self.begin)
@@ -69,7 +69,7 @@ struct Schema {
             _ = try connection.run(turn, until: deadline)
             let version = try version(of: connection, until: deadline)
             let sight = try look(connection, until: deadline)
-            // IF NOT EXISTS would ask for the right to make one even where it is there.
+            // IF NOT EXISTS would need the right to create one even if it exists.
             if !sight.isThere { try connection.execute("making the schema", Self.makeSchema, until: deadline) }
             if !sight.isOurs { try connection.execute("making the schema", Self.makeVersion, until: deadline) }
             for step in version..<max(version, migrations.count) {
@@ -84,7 +84,7 @@ struct Schema {
         }
     }
 
-    /// The version of the schema, 0 where there is none; throws for a database that this program must not touch.
+    /// Returns the version of the schema, 0 if there is none; throws for a database that this program must not touch.
     private func version(of connection: Connection, until deadline: Deadline) throws(Failure) -> Int {
         let sight = try look(connection, until: deadline)
         guard sight.mayUse else { throw Self.mayNotUse(sight) }
@@ -153,7 +153,7 @@ struct Schema {
 }
 
 extension Batch {
-    /// A batch of one statement without values.
+    /// Creates a batch of one statement without values.
     init(_ query: Query) {
         self.init()
         add(query)

@@ -1,30 +1,30 @@
 package import Clocks
 package import Store
 
-/// What a server says of itself and of this program's place on it, asked without writing anything.
+/// The facts that a server reports about itself and about this program's tables, queried without a write.
 package struct ServerFacts: Hashable, Sendable {
-    /// As people name it: 15.8.
+    /// The version as people write it: 15.8.
     package var version: String
-    /// The version of this program's tables; `nil` where there are none, or none that this user may read.
+    /// The version of this program's tables; `nil` if there are none, or none that this user may read.
     package var schema: Int?
     package var user: String
-    /// Bytes of the whole database.
+    /// The size of the whole database in bytes.
     package var bytes: Int64
-    /// The server's clock, at about the middle of the question's journey.
+    /// The server's clock, at about the middle of the query's round trip.
     package var clock: Timestamp
     package var journey: Duration
-    /// Whether the connection is encrypted as far as the server, or a pooler before it.
+    /// `true` if the connection is encrypted up to the server, or up to a pooler before it.
     package var isEncrypted: Bool
     package var isPooled: Bool
-    /// Whether it follows another server, and so takes no writes.
+    /// `true` if it follows another server, and so does not accept writes.
     package var isStandby: Bool
     package var isReadOnly: Bool
     package var mayMakeSchema: Bool
-    /// Rights that this user lacks on our tables, each as a name of a table and the right.
+    /// The rights that this user lacks on the program's tables, each as a table's name and the right.
     package var lackingRights: [String]
     package var hasAutovacuum: Bool
-    /// Whether a commit that was answered survives a crash of the server; that it is answered only then is asked for with
-    /// each transaction.
+    /// `true` if a completed commit survives a crash of the server; each transaction itself asks the server to wait for
+    /// that.
     package var isDurable: Bool
     package var maximumConnections: Int
 
@@ -91,7 +91,7 @@ extension ServerFacts {
     )
     private static let schemaVersion = Query("schema version", "SELECT version FROM refresh_worker.schema_version")
 
-    /// Asks the server at an address, over a connection that is closed afterwards.
+    /// Queries the server at an address, over a connection that is closed afterwards.
     package static func ask(
         _ address: DatabaseAddress,
         time: any TimeSource,
@@ -135,7 +135,7 @@ extension ServerFacts {
             let mayMakeSchema = row.flag()
             let mayAskSchema = row.flag()
             let facts = ServerFacts(
-                // Debian adds its own name in brackets.
+                // Debian adds its own name in parentheses.
                 version: String(version.prefix { $0 != " " }),
                 user: user,
                 bytes: bytes,

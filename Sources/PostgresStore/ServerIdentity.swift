@@ -1,8 +1,8 @@
 /// A server's place in the history of a database cluster.
 ///
 /// A promotion starts a new timeline with a higher number, and the former primary keeps the lower one
-/// (https://www.postgresql.org/docs/15/continuous-archiving.html#BACKUP-TIMELINES). Every copy of a cluster has the same system
-/// identifier.
+/// (https://www.postgresql.org/docs/15/continuous-archiving.html#BACKUP-TIMELINES). Every copy of a cluster has the
+/// same system identifier.
 struct ServerIdentity: Hashable, Sendable {
     let system: String
     let timeline: Int64
@@ -14,7 +14,7 @@ struct ServerIdentity: Hashable, Sendable {
 }
 
 extension ServerIdentity: CustomStringConvertible {
-    /// The form that `meta` keeps: both parts with a space between.
+    /// The form in `meta`: both parts with a space between.
     var description: String { "\(system) \(timeline)" }
 
     init?(_ text: String) {
@@ -25,10 +25,11 @@ extension ServerIdentity: CustomStringConvertible {
 }
 
 extension ServerIdentity {
-    /// Reads what a server says about itself; the first column is the process id of the session.
+    /// Asks a server for its identity; the first column is the process id of the session.
     ///
-    /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline until the
-    /// first checkpoint after a promotion. All three functions may be called by every role. A standby has no current WAL file.
+    /// The timeline comes from the name of the current WAL file: `pg_control_checkpoint()` shows the former timeline
+    /// until the first checkpoint after a promotion. All three functions may be called by every role. A standby has no
+    /// current WAL file.
     static let question = Query(
         "server identity",
         """

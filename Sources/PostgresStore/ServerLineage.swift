@@ -3,9 +3,9 @@ private import Synchronization
 
 /// The newest server that this process knows of, shared by all connections of a store.
 ///
-/// Example: the primary fails, a standby is promoted to timeline 2, and the former primary comes back, still writable, on
-/// timeline 1. A connection that reached it would claim grants that the other connections never see, and results stored there
-/// would be lost. So a connection to a lower timeline, or to another cluster, is refused.
+/// Example: the primary fails, a standby is promoted to timeline 2, and the former primary comes back, still writable,
+/// on timeline 1. A connection that reached it would claim grants that the other connections never see, and results
+/// stored there would be lost. So a connection to a lower timeline, or to another cluster, is refused.
 final class ServerLineage: Sendable {
     /// The relation of a server to the newest one.
     enum Standing: Equatable {
@@ -18,7 +18,7 @@ final class ServerLineage: Sendable {
 
     private struct Knowledge {
         var newest: ServerIdentity?
-        /// The `meta` table has to be told the newest server.
+        /// `true` if the `meta` table does not have the newest server yet.
         var isUnrecorded = false
         /// The random id that the schema got when it was created.
         var storeID: String?
@@ -36,9 +36,9 @@ final class ServerLineage: Sendable {
         set { knowledge.withLock { $0.storeID = newValue } }
     }
 
-    /// Takes in which server answered, and judges it.
+    /// Records the server that responded, and judges it.
     ///
-    /// `database` names the server in the report of a fail-over.
+    /// `database` is the server's name in the report of a fail-over.
     func meet(_ identity: ServerIdentity, at database: String) -> Standing {
         knowledge.withLock { knowledge in
             guard let newest = knowledge.newest else {
@@ -57,9 +57,9 @@ final class ServerLineage: Sendable {
         }
     }
 
-    /// Compares the server with the one that the database was used on last, as its `meta` table says.
+    /// Compares the server with the one that the database was last used on, as its `meta` table says.
     ///
-    /// A database that was restored, or upgraded with pg_upgrade, lies in another cluster than before.
+    /// A database that was restored, or upgraded with pg_upgrade, is in another cluster than before.
     func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> Standing {
         knowledge.withLock { knowledge in
             guard recorded.system == identity.system else {
@@ -79,13 +79,13 @@ final class ServerLineage: Sendable {
         }
     }
 
-    /// `true` if a connection to this server may be used; a server that does not say which one it is may.
+    /// `true` if a connection to this server may be used; a server that does not identify itself may be.
     func admits(_ identity: ServerIdentity?) -> Bool {
         guard let identity, let newest else { return true }
         return identity.system == newest.system && identity.timeline >= newest.timeline
     }
 
-    /// The newest server, if the database does not know it yet, and everybody here knows what became of the former one.
+    /// The newest server, if the database does not have it yet and all incidents about it have been reported.
     var unrecorded: ServerIdentity? {
         knowledge.withLock { $0.isUnrecorded && $0.incidents.isEmpty ? $0.newest : nil }
     }
@@ -94,7 +94,7 @@ final class ServerLineage: Sendable {
         knowledge.withLock { if $0.newest == identity { $0.isUnrecorded = false } }
     }
 
-    /// Notes that the tables that this process worked with are gone, or were created again; reports it once.
+    /// Records that the tables that this process used are missing, or were created again; reports it once.
     func noteLostTables(of database: String) {
         knowledge.withLock { knowledge in
             guard knowledge.storeID != nil, !knowledge.hasLostTables else { return }
@@ -103,7 +103,7 @@ final class ServerLineage: Sendable {
         }
     }
 
-    /// Notes that the tables are there again, as after a restore.
+    /// Records that the tables exist again, as after a restore.
     func noteTables() {
         knowledge.withLock { $0.hasLostTables = false }
     }

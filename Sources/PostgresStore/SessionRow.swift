@@ -2,7 +2,7 @@ import Clocks
 import Secrets
 import Store
 
-/// How a session lies in a row of `sessions`.
+/// The columns of a session in `sessions`.
 enum SessionRow {
     typealias Column = Table<Session>.Column
 
@@ -17,7 +17,7 @@ enum SessionRow {
         Column("successor_until", .integer { $0.successorUntil?.milliseconds }),
     ]
     static let columns = all.map(\.name).joined(separator: ", ")
-    /// Only for a stored user: the reference would end the whole transaction.
+    /// Only for a stored user: the foreign key would otherwise end the whole transaction.
     private static let insert = Table.insert(
         "insert session",
         into: "refresh_worker.sessions",

@@ -1,7 +1,7 @@
 import Store
 
 extension StoreError {
-    /// What a server's code means for the store: the only place that knows.
+    /// Creates the error for a server's code: the only place that interprets them.
     ///
     /// `detail` is the server's own message, or libpq's, which name tables and constraints but never a stored value.
     init(state: String?, detail: String, database: String, during action: String) {
@@ -77,23 +77,24 @@ extension StoreError {
         }
     }
 
-    /// How libpq's messages about settings begin, which no server has seen and no waiting mends
-    /// (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/interfaces/libpq/fe-connect.c).
+    /// The beginnings of libpq's messages about settings, which come from before any connection and which a retry does
+    /// not fix (https://github.com/postgres/postgres/blob/REL_15_STABLE/src/interfaces/libpq/fe-connect.c).
     private static let settingFaults = [
         "invalid ", "could not match ", "sslmode value ", "weak sslmode ", "definition of service ", "service file ",
         "syntax error in service file ", "nested service specifications ",
     ]
 
-    /// What libpq says of a server that does not meet `target_session_attrs`.
+    /// libpq's messages about a server that does not match `target_session_attrs`.
     private static let sessionRefusals = [
         "session is read-only", "server is in hot standby mode", "server is not in hot standby mode",
     ]
 
-    /// Why no connection came about, by libpq's message, which holds the server's code where a server answered.
+    /// Creates the error for a failed connection from libpq's message, which has the server's code if a server
+    /// responded.
     init(connecting detail: String, database: String) {
         let lines = detail.split(separator: "\n").filter { !$0.hasPrefix("LOCATION:") }
         let words = lines.joined(separator: " ").oneLine.split(separator: " ")
-        // Asked to be verbose, libpq writes "FATAL:  28P01: password authentication failed …".
+        // In verbose mode libpq writes "FATAL:  28P01: password authentication failed …".
         let state = words.first { word in
             word.utf8.count == 6 && word.last == ":" && word.contains(where: \.isNumber)
                 && word.dropLast().allSatisfy(\.isCodeCharacter)

@@ -1,7 +1,8 @@
-/// Text as PostgreSQL can keep it: it takes every character but NUL
-/// (https://www.postgresql.org/docs/15/datatype-character.html), which a stranger may have put into a name or an id.
+/// Text in a form that PostgreSQL can store: it accepts every character but NUL
+/// (https://www.postgresql.org/docs/15/datatype-character.html), which a name or an id from outside may contain.
 ///
-/// SUBSTITUTE (1A hexadecimal) stands before a zero for NUL, and before a Z for itself; all else is as it is.
+/// SUBSTITUTE (1A hexadecimal) and a zero stand for NUL, SUBSTITUTE and a Z for SUBSTITUTE itself; all other characters
+/// stay.
 enum StoredText {
     private static let mark: UInt8 = 0x1a
     private static let null = UInt8(ascii: "0")

@@ -1,4 +1,4 @@
-/// How values of one kind lie in the rows of a table: SQL and binding are made from one list of columns.
+/// The mapping of values of one kind to the rows of a table: SQL and binding come from one list of columns.
 ///
 /// Many rows are written by one statement, each column an array that `unnest` turns into rows again.
 struct Table<Element> {
@@ -28,9 +28,10 @@ struct Table<Element> {
         }
     }
 
-    /// Adds the rows that contradict no other, and that `condition` is true of (there the row is called `new`).
+    /// Returns the statement that adds the rows without a conflict for which `condition` is true (it calls the row
+    /// `new`).
     ///
-    /// One that is left out is told by the count: an error would end the whole transaction.
+    /// The count of changed rows shows if one was left out: an error would end the whole transaction.
     static func insert(
         _ name: String,
         into table: String,
@@ -47,7 +48,7 @@ struct Table<Element> {
         )
     }
 
-    /// Changes the rows that have the key of an element: the first column.
+    /// Returns the statement that changes the rows with the key of an element: the first column.
     static func update(_ name: String, _ table: String, _ columns: [Column]) -> Query {
         let key = columns[0].name
         let changes = columns.dropFirst().map { "\($0.name) = new.\($0.name)" }.joined(separator: ", ")
@@ -57,7 +58,7 @@ struct Table<Element> {
         )
     }
 
-    /// Binds the values of all elements, a column at a time, as the statements above expect them.
+    /// Binds the values of all elements, column by column, as the statements above expect them.
     static func bind(_ elements: [Element], _ columns: [Column], to parameters: inout Parameters) {
         for column in columns {
             switch column.reading {

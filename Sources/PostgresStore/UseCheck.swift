@@ -1,18 +1,18 @@
 import Clocks
 
 extension Query {
-    /// Fails in a database that must not be used any more, before anything is written; answers the server's timeline.
+    /// Fails, before anything is written, in a database that must not be used any more; returns the server's timeline.
     ///
-    /// The function is part of the schema (``Migration/useCheck``). `$4` is the system identifier, checked only behind a pooler:
-    /// that may lend each transaction a session of another server.
+    /// The function is part of the schema (``Migration/useCheck``). `$4` is the system identifier, checked only behind
+    /// a pooler: that may use a session of another server for each transaction.
     static let checkUse = Query("use check", "SELECT refresh_worker.check_use($1, $2, $3, $4)")
 }
 
 extension Migration {
     /// The function that every claim and every transaction calls first.
     ///
-    /// The shared lock makes a claim and the note of a move exclude each other: a claim that saw no note is committed before the
-    /// note is. Without it a claim could begin before the note and end after it.
+    /// The shared lock makes a claim and the note of a move exclude each other: a claim that saw no note is committed
+    /// before the note is. Without it a claim could begin before the note and end after it.
     static let useCheck = """
         INSERT INTO refresh_worker.meta (key, value) VALUES ('store_id', gen_random_uuid()::text) ON CONFLICT DO NOTHING;
         CREATE FUNCTION refresh_worker.check_use(move_lock bigint, expected_store text, newest_timeline bigint, system text)
@@ -31,7 +31,7 @@ extension Migration {
             IF store IS DISTINCT FROM expected_store AND expected_store IS NOT NULL THEN
                 RAISE EXCEPTION USING ERRCODE = '\(UseCheckState.otherTables)', MESSAGE = 'the tables are not those of before';
             END IF;
-            -- A server that does not say which one it is, or a standby, which refuses writes itself.
+            -- A server that does not identify itself, or a standby, which refuses writes itself.
             IF newest_timeline IS NULL OR pg_is_in_recovery() THEN
                 RETURN NULL;
             END IF;
@@ -58,13 +58,14 @@ enum UseCheckState {
 extension Batch {
     /// Begins a transaction whose statements the server ends before the deadline, so that the connection stays usable.
     ///
-    /// The worker waits for the server's answer beyond the deadline (``Deadline/grace``). It sends no cancel request instead: one
-    /// that meets a COMMIT ends the wait for a synchronous standby, and the commit would be reported although the standby lacks
-    /// it (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION). The server stops its own timer before
-    /// that wait.
+    /// The worker waits for the server's response beyond the deadline (``Deadline/grace``). It sends no cancel request
+    /// instead: one that meets a COMMIT ends the wait for a synchronous standby, and the commit would be reported
+    /// although the standby lacks it (https://www.postgresql.org/docs/15/warm-standby.html#SYNCHRONOUS-REPLICATION).
+    /// The server stops its own timer before that wait.
     ///
     /// The statements up to the end of a batch are one transaction
-    /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among them.
+    /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among
+    /// them.
     init(until deadline: Deadline) {
         self.init()
         addLimits(until: deadline)
@@ -74,7 +75,7 @@ extension Batch {
         add(.limits) { $0.bind(deadline.serverLimit) }
     }
 
-    /// Limits a question that changes nothing.
+    /// Creates a limited batch for a query that changes nothing.
     init(askingUntil deadline: Deadline) {
         self.init()
         add(.questionLimit) { $0.bind(deadline.serverLimit) }
@@ -86,7 +87,7 @@ extension Batch {
 }
 
 extension Deadline {
-    /// The milliseconds that a server may spend on a statement: a little less than what is left.
+    /// The milliseconds that a server may spend on a statement: a little less than the remaining time.
     var serverLimit: String {
         let left = remaining.wholeMilliseconds
         return "\(max(1, left - min(left / 10, 500)))"
@@ -94,7 +95,7 @@ extension Deadline {
 }
 
 extension PostgresStore {
-    /// A batch that changes something: limited by the deadline, and ended by the server where the database must not be used.
+    /// Returns a batch for a change: limited by the deadline, and ended by the server if the database must not be used.
     func changes(until deadline: Deadline, on connection: Connection) -> Batch {
         var batch = Batch(until: deadline)
         addUseCheck(to: &batch, on: connection)
@@ -111,8 +112,8 @@ extension PostgresStore {
         }
     }
 
-    /// Takes in the timeline that the use check answered: a standby's session survives its promotion, and a pooler may turn to
-    /// another server.
+    /// Records the timeline that the use check returned: a standby's session survives its promotion, and a pooler may
+    /// switch to another server.
     func learn(from answers: [Answer], of batch: Batch, on connection: Connection) throws(Failure) {
         guard let place = batch.useCheckPlace else { return }
         lineage.noteTables()
@@ -121,7 +122,7 @@ extension PostgresStore {
         _ = lineage.meet(ServerIdentity(system: newest.system, timeline: timeline), at: connection.database)
     }
 
-    /// Draws the conclusions from a failed use check.
+    /// Handles a failed use check, and returns the failure for the caller.
     func judge(_ failure: Failure, on connection: Connection) -> Failure {
         switch failure.state {
         case UseCheckState.outdated:

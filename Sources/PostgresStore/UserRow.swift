@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// How a user lies in a row of `users`.
+/// The columns of a user in `users`.
 enum UserRow {
     typealias Column = Table<User>.Column
 
@@ -19,7 +19,7 @@ enum UserRow {
     ]
     static let columns = all.map(\.name).joined(separator: ", ")
     private static let insert = Table.insert("insert user", into: "refresh_worker.users", all)
-    /// Takes no account at Google that is another's: the unique index would end the whole transaction.
+    /// Skips an account at Google that another user has: the unique index would otherwise end the whole transaction.
     private static let update: Query = {
         let plain = Table.update("update user", "refresh_worker.users", all)
         let isFree = """
@@ -31,7 +31,7 @@ enum UserRow {
         return Query(plain.name, "\(plain.text) AND \(isFree)")
     }()
 
-    /// The user is added where there is none of that id, and none with that account.
+    /// Adds the user, unless a user with this id or with this account exists.
     @discardableResult
     static func addInsert(_ user: User, to batch: inout Batch) -> Int {
         batch.add(insert) { Table.bind([user], all, to: &$0) }

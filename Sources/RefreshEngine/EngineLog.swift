@@ -5,9 +5,10 @@ import Secrets
 package import Store
 import Synchronization
 
-/// Tells people and programs what the engine does: metrics lines, diagnostic lines, and alarms that are not repeated.
+/// Reports what the engine does: events in the metrics log, lines in the diagnostic log, and alarms at most once an
+/// hour.
 package final class EngineLog: Sendable {
-    /// How long an alarm of one kind about one client stays quiet after it was raised.
+    /// The pause before an alarm of the same kind about the same client is raised again.
     private static let alarmPause: Duration = .seconds(3600)
 
     private struct Raised: Hashable {
@@ -33,7 +34,7 @@ package final class EngineLog: Sendable {
         self.time = time
     }
 
-    /// One refresh, once its result is durable.
+    /// Logs one refresh after its result is committed.
     func settled(_ settled: Settled, flight: Flight, report: Courier.Report, at now: Timestamp) {
         let isRotation = settled.ruling.events.contains { $0.kind == .rotated }
         let lateness = flight.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
@@ -61,7 +62,7 @@ package final class EngineLog: Sendable {
         if let alarm = settled.ruling.alarm { raise(alarm) }
     }
 
-    /// A change of a grant's state, whoever brought it about.
+    /// Logs a change of a grant's state by the engine, a route or a command.
     package func state(_ event: GrantEvent) {
         guard let from = event.from, from != event.to else { return }
         metrics.record(
@@ -135,7 +136,7 @@ package final class EngineLog: Sendable {
         diagnostics.notice("grants stored by a clock that was ahead are refreshed soon", ["grants": "\(count)"])
     }
 
-    /// An error of the store, of sealing, or of the spill.
+    /// Logs an error of the store, of sealing, or of the spill file.
     package func storeTrouble(_ error: any Error, waiting: Int) {
         diagnostics.debug("store", ["error": "\(error)", "waiting": "\(waiting)"])
         let (kind, text): (AlarmKind, String) =
@@ -161,17 +162,17 @@ package final class EngineLog: Sendable {
         raise(Alarm(kind: kind, clientID: "", text: incident.text), repeats: true)
     }
 
-    /// The key ring does not fit; told again every hour until it does.
+    /// Raises an alarm because the key ring does not fit the database; the alarm repeats every hour until it does.
     package func keyRingTrouble(_ kind: AlarmKind, _ text: String) {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
-    /// A certificate that must be renewed.
+    /// Raises an alarm because a certificate must be renewed.
     package func certificateTrouble(_ kind: AlarmKind, _ text: String) {
         raise(Alarm(kind: kind, clientID: "", text: text))
     }
 
-    /// Raises an alarm, once an hour for each kind and client unless it `repeats` of right.
+    /// Raises an alarm at most once an hour for each kind and client, unless it `repeats`.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
         let key = Raised(kind: alarm.kind, client: alarm.clientID)
         let now = time.sinceBoot

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// How each kind of record lies in its table.
+/// The table and columns of each kind of record.
 enum ArchiveRow {
     private static let eventColumns = "seq, grant_id, at, kind, from_state, to_state, reason, generation"
     private static let noticeColumns = NoticeRow.columns + ", next_try_at, accepted_at, given_up_at"
@@ -10,7 +10,7 @@ enum ArchiveRow {
         let name: String
         let key: String
         let columns: String
-        /// What the columns are read from, where that is more than the table.
+        /// The FROM clause that the columns are read from, if it is more than the table.
         var source: String?
     }
 
@@ -60,7 +60,7 @@ enum ArchiveRow {
         case .grant: GrantRow.insert
         case .session: SessionRow.insert
         case .event, .securityEvent, .notice: insert(into: table(kind), kind)
-        // When it was written is of no use to anybody but a person at the database's own shell.
+        // The time of the write only helps a person at the database's own shell.
         case .clientHealth:
             Query("add client health", "INSERT INTO clients (client_id, health, updated_at) VALUES (?, ?, 0)")
         }

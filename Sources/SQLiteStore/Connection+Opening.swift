@@ -5,12 +5,12 @@ import Store
 extension Connection {
     private static let useLog = Query("journal mode", "PRAGMA journal_mode = WAL")
 
-    /// What every connection is set to.
+    /// The settings of every connection.
     ///
-    /// `synchronous = FULL` makes each commit durable before it is answered; leases end with the boot and need no sync.
-    /// `secure_delete` overwrites what is wiped.
-    /// `trusted_schema = OFF` and `cell_size_check` are for a file that somebody has tampered with
-    /// (https://sqlite.org/security.html). The log is cut back after a backup has let it grow.
+    /// `synchronous = FULL` makes each commit durable before the call returns; leases end with the boot and need no
+    /// sync. `secure_delete` overwrites deleted data. `trusted_schema = OFF` and `cell_size_check` protect against a
+    /// file that was tampered with (https://sqlite.org/security.html). The log is cut back after a backup has let it
+    /// grow.
     private static let settings = Query(
         "settings",
         """
@@ -30,7 +30,7 @@ extension Connection {
     private static let writerSettings = Query("settings", "PRAGMA cache_size = -65536")
     private static let readerSettings = Query("settings", "PRAGMA cache_size = -16384; PRAGMA query_only = ON")
 
-    /// The one connection that writes: it makes the file where there is none and brings its schema up to date.
+    /// Opens the one connection that writes: it creates the file if necessary and brings its schema up to date.
     static func writer(
         path: String,
         leases: LeaseFile,
@@ -48,7 +48,7 @@ extension Connection {
             )
         }
         try connection.retryingWhileBusy(for: patience) { () throws(StoreError) in
-            // Before anything is written: the file may be another program's.
+            // Checked before anything is written: the file may be another program's.
             _ = try schema.version(of: connection)
             let mode = try connection.first(useLog) { (row: inout Row) throws(StoreError) in row.text() }
             guard mode == "wal" else {
@@ -90,8 +90,8 @@ extension Connection {
         return connection
     }
 
-    /// SQLite gives up at once, without waiting, where two connections switch a new file to a log at the same time
-    /// (https://sqlite.org/c3ref/busy_handler.html).
+    /// Retries a call that SQLite fails at once, without waiting, if two connections switch a new file to a log at the
+    /// same time (https://sqlite.org/c3ref/busy_handler.html).
     private func retryingWhileBusy(for patience: Duration, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         let pause: Duration = .milliseconds(10)
         var turnsLeft = Int(patience / pause)

@@ -11,7 +11,7 @@ extension Connection {
         try run(Self.beginImmediate)
     }
 
-    /// Makes what was written durable; when that fails, nothing of it is written.
+    /// Makes the writes durable; if that fails, nothing is written.
     ///
     /// The check of the files comes last, and before the commit, while no other process can checkpoint.
     func commit(_ purpose: FileWatch.Purpose = .results) throws(StoreError) {
@@ -24,13 +24,13 @@ extension Connection {
         }
     }
 
-    /// Takes back what was written, where SQLite has not done so itself (https://sqlite.org/lang_transaction.html).
+    /// Takes back the writes, unless SQLite has done so itself (https://sqlite.org/lang_transaction.html).
     func rollBack() {
         guard isInTransaction else { return }
         do {
             try run(Self.rollbackQuery)
         } catch {
-            // Nothing is lost: the error that led here is on its way to the caller, and a transaction that is still open
+            // Nothing is lost: the original error is on its way to the caller, and a transaction that is still open
             // makes the next `begin` fail with an error of its own.
             return
         }
@@ -38,7 +38,7 @@ extension Connection {
 
     /// Runs `body` in one transaction that excludes every other writer.
     ///
-    /// It throws ``StoreError/Code/moved`` if everything was copied to another database, unless `evenIfMoved` is set.
+    /// It throws ``StoreError/Code/moved`` if the database was moved, unless `evenIfMoved` is set.
     func write<Answer>(
         _ purpose: FileWatch.Purpose = .results,
         evenIfMoved: Bool = false,
@@ -69,7 +69,7 @@ extension Connection {
         }
     }
 
-    /// Runs `body` on one unchanging picture of the database.
+    /// Runs `body` on one unchanging snapshot of the database.
     func read<Answer>(_ body: () throws(StoreError) -> Answer) throws(StoreError) -> Answer {
         try run(Self.beginDeferred)
         defer { rollBack() }

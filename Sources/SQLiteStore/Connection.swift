@@ -4,26 +4,26 @@ import Store
 
 /// Owns one connection to the database file, and the statements prepared on it.
 ///
-/// It is not thread-safe, and SQLite's own mutex is left out: ``ConnectionQueue`` lends it to one caller at a time. It is
-/// `@safe` because its pointer is set once, never leaves it, and is closed only when nobody can call it any more.
+/// It is not thread-safe, and SQLite's own mutex is left out: ``ConnectionQueue`` lends it to one caller at a time. It
+/// is `@safe` because its pointer is set once, never leaves it, and is closed only when no caller can use it any more.
 @safe
 final class Connection {
-    /// The result of making this program's VFS known, which tells failed reads from damage (`vfs.h` of CSQLite).
+    /// The result of registering this program's VFS, which tells failed reads from damage (`vfs.h` of CSQLite).
     private static let vfsRegistration = csqlite_register_vfs()
     private static let attach = Query("attach leases", "ATTACH DATABASE ? AS \(LeaseFile.schema)")
 
     let path: String
     /// The path of the write-ahead log.
     let logPath: String
-    /// Set by whoever wiped a token: the log still holds the page as it was before, until it is written back.
+    /// `true` after a token was deleted: the log holds the former page until it is written back.
     var owesWipe = false
     /// The connection that copies the log while this one excludes all commits; only the writer has one.
     var checkpointer: Connection?
-    /// The log's state after the last checkpoint of this process that was complete and synced.
+    /// The log's state after this process's last complete and synced checkpoint.
     var synced: LogState?
     /// The number of frames at which the next checkpoint is due.
     var longLog = LogState.greatestLength
-    /// What is known of the files while this connection writes to them; only the writer has one.
+    /// The last known state of the files that this connection writes to; only the writer has one.
     var watch: FileWatch?
     /// The size up to which the file's content is compared when its modification time has changed.
     var greatestComparedSize = FileWatch.greatestComparedSize
@@ -33,7 +33,7 @@ final class Connection {
 
     /// Opens an existing file.
     ///
-    /// `patience` is how long a statement waits for another connection's lock.
+    /// `patience` is the time that a statement waits for another connection's lock.
     init(path: String, patience: Duration) throws(StoreError) {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         var opened: OpaquePointer?
@@ -44,7 +44,7 @@ final class Connection {
         guard result == SQLITE_OK, let handle = unsafe opened else {
             let detail = unsafe String(cString: opened == nil ? sqlite3_errstr(result) : sqlite3_errmsg(opened))
             let cause = unsafe opened == nil ? 0 : sqlite3_system_errno(opened)
-            // A handle comes back even from a failed call (https://sqlite.org/c3ref/open.html).
+            // Even a failed call returns a handle (https://sqlite.org/c3ref/open.html).
             _ = unsafe sqlite3_close_v2(opened)
             // Opening runs no statement that could be wrong. SQLite 3.40 answers so if memory for its own functions is refused.
             if result == SQLITE_ERROR { result = SQLITE_NOMEM }
@@ -62,39 +62,40 @@ final class Connection {
 
     deinit {
         statements.removeAll()
-        // The zombie way of closing cannot fail (https://sqlite.org/c3ref/close.html).
+        // This way of closing cannot fail (https://sqlite.org/c3ref/close.html).
         _ = unsafe sqlite3_close_v2(handle)
     }
 
-    /// Returns the path as SQLite takes it for a file.
+    /// Returns the path in a form that SQLite takes for a file.
     ///
-    /// Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for no file: "./" makes it a path.
+    /// Debian's SQLite takes a name that begins with "file:" for a URI and ":memory:" for a database in memory: "./"
+    /// makes it a path.
     private static func name(_ path: String) -> String {
         path.hasPrefix("/") ? path : "./" + path
     }
 
-    /// Whether SQLite fell back to reading alone because the file cannot be written.
+    /// `true` if SQLite opened the file read-only, because it cannot be written.
     var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") == 1 }
 
     var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
-    /// Rows changed by the last statement.
+    /// The number of rows changed by the last statement.
     var changedRows: Int { Int(unsafe sqlite3_changes64(handle)) }
 
-    /// Attaches the file of leases, and leaves the logs to ``checkpoint()`` from now on.
+    /// Attaches the file of leases; from now on only ``checkpoint()`` copies the logs.
     func attach(_ leases: LeaseFile) throws(StoreError) {
         keepLogOnClose(true)
         try run(Self.attach) { $0.bind(Self.name(leases.path)) }
         try requireWriting(to: LeaseFile.schema, at: leases.path)
     }
 
-    /// Throws if a file was opened for reading alone although it may be written.
+    /// Throws if a file was opened read-only although it may be written.
     private func requireWriting(to schema: String, at path: String) throws(StoreError) {
         guard unsafe sqlite3_db_readonly(handle, schema) == 1, DatabaseFile.mayWrite(path) else { return }
         throw StoreError(openedForReadingAlone: path, cause: "(opening it)")
     }
 
-    /// Runs statements that take no value and answer none.
+    /// Runs statements without parameters and without rows.
     func execute(_ query: Query) throws(StoreError) {
         try check(unsafe sqlite3_exec(handle, query.text, nil, nil, nil), during: query.name)
     }
@@ -120,7 +121,7 @@ final class Connection {
         return elements
     }
 
-    /// Runs a prepared statement that answers one row at most.
+    /// Runs a prepared statement that returns at most one row.
     func first<Element>(
         _ query: Query,
         bind: (Statement) -> Void = { _ in },
@@ -129,12 +130,12 @@ final class Connection {
         try rows(query, bind: bind, read: read).first
     }
 
-    /// The whole number that a statement answers.
+    /// Returns the whole number that a statement selects.
     func integer(_ query: Query) throws(StoreError) -> Int64 {
         try first(query) { (row: inout Row) throws(StoreError) in row.integer() } ?? 0
     }
 
-    /// The state of a schema's log; `nil` before the first statement, and for a file that has no log.
+    /// Returns the state of a schema's log; `nil` before the first statement, and for a file without a log.
     func logState(of schema: String = "main") -> LogState? {
         var state = csqlite_log_state()
         guard unsafe csqlite_read_log_state(handle, schema, &state) != 0 else { return nil }
@@ -164,10 +165,10 @@ final class Connection {
         unsafe csqlite_copy_log_again(handle, "main")
     }
 
-    /// Copies as much of a log into its database file as readers allow; returns `false` if another program holds the lock
-    /// of checkpoints (https://sqlite.org/c3ref/wal_checkpoint_v2.html).
+    /// Copies as much of a log into its database file as readers allow; returns `false` if another program holds the
+    /// lock of checkpoints (https://sqlite.org/c3ref/wal_checkpoint_v2.html).
     ///
-    /// Only for ``checkpoint()``, which excludes commits meanwhile.
+    /// Only for ``checkpoint()``, which excludes commits at the same time.
     func copyLog(of schema: String) throws(StoreError) -> Bool {
         let result = unsafe sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
         if result & 0xff == SQLITE_BUSY || result & 0xff == SQLITE_LOCKED { return false }
@@ -182,7 +183,7 @@ final class Connection {
         try check(unsafe csqlite_write_log_again(handle, Int64(logState()?.size ?? 0)), during: "securing the log")
     }
 
-    /// Lets SQLite copy and delete the logs if this connection is closed as the last one, or not.
+    /// Decides if SQLite keeps the logs, or copies and deletes them, when this connection is the last to be closed.
     func keepLogOnClose(_ keeps: Bool) {
         // The call only sets a flag.
         _ = unsafe csqlite_keep_log_on_close(handle, keeps ? 1 : 0)
@@ -191,7 +192,7 @@ final class Connection {
     /// Begins to copy this connection's database into that of `destination`.
     func backup(into destination: Connection) throws(StoreError) -> PageCopy {
         guard let copy = unsafe sqlite3_backup_init(destination.handle, "main", handle, "main") else {
-            // The error of a failed start is left with the destination (https://sqlite.org/c3ref/backup_finish.html).
+            // The error of a failed start is stored with the destination (https://sqlite.org/c3ref/backup_finish.html).
             throw destination.failure(unsafe sqlite3_extended_errcode(destination.handle), during: "backup")
         }
         return unsafe PageCopy(adopting: copy, from: self)
@@ -207,9 +208,9 @@ final class Connection {
         guard result == SQLITE_OK else { throw failure(result, during: action) }
     }
 
-    /// How long the statements that come wait for another connection's lock.
+    /// Sets the time that later statements wait for another connection's lock.
     func setPatience(_ patience: Duration) {
-        // The call only stores a number; it fails for a handle that is not open, and this one is.
+        // The call only stores a number; it fails only for a handle that is not open.
         _ = unsafe sqlite3_busy_timeout(handle, Int32(clamping: patience.wholeMilliseconds))
     }
 

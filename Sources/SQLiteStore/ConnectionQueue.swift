@@ -2,13 +2,14 @@ private import Dispatch
 import Store
 private import Synchronization
 
-/// Lends one connection to one caller at a time, on a serial queue of its own: SQLite blocks, so nothing of it may run on
-/// the threads that async functions share.
+/// Lends one connection to one caller at a time, on a serial queue of its own.
+///
+/// SQLite blocks, so it must not run on the threads that async functions share.
 final class ConnectionQueue: Sendable {
     private let queue: DispatchQueue
     /// The connection, until it is closed.
     ///
-    /// Only the queue takes the lock, so nobody ever waits for it.
+    /// Only the queue takes the lock, so the lock never waits.
     private let connection: Mutex<Connection?>
 
     init(_ connection: sending Connection, label: String) {
@@ -16,7 +17,7 @@ final class ConnectionQueue: Sendable {
         self.connection = Mutex(connection)
     }
 
-    /// Runs `body` on the queue and answers when it is done.
+    /// Runs `body` on the queue and returns its result.
     func run<Answer: Sendable>(
         _ body: @escaping @Sendable (Connection) throws(StoreError) -> Answer
     ) async throws(StoreError) -> Answer {
@@ -56,10 +57,10 @@ final class ConnectionQueue: Sendable {
         }
     }
 
-    /// Takes wiped tokens out of the log, and copies a long log into the database file.
+    /// Removes deleted tokens from the log, and copies a long log into the database file.
     ///
-    /// The commit is durable and answered already: when a reader is in the way, or the disk fails, the next commit's turn
-    /// tries again.
+    /// The commit is durable and its caller has continued: if a reader is in the way, or the disk fails, the next
+    /// commit tries again.
     private func tidyLogs() {
         connection.withLock { connection in
             guard let connection else { return }

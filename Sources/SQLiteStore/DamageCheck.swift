@@ -5,11 +5,12 @@ package import Store
 extension SQLiteStore {
     static let quickCheck = Query("quick check", "PRAGMA quick_check")
 
-    /// Reads the whole file again when one read has reported damage; returns the error that the process should end with.
+    /// Reads the whole file again after one read has reported damage; returns the error that the process should end
+    /// with.
     ///
-    /// A file is called damaged only if two checks find the same problem: a broken cable or memory gives wrong data once,
-    /// and the advice to restore a backup would then lose every token that was rotated since. It blocks, and takes minutes for a
-    /// large file.
+    /// A file is called damaged only if two checks find the same problem: a broken cable or memory gives wrong data
+    /// once, and the advice to restore a backup would then lose every token that was rotated since. It blocks, and
+    /// takes minutes for a large file.
     package static func confirmed(_ error: StoreError) -> StoreError {
         confirmed(error, bootID: BootID.read())
     }
@@ -33,7 +34,7 @@ extension SQLiteStore {
         )
     }
 
-    /// The problems that two checks of a file have both found.
+    /// Returns the problems that two checks of a file have both found.
     private static func lastingProblems(of path: String) throws(StoreError) -> [String] {
         let first = try problems(of: path)
         guard !first.isEmpty else { return [] }
@@ -43,7 +44,7 @@ extension SQLiteStore {
 
     private static func problems(of path: String) throws(StoreError) -> [String] {
         do throws(StoreError) {
-            // Not a connection of the store: it has pages in its cache.
+            // Not a connection of the store, which has pages in its cache.
             let connection = try Connection(path: path, patience: .seconds(10))
             connection.keepLogOnClose(true)
             return try connection.problems(by: quickCheck)
@@ -55,9 +56,9 @@ extension SQLiteStore {
 }
 
 extension Connection {
-    /// The problems that a check of the file finds.
+    /// Returns the problems that a check of the file finds.
     ///
-    /// A check lists a page that it could not read like one that is damaged; here the check fails instead.
+    /// SQLite's check lists a page that it could not read like one that is damaged; here the check fails instead.
     func problems(by check: Query) throws(StoreError) -> [String] {
         let problems = try rows(check) { (row: inout Row) throws(StoreError) in row.text() }.filter { $0 != "ok" }
         guard !problems.contains(where: Self.isFailedRead) else {
@@ -73,7 +74,7 @@ extension Connection {
     /// `true` if a line of a check reports a page that could not be read.
     private static func isFailedRead(_ problem: String) -> Bool {
         problem.split(separator: "\n").contains { line in
-            // SQLite checks a page's number before it asks for the page, so only the read itself fails like this.
+            // SQLite checks a page's number before it asks for the page, so only the read itself fails in this way.
             if line.contains("failed to get page") { return true }
             guard let code = line.split(separator: "error code=").last.flatMap({ Int32($0) }) else { return false }
             return [SQLITE_IOERR, SQLITE_NOMEM].contains(code & 0xff)

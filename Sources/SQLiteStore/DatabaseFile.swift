@@ -1,9 +1,9 @@
 private import Glibc
 import Store
 
-/// What has to hold of the database file before SQLite is let near it, so that a mistake is told in words.
+/// Checks of the database file before SQLite opens it, so that a mistake gets a clear message.
 enum DatabaseFile {
-    /// Makes an empty file that only its owner can read, where there is none; SQLite gives its log the same mode.
+    /// Creates an empty file that only its owner can read, unless it exists; SQLite gives its log the same mode.
     static func prepare(_ path: String) throws(StoreError) {
         guard !path.isEmpty, !path.utf8.contains(0) else {
             throw StoreError(.cannotOpen, "The database has no usable path: name a file.")
@@ -20,17 +20,18 @@ enum DatabaseFile {
         try requireWriting(path, "the file", of: path)
     }
 
-    /// Makes an empty file of mode 0600.
+    /// Creates an empty file of mode 0600.
     ///
-    /// By `mknod`, not by `open`: to close a descriptor of a database file would drop the locks that another connection of
-    /// this process has on it (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
+    /// With `mknod` instead of `open`: closing a descriptor of a database file would drop the locks that another
+    /// connection of this process has on it
+    /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
     static func create(_ path: String, unlessThere mayBeThere: Bool) throws(StoreError) {
         guard unsafe mknod(path, S_IFREG | 0o600, 0) != 0 else { return }
         let code = errno
         guard mayBeThere, code == EEXIST || kind(of: path) != nil else { throw failure("the file", of: path, code) }
     }
 
-    /// Names one file of the machine.
+    /// The identity of a file on this machine.
     struct Identity: Hashable, Sendable {
         var device: UInt64
         var inode: UInt64
@@ -43,7 +44,7 @@ enum DatabaseFile {
         var modifiedAt: Int64
     }
 
-    /// The facts of the file at a path; `nil` if there is none.
+    /// Returns the facts of the file at a path; `nil` if it does not exist.
     static func facts(of path: String) throws(StoreError) -> Facts? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else {
@@ -57,17 +58,18 @@ enum DatabaseFile {
         )
     }
 
-    /// The time that a write now would give to a file, in nanoseconds since 1970; `nil` if the kernel does not tell.
+    /// The time that a write now would give to a file, in nanoseconds since 1970; `nil` if the kernel does not report
+    /// it.
     static var clockOfFiles: Int64? {
         var time = timespec()
         guard unsafe clock_gettime(CLOCK_REALTIME_COARSE, &time) == 0 else { return nil }
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// The path of the write-ahead log of a database.
+    /// Returns the path of the write-ahead log of a database.
     static func log(of path: String) -> String { path + "-wal" }
 
-    /// The path without symbolic links, beside which SQLite keeps its log; the file need not exist.
+    /// Returns the path without symbolic links, next to which SQLite keeps its log; the file does not have to exist.
     static func resolved(_ path: String) -> String {
         let resolve = { (path: String) -> String? in
             guard let resolved = unsafe realpath(path, nil) else { return nil }
@@ -79,20 +81,21 @@ enum DatabaseFile {
         return resolve(folder).map { $0 + "/" + name } ?? path
     }
 
-    /// `true` if the user of this process may write to the database, its log and its shared index, as far as they exist.
+    /// `true` if the user of this process may write to the database, its log and its shared index, as far as they
+    /// exist.
     static func mayWrite(_ path: String) -> Bool {
         let path = resolved(path)
         let files = [path, log(of: path), path + "-shm"].filter(exists)
         return (files + [folder(of: path)]).allSatisfy { unsafe access($0, R_OK | W_OK) == 0 }
     }
 
-    /// The folder of a path, and its last part.
+    /// Returns the folder of a path, and its last part.
     static func split(_ path: String) -> (folder: String, name: String) {
         let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
         return (folder(of: path), String(name))
     }
 
-    /// The names in a folder; none if it cannot be read.
+    /// Returns the names in a folder; none if it cannot be read.
     static func names(in folder: String) -> [String] {
         guard let stream = unsafe opendir(folder) else { return [] }
         defer { unsafe closedir(stream) }
@@ -111,14 +114,14 @@ enum DatabaseFile {
     }
 
     static func remove(_ path: String) {
-        // Called for leftovers of something that failed already: that failure is the one to report.
+        // Called to clean up after a failure, which is the error to report.
         _ = unsafe unlink(path)
     }
 
-    /// Makes a whole file and its name durable under `path`, which must not exist.
+    /// Makes a complete file and its name durable under `path`, which must not exist.
     static func publish(_ temporary: String, as path: String) throws(StoreError) {
         try synchronize(temporary, flags: O_RDONLY)
-        // A hard link, because a rename would replace a file that has appeared meanwhile.
+        // A hard link, because a rename would replace a file that has appeared since the check.
         if unsafe link(temporary, path) == 0 {
             remove(temporary)
         } else {

@@ -1,19 +1,21 @@
 import Store
 
-/// What a writer knows of its files, so that it notices when something else changes, replaces or deletes them.
+/// The last known state of a writer's files, by which it detects that another program changes, replaces or deletes
+/// them.
 ///
-/// The database file is changed by checkpoints only, and each leaves a note of the file's size, modification time and content
-/// beside the leases. Any other change is a stranger's: a backup copied over the file, a truncation, another program. The log's
-/// file is never replaced while somebody has the database open.
+/// Only checkpoints change the database file, and each leaves a note of the file's size, modification time and content
+/// next to the leases. Any other change comes from outside: a backup copied over the file, a truncation, another
+/// program. The log's file is never replaced while a process has the database open.
 ///
-/// A modification time alone proves no change: `touch` sets it, and so do tools that restore times. So the content is compared
-/// when the time differs (docs/decisions/0072-content-is-compared-when-the-time-differs.md).
+/// A modification time alone does not prove a change: `touch` sets it, and so do tools that restore times. So the
+/// content is compared when the time differs (docs/decisions/0072-content-is-compared-when-the-time-differs.md).
 struct FileWatch: Sendable {
     /// The greatest size of a file whose content is compared.
     ///
     /// Each checkpoint reads the whole file while writers wait: 13 ms for this size, measured with the file in memory.
     static let greatestComparedSize: Int64 = 32 << 20
-    /// The time in which a second write may leave the modification time as it is, in nanoseconds: more than a tick of the kernel's clock.
+    /// The time in which a second write may leave the modification time as it is, in nanoseconds: more than a tick of
+    /// the kernel's clock.
     static let timeResolution: Int64 = 100_000_000
 
     enum Purpose {
@@ -35,15 +37,15 @@ struct FileWatch: Sendable {
     let log: DatabaseFile.Identity?
     let leases: DatabaseFile.Identity
     let leasePath: String
-    /// The number of the checkpoint that `size`, `modifiedAt` and `digest` are of; `nil` while they are unknown.
+    /// The number of the checkpoint that `size`, `modifiedAt` and `digest` belong to; `nil` while they are unknown.
     var checkpoint: Int64?
     var size: Int64
     var modifiedAt: Int64
     var digest: Int64?
-    /// The note as the present transaction has read it.
+    /// The note as the current transaction has read it.
     var note: Note
 
-    /// Takes over what the last checkpoint of any process has noted.
+    /// Takes over the note of the last checkpoint of any process.
     mutating func learn(_ note: Note) {
         self.note = note
         guard !note.isRunning, note.number != checkpoint, note.number > 0 else { return }
@@ -65,7 +67,7 @@ extension Connection {
         "SELECT number, is_running, size, modified_at, digest FROM \(LeaseFile.schema).checkpoints"
     )
 
-    /// Begins to watch the files; the connection must not be in a transaction.
+    /// Starts to watch the files; the connection must not be in a transaction.
     func watchFiles(leases: LeaseFile) throws(StoreError) {
         try begin()
         defer { rollBack() }
@@ -89,8 +91,7 @@ extension Connection {
         )
     }
 
-    /// Reads the note of the last checkpoint, and throws if everything was copied to another database; for the beginning of a
-    /// transaction.
+    /// Reads the note of the last checkpoint, and throws if the database was moved; for the beginning of a transaction.
     func readStanding(evenIfMoved: Bool = false) throws(StoreError) {
         guard watch != nil else { return }
         let standing = try first(Self.readStanding) { (row: inout Row) throws(StoreError) in
@@ -101,8 +102,8 @@ extension Connection {
         watch?.learn(standing.note)
     }
 
-    /// Throws if the files are not those that were opened, or if something else has changed them; for the end of a
-    /// transaction, whose lock keeps checkpoints away.
+    /// Throws if the files are not those that were opened, or if another program has changed them; for the end of a
+    /// transaction, whose lock excludes checkpoints.
     func requireOwnFiles(_ purpose: FileWatch.Purpose) throws(StoreError) {
         guard let watch else { return }
         guard let facts = try DatabaseFile.facts(of: path), facts.identity == watch.database else {
@@ -141,17 +142,17 @@ extension Connection {
             )
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
-        // A write that is still going on may leave this time as it is, so the next transaction looks again.
+        // A write in progress may leave this time as it is, so the next transaction checks again.
         guard let now = DatabaseFile.clockOfFiles, abs(now - facts.modifiedAt) > FileWatch.timeResolution else {
             return
         }
         self.watch?.modifiedAt = facts.modifiedAt
     }
 
-    /// Returns a digest of the file's content; `nil` if the file is too large to be read at each checkpoint, cannot be read, or
-    /// was changed by something else meanwhile.
+    /// Returns a digest of the file's content.
     ///
-    /// Without a digest a changed modification time counts as changed content.
+    /// It is `nil` if the file is too large to be read at each checkpoint, cannot be read, or was changed by another
+    /// program during the read. Without a digest a changed modification time counts as changed content.
     func comparableDigest(of facts: DatabaseFile.Facts) -> Int64? {
         guard facts.size <= greatestComparedSize else { return nil }
         do throws(StoreError) {
@@ -162,12 +163,12 @@ extension Connection {
         }
     }
 
-    /// Copies what a deleted log holds into the database file, as long as this process still has it open.
+    /// Copies the content of a deleted log into the database file, while this process still has it open.
     private func rescueLog() {
         do {
             _ = try checkpointer?.copyDatabaseLog(after: synced)
         } catch {
-            // The error that says what was deleted follows in any case.
+            // The error about the deleted file follows in any case.
             return
         }
     }

@@ -2,13 +2,14 @@ import Clocks
 import Secrets
 import Store
 
-/// How a grant lies in a row of `grants`, and its lease in one of `leases`: the order of columns, reading and binding are
-/// kept side by side here.
+/// A grant's row in `grants`, and its lease's row in `leases`: the order of columns, reading and binding are kept
+/// together here.
 enum GrantRow {
-    /// How much of a row an update writes.
+    /// The part of a row that an update writes.
     ///
-    /// To name an index's column costs a turn in that index even if its value stays, and `state`, which triggers look at, a second
-    /// pass over the row as well: by instructions an update of all costs four times one of what every refresh changes.
+    /// A statement that names an index's column costs an update of that index even if its value stays; `state`, which
+    /// triggers use, costs a second pass over the row as well. In instructions, an update of all columns costs four
+    /// times as much as one of those that every refresh changes.
     enum Extent {
         case plain
         /// The first use on a day.
@@ -24,7 +25,7 @@ enum GrantRow {
         }
     }
 
-    /// Columns that no index but `grants_due` looks at: every update writes them.
+    /// Columns of no index but `grants_due`: every update writes them.
     private static let plain = [
         "name", "email_is_verified", "scope", "reason", "since", "generation", "due_at", "attempts", "failing_since",
         "last_success_at", "last_attempt_at", "is_proven", "revocation_asked_at", "access_obtained_at",
@@ -32,7 +33,7 @@ enum GrantRow {
     ]
     /// The column of `grants_by_use`, which changes once a day.
     private static let daily = ["used_on"]
-    /// Columns of the other indexes, and those that seldom change: written only when one of them changes.
+    /// Columns of the other indexes, and columns that seldom change: written only if one of them changes.
     private static let indexed = [
         "client_id", "google_user_id", "email", "state", "refresh_expires_at", "refresh_key", "access_key",
         "refresh_prefix_mark", "refresh_digest_mark", "suspected_since", "quick_refreshes", "answer_lost_at",
@@ -41,7 +42,7 @@ enum GrantRow {
     private static let fixed = ["id", "user_id", "created_at"]
     private static let lease = ["owner", "claim", "epoch", "until"]
 
-    /// What ``read(_:)`` expects, of ``source``.
+    /// The columns that ``read(_:)`` expects from ``source``.
     static let columns = (fixed + indexed + daily + plain + lease).joined(separator: ", ")
     static let source = "grants LEFT JOIN \(LeaseFile.schema).leases ON grant_id = id"
 
@@ -69,7 +70,7 @@ enum GrantRow {
         let email = row.optionalText()
         let state = try state(row.text(), of: id)
         let refreshExpiresAt = row.timestamp()
-        // The key ids are there for the index: a sealed token says its key itself.
+        // The columns of key ids exist for the index: a sealed token contains its key id.
         _ = row.optionalText()
         _ = row.optionalText()
         let marks = TokenMarks(prefix: row.optionalBlob(), digest: row.optionalBlob())
@@ -162,7 +163,7 @@ enum GrantRow {
         statement.bind(grant.id.rawValue)
     }
 
-    /// How much an update from `former` to `grant` has to write.
+    /// Returns the part of the row that an update from `former` to `grant` has to write.
     static func extent(of grant: Grant, from former: Grant) -> Extent {
         guard keepsIndexed(grant, from: former) else { return .all }
         return grant.dayOfUse == former.dayOfUse ? .plain : .daily

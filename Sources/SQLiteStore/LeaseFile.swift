@@ -1,17 +1,17 @@
 private import Glibc
 import Store
 
-/// The file beside the database that holds the leases of this boot.
+/// The file next to the database that holds the leases of this boot.
 ///
-/// Leases need no sync: a crash of the machine ends them anyway. They must not share a write-ahead log with results, because
-/// of what a failed sync does: a commit without sync puts its frames into the index of the log, so no later commit writes
-/// them again, and after a power cut recovery stops at the pages that the failed sync has lost
+/// Leases need no sync: a crash of the machine ends them anyway. They must not share a write-ahead log with results,
+/// because of the effect of a failed sync: a commit without sync puts its frames into the index of the log, so no later
+/// commit writes them again, and after a power cut recovery stops at the pages that the failed sync has lost
 /// (docs/decisions/0001-leases-in-a-file-of-their-own.md).
 ///
-/// The file's name holds the id of the boot, so a file that a crash has damaged is never used again. It lies beside the file
-/// that a symbolic link names, so that all processes find the same one.
+/// The file's name holds the id of the boot, so a file that a crash has damaged is never used again. A symbolic link is
+/// resolved first, so that all processes find the same file.
 struct LeaseFile: Sendable {
-    /// The name that connections attach the file under.
+    /// The name under which connections attach the file.
     static let schema = "boot"
 
     let path: String
@@ -25,10 +25,10 @@ struct LeaseFile: Sendable {
         path = Self.prefix(of: self.database) + name
     }
 
-    /// The beginning of the names of all lease files of a database.
+    /// Returns the common prefix of the names of all lease files of a database.
     static func prefix(of database: String) -> String { database + "-leases-" }
 
-    /// Makes the file where there is none, and removes those of earlier boots, which no process has open.
+    /// Creates the file if necessary, and removes those of earlier boots, which no process has open.
     func prepare() throws(StoreError) {
         try DatabaseFile.create(path, unlessThere: true)
         let (folder, file) = DatabaseFile.split(Self.prefix(of: database))
@@ -39,7 +39,7 @@ struct LeaseFile: Sendable {
 
     /// Returns `true` for the id of another boot, with or without SQLite's endings.
     ///
-    /// Files of other names are left alone.
+    /// Files with other names are left alone.
     private func isOfAnotherBoot(_ rest: Substring) -> Bool {
         var id = rest
         for ending in ["-wal", "-shm", "-journal"] where id.hasSuffix(ending) { id = id.dropLast(ending.count) }
@@ -70,7 +70,7 @@ extension Query {
         INSERT OR IGNORE INTO \(LeaseFile.schema).checkpoints VALUES (0, 0, 0, 0, 0, NULL);
         """
     )
-    /// Leases of grants that were deleted, and of workers that were killed.
+    /// Removes leases of grants that were deleted, and of workers that were killed.
     static let removeEndedLeases = Query(
         "remove ended leases",
         "DELETE FROM \(LeaseFile.schema).leases WHERE epoch = ?1 AND until <= ?2"

@@ -1,15 +1,15 @@
-/// The state of a write-ahead log at one moment.
+/// The state of a write-ahead log at one time.
 struct LogState: Hashable, Sendable {
     /// The length, in frames, at which a log is copied into its database file: 16 MB.
     ///
-    /// A page that many commits write, as those of the due index, goes into the file once in each 16 MB of log.
+    /// A page that many commits write, such as one of the due index, is copied once for each 16 MB of log.
     static let greatestLength = 4000
     /// The same for the leases, whose file has few pages.
     static let greatestLeaseLength = 1000
 
-    /// Names this run of the log, from its beginning until it starts again.
+    /// The identity of this run of the log, from its beginning until it is restarted.
     var salts: UInt64
-    /// The number of frames that are committed.
+    /// The number of committed frames.
     var frames: Int
     /// The number of frames that are copied into the database file.
     var copied: Int

@@ -1,23 +1,23 @@
-/// One step of the schema: what brings a database of the version before to this one.
+/// One step of the schema, from one version to the next.
 struct Migration: Sendable {
     let statements: String
-    /// Whether a table is dropped that others refer to, which foreign keys would forbid
+    /// `true` if the step drops a table that others refer to, which foreign keys would forbid
     /// (https://sqlite.org/lang_altertable.html#otheralter).
     var remakesTables = false
 }
 
 extension Migration {
-    /// Every step there has been, oldest first; the schema's version is their number.
+    /// All steps, oldest first; the schema's version is their number.
     ///
-    /// A step that was ever released is never changed: another is added.
+    /// A released step is never changed: a new one is added.
     static let all: [Migration] = [firstSchema, accounts, lightRefresh, trust]
 
-    /// Users, grants, their history, and what workers tell one another.
+    /// Users, grants, their history, and the reports of workers.
     ///
-    /// The columns of `grants` that a scan needs come first and the sealed tokens last, so that a scan need not read them.
-    /// The id runs with the due phase: grants that come due together lie together.
+    /// The columns of `grants` that a scan needs come first and the sealed tokens last, so that a scan does not have to
+    /// read them. The ids are ordered by phase: grants that are due together are close together.
     ///
-    /// An index costs an update only when a column of it is named in the statement. `grants_due` and `grants_by_use` move
+    /// An index costs an update only if the statement names a column of it. `grants_due` and `grants_by_use` change
     /// with every refresh; the columns of the others change seldom and are written by a statement of their own.
     private static let firstSchema = Migration(
         statements: """
@@ -113,11 +113,10 @@ extension Migration {
             """
     )
 
-    /// What is known of users, their sessions, security events that were seen, the outbox of notices, and what a refresh
-    /// token is known again by.
+    /// Users, their sessions, known security events, the outbox of notices, and the marks of refresh tokens.
     ///
-    /// `notices` refers to no grant: a notice outlives the grant of a deleted user. Of each grant only the oldest pending
-    /// notice has a `next_try_at`, so that the index of those is the queue.
+    /// `notices` does not refer to a grant: a notice outlives the grant of a deleted user. For each grant only the
+    /// oldest pending notice has a `next_try_at`, so that the index on it is the queue.
     private static let accounts = Migration(
         statements: """
             ALTER TABLE users ADD COLUMN email TEXT;
@@ -185,15 +184,15 @@ extension Migration {
             """
     )
 
-    /// What a refresh writes is made small.
+    /// Changes that make the write of a refresh small.
     ///
-    /// A lease lies in a table of its own, so that claiming a grant does not write its whole row, and the index by use goes by days, so that it moves once a day and not with each refresh. The due index is in
-    /// parts by client, so that one client's overdue grants do not lie in the way of another's.
+    /// A lease has a table of its own, so that a claim does not write the grant's whole row, and the index by use
+    /// contains days, so that it changes once a day and not with each refresh. The due index is divided by client, so
+    /// that one client's overdue grants do not delay another's.
     ///
-    /// Triggers keep count of the grants in each state: counting ten million anew takes a second, which every scrape of the metrics
-    /// would cost.
+    /// Triggers count the grants in each state: counting ten million at each scrape of the metrics would take a second.
     ///
-    /// SQLite drops no column that a CHECK names, so `grants` is made anew.
+    /// SQLite cannot drop a column that a CHECK names, so `grants` is created again.
     private static let lightRefresh = Migration(
         statements: """
             CREATE TABLE leases (

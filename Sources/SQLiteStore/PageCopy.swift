@@ -1,7 +1,7 @@
 private import CSQLite
 import Store
 
-/// Owns a backup that is under way; belongs to the one call that runs it.
+/// Owns a backup in progress; belongs to the one call that runs it.
 @safe
 struct PageCopy: ~Copyable {
     private let handle: OpaquePointer
@@ -17,9 +17,9 @@ struct PageCopy: ~Copyable {
         _ = unsafe sqlite3_backup_finish(handle)
     }
 
-    /// Copies the next pages; answers whether there are more.
+    /// Copies the next pages; returns `true` if there are more.
     ///
-    /// A source that is locked for the moment is no failure.
+    /// A source that is temporarily locked is not an error.
     func step(pages: Int32) throws(StoreError) -> Bool {
         let result = unsafe sqlite3_backup_step(handle, pages)
         switch result {

@@ -2,11 +2,11 @@ private import Clocks
 package import Store
 private import Synchronization
 
-/// Reads single grants on the thread of whoever asks, over a few connections of its own.
+/// Reads single grants on the caller's thread, over a few connections of its own.
 ///
-/// For threads that may wait for the disk, as a listener's own, and that cannot wait for a queue: what ``SQLiteStore`` does
-/// in its queue costs more than the read itself. It waits for nobody else: while other callers use all of its connections,
-/// or another process holds the file, it has no answer and the store is to be asked.
+/// For threads that may wait for the disk, such as a listener's own, and that cannot wait for a queue: the queue of
+/// ``SQLiteStore`` costs more than the read itself. It never waits for other callers: while all of its connections are
+/// in use, or another process holds the file, it returns `nil` and the caller has to ask the store.
 package final class PromptGrantReader: Sendable {
     private final class Seat: Sendable {
         /// The connection, until it is closed.
@@ -19,9 +19,11 @@ package final class PromptGrantReader: Sendable {
 
     private let seats: [Seat]
 
-    /// Opens a database that a ``SQLiteStore`` has made; it blocks, for up to `patience` while another process holds the file.
+    /// Opens a database that a ``SQLiteStore`` has created; it blocks, for up to `patience` while another process holds
+    /// the file.
     ///
-    /// `bootID` names the boot that leases belong to; `nil` asks the kernel. So many callers as there are `connections` are served at once.
+    /// `bootID` is the boot that leases belong to; `nil` asks the kernel. As many callers as there are `connections`
+    /// are served at once.
     package init(
         path: String,
         bootID: String? = nil,
@@ -39,7 +41,7 @@ package final class PromptGrantReader: Sendable {
         self.seats = seats
     }
 
-    /// The grant as it is stored now; `nil` when there is none, and when it cannot be read at once.
+    /// Returns the stored grant; `nil` if there is none, and if it cannot be read without waiting.
     package func grant(ofUser userID: String) throws(StoreError) -> Grant? {
         for seat in seats {
             let outcome: Result<Grant?, StoreError>? = seat.connection.withLockIfAvailable { connection in
@@ -57,7 +59,7 @@ package final class PromptGrantReader: Sendable {
         return nil
     }
 
-    /// Closes the connections, so that the store, which closes after it, is the last and puts its files in order.
+    /// Closes the connections, so that the store, which closes after it, is the last and can tidy up its files.
     package func close() {
         for seat in seats { seat.connection.withLock { $0 = nil } }
     }

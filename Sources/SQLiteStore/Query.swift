@@ -1,4 +1,4 @@
-/// One SQL statement under a name: errors tell the name, and a connection keeps it prepared under it.
+/// One SQL statement with a name, which errors show and under which a connection keeps it prepared.
 struct Query: Sendable {
     let name: String
     let text: String

@@ -1,4 +1,4 @@
-/// The row that a statement stands on, read from left to right; good until the next step.
+/// The current row of a statement, read from left to right; valid until the next step.
 struct Row {
     private let statement: Statement
     private var column: Int32 = 0
@@ -12,7 +12,7 @@ struct Row {
         return statement.integer(at: column)
     }
 
-    /// The next column, which the schema declares NOT NULL.
+    /// Reads the next column, which the schema declares NOT NULL.
     mutating func integer() -> Int64 {
         optionalInteger() ?? 0
     }
@@ -22,7 +22,7 @@ struct Row {
         return statement.text(at: column)
     }
 
-    /// The next column, which the schema declares NOT NULL.
+    /// Reads the next column, which the schema declares NOT NULL.
     mutating func text() -> String {
         optionalText() ?? ""
     }

@@ -13,7 +13,8 @@ extension Query {
         "sweep sessions",
         "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1 LIMIT ?2)"
     )
-    /// In two parts for the index: those whose grace is over, and those that a clock that was ahead has stored.
+    /// Two conditions, so that each uses the index: rows whose grace has ended, and rows that a clock that was ahead
+    /// has stored.
     static let sweepSuccessors = Query(
         "sweep successors",
         """

@@ -2,9 +2,9 @@ import Clocks
 package import Store
 
 extension SQLiteStore: StoreArchive {
-    /// The note in `meta` that a copy is on its way into this store.
+    /// The key in `meta` of the note that this store receives a copy.
     private static let receivingKey = "receiving_copy"
-    /// The note in `meta` of where everything was copied to.
+    /// The key in `meta` of the note that the database was moved.
     static let movedKey = "moved_to"
 
     package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
@@ -116,7 +116,7 @@ extension Query {
 }
 
 extension Connection {
-    /// What `meta` holds under a key.
+    /// Returns the text that `meta` holds under a key.
     func note(_ key: String) throws(StoreError) -> String? {
         try first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in row.text() }
     }

@@ -1,7 +1,7 @@
 private import Clocks
 package import Store
 
-/// How far a backup has come.
+/// The progress of a backup.
 package struct BackupProgress: Hashable, Sendable {
     package var pagesCopied: Int
     package var pagesInAll: Int
@@ -13,20 +13,20 @@ package struct BackupProgress: Hashable, Sendable {
 }
 
 extension SQLiteStore {
-    /// 2 MB with SQLite's usual pages: a step stays well under a tenth of a second.
+    /// 2 MB with SQLite's usual pages: a step takes much less than a tenth of a second.
     private static let pagesPerStep: Int32 = 512
     private static let holdPicture = Query("hold the picture", "SELECT count(*) FROM meta")
     private static let beforeCopy = Query("prepare backup", "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY")
     private static let leaveLogMode = Query("make the backup one file", "PRAGMA journal_mode = DELETE")
     private static let integrityCheck = Query("integrity check", "PRAGMA integrity_check")
 
-    /// Writes a copy of the database to a new file of mode 0600, while workers go on reading and writing.
+    /// Writes a copy of the database to a new file of mode 0600, while workers continue to read and write.
     ///
-    /// The copy is one moment's picture. It is made under a temporary name beside `destination`, checked, made durable, and
-    /// only then given its name; an existing file is never replaced. The log grows while the copy is being made.
+    /// The copy is a snapshot of one moment. It is written under a temporary name next to `destination`, checked, made
+    /// durable, and only then gets its name; an existing file is never replaced. The log grows during the copy.
     ///
-    /// Leases are no part of it. To restore it: stop every process that has the database open, copy the backup over the database file, remove the
-    /// files of the same name that end in `-wal` and `-shm`, start again.
+    /// Leases are not part of it. To restore it: stop every process that has the database open, copy the backup over
+    /// the database file, remove the files of the same name that end in `-wal` and `-shm`, start again.
     package func backup(
         to destination: String,
         progress: @escaping @Sendable (BackupProgress) -> Void = { _ in }
@@ -53,7 +53,7 @@ extension SQLiteStore {
         try outcome.get()
     }
 
-    /// What SQLite finds wrong with the file; empty when it is whole.
+    /// Returns the problems that SQLite finds in the file; empty if it is sound.
     ///
     /// Reads the whole file.
     package func integrityProblems() async throws -> [String] {
@@ -78,7 +78,7 @@ extension SQLiteStore {
     ) throws(StoreError) {
         let copy = try Connection(path: path, patience: patience)
         try copy.execute(beforeCopy)
-        // In one read transaction: otherwise each commit of a worker would make the copy start anew.
+        // In one read transaction: otherwise each commit of a worker would restart the copy.
         try source.read { () throws(StoreError) in
             _ = try source.integer(holdPicture)
             let pages = try source.backup(into: copy)

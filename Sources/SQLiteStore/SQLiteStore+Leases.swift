@@ -89,14 +89,14 @@ extension SQLiteStore {
     }
 }
 
-/// What a transaction makes of a lease: the claim that ends, and what takes its place.
+/// The change of a lease in a transaction: the claim that ends, and its replacement.
 struct LeaseChange {
     var ended: Int64?
     var lease: Lease?
 }
 
 extension Connection {
-    /// Stores a grant's lease in the place of the one before.
+    /// Replaces a grant's stored lease.
     fileprivate func write(lease: Lease, of id: GrantID) throws(StoreError) {
         try run(.writeLease) { statement in
             statement.bind(id.rawValue)
@@ -114,9 +114,10 @@ extension Connection {
         }
     }
 
-    /// Carries out what a transaction has made of leases, after its commit.
+    /// Applies a transaction's changes of leases, after its commit.
     ///
-    /// Results come first: a process that is killed in between leaves a lease that runs out, and no result without its lease.
+    /// Results come first: a process that is killed in between leaves a lease that runs out, but never ends a lease
+    /// without storing its result.
     func apply(_ changes: [GrantID: LeaseChange]) {
         guard !changes.isEmpty else { return }
         do {

@@ -2,7 +2,7 @@ package import Clocks
 package import Store
 
 extension Query {
-    /// The oldest pending notice of a user is to be tried at once; those behind it wait for it.
+    /// The oldest pending notice of a user is due at once; later ones wait for it.
     static let insertNotice = Query(
         "insert notice",
         """
@@ -45,7 +45,7 @@ extension Query {
         )
         """
     )
-    /// The settled notices behind the one at `?1` with the number `?2`.
+    /// The settled notices after the one at `?1` with the number `?2`.
     static let settledNotices = Query(
         "settled notices",
         """
@@ -92,7 +92,8 @@ extension SQLiteTransaction {
 }
 
 extension SQLiteStore {
-    /// Where `meta` keeps who delivers: "until length epoch+owner", with the length of the epoch, since both may hold blanks.
+    /// The key in `meta` of the process that delivers: "until length epoch+owner", with the length of the epoch, since
+    /// both may contain spaces.
     private static let leaseKey = "notice_lease"
 
     package func claimNotices(owner: String, for span: Duration) async throws -> Bool {
@@ -209,7 +210,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Settles a notice and gives the next one of its user its turn.
+    /// Settles a notice and makes the next one of its user due.
     private func settle(_ sequence: Int64, by query: Query, at now: Timestamp) async throws {
         try await writer.run { connection throws(StoreError) in
             try connection.write { () throws(StoreError) in

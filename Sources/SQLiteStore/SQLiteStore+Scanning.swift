@@ -3,7 +3,7 @@ package import Secrets
 package import Store
 
 extension Query {
-    /// Goes from name to name in the due index, without looking at the grants of each.
+    /// Goes from client to client in the due index, without reading the grants of each.
     static let dueClients = Query(
         "clients with due times",
         """
@@ -20,8 +20,8 @@ extension Query {
         "due",
         "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3"
     )
-    // What follows a cursor is asked for in two parts: of `(due_at, id) > (?, ?)` SQLite takes only `due_at` to the index,
-    // and would walk through all grants of the cursor's instant again for each page.
+    // The rows after a cursor are read in two parts: for `(due_at, id) > (?, ?)` SQLite uses the index only for
+    // `due_at`, and would read all grants of the cursor's instant again for each page.
     static let dueAtCursor = Query(
         "due at the cursor's time",
         "SELECT due_at, id FROM grants WHERE client_id = ?1 AND due_at = ?2 AND id > ?4 ORDER BY id LIMIT ?3"
@@ -62,9 +62,9 @@ extension Query {
         "end of page",
         "SELECT max(id), count(*) FROM (SELECT id FROM grants WHERE id > ?1 ORDER BY id LIMIT ?2)"
     )
-    /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
+    /// Reschedules the grants after the id `?2`, up to the id `?3`.
     ///
-    /// It changes grants after the id `?2`, up to the id `?3`.
+    /// The spread is ``GrantID/phase`` of a minute, in whole numbers.
     static let reschedule = Query(
         "reschedule",
         """
@@ -77,7 +77,7 @@ extension Query {
 }
 
 extension Query {
-    /// In the order of the index by state, which ends with the id.
+    /// Sorted like the index by state, which ends with the id.
     ///
     /// `?4` is a cursor.
     static let hasten = Query(

@@ -115,7 +115,7 @@ extension Connection {
 }
 
 extension Statement {
-    /// Binds the boot that a live worker's report is of, and the instant that it is not older than.
+    /// Binds the boot of a live worker's report, and its earliest instant.
     func bindLifeTest(at time: LeaseTime) {
         bind(time.epoch)
         bind(time.instant.milliseconds - WorkerReport.lifetime.wholeMilliseconds)

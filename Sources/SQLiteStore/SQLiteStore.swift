@@ -3,13 +3,14 @@ package import Store
 
 /// Grants, users and sessions in one SQLite file, which any number of processes of one machine may have open at once.
 ///
-/// Leases lie in a second file beside it (``LeaseFile``).
+/// Leases are in a second file next to it (``LeaseFile``).
 ///
-/// One connection writes, in transactions that exclude every other writer; one answers questions about single grants and
-/// one runs scans, so that a long scan delays nobody who waits for a token. Each has a queue of its own, since SQLite
-/// blocks. The file is in WAL mode: a reader sees every commit that was answered before it asked, and hinders no writer.
+/// One connection writes, in transactions that exclude every other writer; one reads single grants and one runs scans,
+/// so that a long scan does not delay a caller that waits for a token. Each has a queue of its own, since SQLite
+/// blocks. The file is in WAL mode: a reader sees every commit that completed before it began, and does not block
+/// writers.
 ///
-/// To restore a backup: stop every process that has the database open, put the backup in the place of the file, remove the
+/// To restore a backup: stop every process that has the database open, replace the file with the backup, remove the
 /// files of the same name that end in `-wal` and `-shm`, start again. The file of leases may stay or go.
 package final class SQLiteStore: AccountStore {
     package let path: String
@@ -23,13 +24,13 @@ package final class SQLiteStore: AccountStore {
     let reader: ConnectionQueue
     let scanner: ConnectionQueue
 
-    /// Opens the database, making it (mode 0600) where there is none and bringing its schema up to date.
+    /// Opens the database, creating it (mode 0600) if necessary and bringing its schema up to date.
     ///
-    /// It blocks, for up to `patience` while another process holds the file. `bootID` names the boot that leases
-    /// belong to; `nil` asks the kernel. `patience` is how long a write waits for another process's before it fails
-    /// with ``StoreError/Code/busy``. `keepsNotices` says whether events that the backend is to hear of go to the outbox.
+    /// It blocks, for up to `patience` while another process holds the file. `bootID` is the boot that leases belong
+    /// to; `nil` asks the kernel. `patience` is the time that a write waits for another process's before it fails with
+    /// ``StoreError/Code/busy``. `keepsNotices` is `true` if events that concern the backend go to the outbox.
     /// `onUpgrade` is called before each step that brings an older database up to date, which may take minutes; while a
-    /// worker uses that one, this fails with ``StoreError/Code/inUse``.
+    /// worker uses the older database, the call fails with ``StoreError/Code/inUse``.
     package init(
         path: String,
         timeSource: any TimeSource,
@@ -49,7 +50,7 @@ package final class SQLiteStore: AccountStore {
         let leases = LeaseFile(of: path, bootID: bootID)
         self.leases = leases
         do {
-            // The writer first: it makes the files and the schema.
+            // The writer first: it creates the files and the schema.
             writer = ConnectionQueue(
                 try Connection.writer(
                     path: path,
@@ -117,7 +118,8 @@ package final class SQLiteStore: AccountStore {
         return try outcome.get()
     }
 
-    /// Ends the debt of wiped tokens, empties the log into the file and closes all connections; a second call does nothing.
+    /// Removes deleted tokens from the log, copies the log into the file and closes all connections; a second call does
+    /// nothing.
     package func close() async {
         await reader.close()
         await scanner.close()
@@ -128,7 +130,7 @@ package final class SQLiteStore: AccountStore {
 extension Connection {
     /// Copies the log before closing, and lets SQLite delete it if no other process has the database open.
     ///
-    /// Otherwise the next process to open the file finds the log and goes on with it, so a failure here costs nothing. After a
+    /// Otherwise the next process that opens the file continues with the log, so a failure here has no effect. After a
     /// failure the log stays: the database file may not be the one that it belongs to.
     fileprivate func settle() {
         do {
@@ -137,8 +139,8 @@ extension Connection {
         } catch {
             return
         }
-        // SQLite copies and deletes the logs only with a lock that shuts out every other connection. This one is the last of
-        // the process.
+        // SQLite copies and deletes the logs only with a lock that excludes every other connection. This one is the
+        // last of the process.
         checkpointer = nil
         keepLogOnClose(false)
     }

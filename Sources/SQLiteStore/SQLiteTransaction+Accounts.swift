@@ -139,7 +139,7 @@ extension SQLiteTransaction {
                 throw StoreError(.conflict, "There is no such user to update.")
             }
         }
-        // What was known of the user is to leave the log too.
+        // The deleted user's data must leave the log too.
         if user.isDeleted { wipes = true }
     }
 

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// What a body of ``SQLiteStore/transact(_:)`` works with; good until that body returns.
+/// The transaction that ``SQLiteStore/transact(_:)`` passes to its body; valid until that body returns.
 final class SQLiteTransaction: StoreTransaction {
     private static let insertUser = Query(
         "insert user",
@@ -14,7 +14,8 @@ final class SQLiteTransaction: StoreTransaction {
         VALUES (?, ?, ?, ?, ?, ?, ?)
         """
     )
-    /// Removes all but the last events of a grant, and keeps its last connection: security events are compared with that.
+    /// Removes all but the last events of a grant, and keeps its last connection, with which security events are
+    /// compared.
     static let trimEvents = Query(
         "trim events",
         """
@@ -33,7 +34,7 @@ final class SQLiteTransaction: StoreTransaction {
         WHERE google_user_id = ?1 AND id <> ?2 AND refresh_token IS NOT NULL ORDER BY id
         """
     )
-    /// `?1` is the account's id, where known: a grant that is known to be another account's does not count.
+    /// `?1` is the account's id, if known: a grant that is known to belong to another account does not count.
     static let selectSameEmail = Query(
         "grants of the same e-mail",
         """
@@ -54,16 +55,16 @@ final class SQLiteTransaction: StoreTransaction {
     let connection: Connection
     private let timeSource: any TimeSource
     private let epoch: String
-    /// Names new notices; `nil` where none are kept.
+    /// The source of the nonces in notice ids; `nil` if notices are not kept.
     private let noticeNonces: (any RandomSource)?
-    /// Grants as they are stored now, as far as this transaction has seen them.
+    /// The current grants that this transaction has read or written.
     private var known: [GrantID: Grant] = [:]
     private var isOpen = true
-    /// The first failure after which SQLite may have taken back the whole transaction: nothing may follow it.
+    /// The first failure after which SQLite may have rolled back the whole transaction: nothing may follow it.
     private var failure: StoreError?
-    /// What becomes of leases after the commit.
+    /// The changes of leases after the commit.
     private(set) var leaseChanges: [GrantID: LeaseChange] = [:]
-    /// Whether something was wiped that must leave the log as well.
+    /// `true` if deleted data must leave the log as well.
     var wipes = false
 
     init(on connection: Connection, timeSource: any TimeSource, epoch: String, noticeNonces: (any RandomSource)?) {
@@ -73,7 +74,7 @@ final class SQLiteTransaction: StoreTransaction {
         self.epoch = epoch
     }
 
-    /// Ends the transaction's use; throws where the body went on after a failure that spoiled it.
+    /// Ends the transaction's use; throws if the body continued after a failure that invalidated it.
     func finish() throws(StoreError) {
         isOpen = false
         if let failure { throw failure }

@@ -6,9 +6,10 @@ package struct SchemaUpgrade: Hashable, Sendable {
     package var to: Int
 }
 
-/// Tells whose database a file is, and brings it to this program's version of the schema.
+/// Checks that a file belongs to this program, and brings it to this version of the schema.
 struct Schema {
-    /// "RfWk": says in the file's header whose database it is (https://sqlite.org/pragma.html#pragma_application_id).
+    /// "RfWk": the mark in the file's header that shows which program it belongs to
+    /// (https://sqlite.org/pragma.html#pragma_application_id).
     static let applicationID: Int64 = 0x5266_576b
 
     private static let readApplicationID = Query("application id", "PRAGMA application_id")
@@ -20,7 +21,7 @@ struct Schema {
         "tables of workers",
         "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'workers'"
     )
-    /// What every version has told of a worker.
+    /// The columns of a worker that every version has.
     private static let liveWorkerIDs = Query(
         "live workers of any version",
         "SELECT worker_id FROM workers WHERE epoch = ? AND heartbeat >= ? ORDER BY worker_id"
@@ -36,9 +37,10 @@ struct Schema {
         self.migrations = migrations
     }
 
-    /// The version of the schema in the file, 0 for an empty one; throws for a database that this program must not touch.
+    /// Returns the version of the schema in the file, 0 for an empty one; throws for a database that this program must
+    /// not touch.
     ///
-    /// It looks at one moment's picture: another process may be making the schema just now.
+    /// It reads one snapshot, because another process may be creating the schema at the same time.
     func version(of connection: Connection) throws(StoreError) -> Int {
         guard !connection.isInTransaction else { return try versionSeen(by: connection) }
         return try connection.read { () throws(StoreError) in try versionSeen(by: connection) }
@@ -66,10 +68,9 @@ struct Schema {
 
     /// Runs the steps that the file lacks, each in a transaction together with its number.
     ///
-    /// Processes that open a new file at once take turns: each looks again when its turn has come.
-    ///
-    /// It refuses while a worker lives: one of an older version would go on with statements that name what is no longer there, and
-    /// could not store what it has in memory, rotated refresh tokens among it. `tell` is called before a file with content is changed.
+    /// Processes that open a new file at once take turns, and each checks again in its turn. It refuses while a worker
+    /// is live: an older version's statements would fail on the new schema, so it could not store the results that it
+    /// has in memory, which may include rotated refresh tokens. `tell` is called before a file with content is changed.
     func migrate(
         _ connection: Connection,
         at time: LeaseTime,
@@ -79,7 +80,7 @@ struct Schema {
         while true {
             let next = try version(of: connection)
             guard next < migrations.count else { return }
-            // The switch does nothing inside a transaction (https://sqlite.org/pragma.html#pragma_foreign_keys).
+            // The pragma does nothing inside a transaction (https://sqlite.org/pragma.html#pragma_foreign_keys).
             if migrations[next].remakesTables { try connection.execute(Self.ignoreForeignKeys) }
             try connection.write(evenIfMoved: true) { () throws(StoreError) in
                 guard try version(of: connection) == next else { return }

@@ -2,7 +2,7 @@ import Clocks
 import Secrets
 import Store
 
-/// How a session lies in a row of `sessions`.
+/// The columns of a session in `sessions`.
 enum SessionRow {
     private static let changing = ["expires_at", "current_hash", "token_history", "successor", "successor_until"]
     static let columns = (["id", "user_id", "created_at"] + changing).joined(separator: ", ")

@@ -1,10 +1,10 @@
 private import CSQLite
 import Store
 
-/// Owns one prepared statement: bound anew for each run, reset after it, finalised when it goes.
+/// Owns one prepared statement, which is bound for each run, reset after it, and finalised at the end.
 ///
 /// It belongs to the queue of its connection. It is `@safe` because its pointer is set once, never leaves it, and is
-/// finalised only when nobody can call it any more.
+/// finalised only when no caller can use it any more.
 @safe
 final class Statement {
     private let handle: OpaquePointer
@@ -60,7 +60,7 @@ final class Statement {
         )
     }
 
-    /// Runs to the next row; `nil` when there is none left.
+    /// Runs to the next row; `nil` after the last one.
     func step() throws(StoreError) -> Row? {
         guard bindFailure == SQLITE_OK else { throw failure(bindFailure) }
         let result = unsafe sqlite3_step(handle)
@@ -71,9 +71,9 @@ final class Statement {
         }
     }
 
-    /// Makes the statement ready for its next run and lets go of what it read and was given.
+    /// Resets the statement for its next run and releases its row and parameters.
     func reset() {
-        // As with finalize: the result repeats what the step reported.
+        // As with finalize: the result repeats the one of the step.
         _ = unsafe sqlite3_reset(handle)
         _ = unsafe sqlite3_clear_bindings(handle)
         parameters = 0
@@ -93,13 +93,13 @@ final class Statement {
 
     func blob(at column: Int32) -> [UInt8]? {
         let start = unsafe sqlite3_column_blob(handle, column)
-        // A blob of no length has no place either (https://sqlite.org/c3ref/column_blob.html).
+        // An empty blob has a null pointer too (https://sqlite.org/c3ref/column_blob.html).
         if unsafe start == nil, isNull(at: column) { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// Asked after a value was read: the tables are STRICT, so no value was converted by that, and NULL stays NULL.
+    /// Called after a value was read: the tables are STRICT, so no value was converted by that, and NULL stays NULL.
     private func isNull(at column: Int32) -> Bool {
         unsafe sqlite3_column_type(handle, column) == SQLITE_NULL
     }

@@ -3,7 +3,8 @@ private import Glibc
 import Store
 
 extension StoreError {
-    /// What a result code of SQLite's means for the store: the only place that knows (https://sqlite.org/rescode.html).
+    /// Creates the error for a result code of SQLite: the only place that interprets them
+    /// (https://sqlite.org/rescode.html).
     ///
     /// `detail` is SQLite's own message, which names tables and columns but never a bound value. `systemError` is the
     /// system's error behind the result, or 0.
@@ -63,9 +64,9 @@ extension StoreError {
         }
     }
 
-    /// A file that may be written, and that SQLite has opened for reading alone.
+    /// Creates the error for a file that may be written, but that SQLite has opened read-only.
     ///
-    /// SQLite tries that second whatever the cause of the first failure was, so a passing lack of descriptors would look like a
+    /// SQLite tries that after any failure of the first attempt, so a passing lack of descriptors would look like a
     /// lack of rights.
     init(openedForReadingAlone path: String, cause: String) {
         self.init(
@@ -75,7 +76,7 @@ extension StoreError {
         )
     }
 
-    /// A database that a second look has found damaged.
+    /// Creates the error for a database that a second check has found damaged.
     init(damaged path: String, problems: [String]) {
         self.init(
             .corrupt,
@@ -84,7 +85,7 @@ extension StoreError {
         )
     }
 
-    /// A file of leases that a second look has found damaged.
+    /// Creates the error for a file of leases that a second check has found damaged.
     init(damagedLeasesOf path: String) {
         self.init(
             .input,
@@ -97,9 +98,9 @@ extension StoreError {
         [EIO, EMFILE, ENFILE, ENOMEM, EINTR, EAGAIN].contains(systemError)
     }
 
-    /// `true` if all files are there and may be written, although the system's error says that one is missing.
+    /// `true` if all files exist and may be written, although the system's error says that one is missing.
     ///
-    /// SQLite tries a second time, for reading alone, where it cannot open the shared index. If the first try fails for want
+    /// If SQLite cannot open the shared index, it tries a second time, read-only. If the first attempt fails for lack
     /// of descriptors and the file does not exist yet, only the error of the second one is left.
     private static func isUnexplained(_ systemError: Int32, for path: String) -> Bool {
         [0, ENOENT].contains(systemError) && mayWrite(path)

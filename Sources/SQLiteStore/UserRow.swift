@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// How a user lies in a row of `users`.
+/// The columns of a user in `users`.
 enum UserRow {
     private static let changing = [
         "created_at", "email", "email_is_verified", "name", "picture", "google_user_id", "last_login_at", "is_active",

@@ -1,6 +1,6 @@
-/// How long to wait before a grant is tried again.
+/// The wait before a grant is tried again.
 ///
-/// Full jitter: the wait is spread evenly between nothing and the cap, so that grants which failed together do not come
+/// Full jitter: the wait is a random time between zero and the cap, so that grants which failed together do not come
 /// back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). With the usual caps:
 ///
 /// | failures in a row | cap    |
@@ -13,22 +13,22 @@
 /// |                 6 |  320 s |
 /// |         7 or more | 10 min |
 ///
-/// While the access token lives the cap is also a third of its remaining life, so that several tries fit in before a
-/// caller notices. No wait is shorter than a second.
+/// While the access token is live the cap is also a third of its remaining life, so that several attempts fit in before
+/// a caller notices. A wait is at least a second.
 package struct BackOff: Hashable, Sendable {
-    /// The shortest wait of all, which also bounds the tries on a token that is about to expire.
+    /// The shortest wait, which also limits the attempts for a token that is about to expire.
     package static let shortest: Duration = .seconds(1)
 
-    /// How long answers that nobody understands are tried at the usual pace.
+    /// The time for which unknown answers are retried at the usual pace.
     package static let patience: Duration = .seconds(24 * 60 * 60)
 
-    /// The pace after that: it takes a person to mend, and until then each try is noise.
+    /// The interval after that time: the cause needs a person, and until then more attempts are useless.
     package static let slowPace: Duration = .seconds(60 * 60)
 
     /// The cap after the first failure.
     package let first: Duration
 
-    /// The cap that doubling leads to.
+    /// The cap at which the doubling ends.
     package let longest: Duration
 
     package init(first: Duration = .seconds(10), longest: Duration = .seconds(10 * 60)) {
@@ -36,26 +36,26 @@ package struct BackOff: Hashable, Sendable {
         self.longest = longest
     }
 
-    /// The wait after a failure that passes by itself.
+    /// Returns the wait after a failure that may pass.
     ///
     /// - Parameters:
-    ///   - failures: failures in a row, the latest included; fewer than one counts as one.
-    ///   - remainingLife: how long the access token still lives; nil or not positive when it is dead.
+    ///   - failures: failures in a row, including the latest; fewer than one counts as one.
+    ///   - remainingLife: the remaining life of the access token; `nil` or not positive if it has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
     package func delay(failures: Int, remainingLife: Duration?, unit: Double) -> Duration {
         let cap = Self.hold(cap(failures: failures), within: remainingLife)
-        // 1 - unit lies in (0, 1]: the cap itself can be reached and zero cannot.
+        // 1 - unit is in (0, 1]: the cap itself can be reached and zero cannot.
         return max(cap * (1 - unit), Self.shortest)
     }
 
-    /// The wait after an answer that nobody understands: as usual for the first day of them, then hourly, spread over
-    /// the last sixth of the hour.
+    /// Returns the wait after an unknown answer: as usual for the first day, then hourly, spread over the last sixth of
+    /// the hour.
     ///
     /// - Parameters:
-    ///   - failures: failures in a row, the latest included; fewer than one counts as one.
-    ///   - failingFor: the span since the first of them.
-    ///   - remainingLife: how long the access token still lives; nil or not positive when it is dead.
+    ///   - failures: failures in a row, including the latest; fewer than one counts as one.
+    ///   - failingFor: the time since the first of them.
+    ///   - remainingLife: the remaining life of the access token; `nil` or not positive if it has expired.
     ///   - unit: a random number from 0 up to but not including 1.
     /// - Returns: the wait, at least the shortest and at most the cap.
     package func delayForUnknown(
@@ -71,17 +71,17 @@ package struct BackOff: Hashable, Sendable {
         return max(cap - cap / 6 * unit, Self.shortest)
     }
 
-    /// How many failures, the next included, the doubling would have led to within a span.
+    /// Returns the number of failures, including the next, that the doubling allows within a span.
     ///
-    /// While the access token lives, tries come faster than the doubling says; those must not count as so many failures, or
-    /// a token that dies in a short outage would be left alone for ten minutes after it.
+    /// While the access token is live, attempts come faster than the doubling says. They must not count as so many
+    /// failures, or a token that expires in a short outage would wait ten minutes after it.
     package func failures(within span: Duration) -> Int {
         var failures = 1
         while failures < 31, first * (1 << (failures - 1)) <= span { failures += 1 }
         return failures
     }
 
-    /// The first cap, doubled for each further failure up to the longest.
+    /// Returns the first cap, doubled for each further failure up to the longest.
     package func cap(failures: Int) -> Duration {
         // Thirty doublings of a second are 34 years, beyond any cap, and cannot overflow.
         let doublings = min(max(failures, 1) - 1, 30)

@@ -3,12 +3,12 @@ package import Clocks
 extension Breaker {
     /// Asks to send one grant as the probe.
     ///
-    /// No other probe begins, in whichever process, before the answer is in or the deadline has passed.
+    /// No other process can begin a probe before the answer is in or the deadline has passed.
     ///
     /// - Parameters:
     ///   - now: the instant of asking.
-    ///   - deadline: the span within which the request has an answer or is given up; ``longestProbe`` at most.
-    /// - Returns: whether the caller may send; true without a probe when the breaker is closed.
+    ///   - deadline: the time within which the request is answered or given up; ``longestProbe`` at most.
+    /// - Returns: `true` if the caller may send; also `true`, without a probe, if the breaker is closed.
     package mutating func beginProbe(at now: BootInstant, deadline: Duration) -> Bool {
         switch state {
         case .closed:
@@ -21,7 +21,7 @@ extension Breaker {
         }
     }
 
-    /// Takes note of an answer that shows client and endpoint at work, even if it ends the grant.
+    /// Records an answer that shows that client and endpoint work, even if it ends the grant.
     package mutating func succeeded() -> Change? {
         switch state {
         case .closed:
@@ -35,13 +35,13 @@ extension Breaker {
         }
     }
 
-    /// Takes note that the endpoint gave no answer, a 5xx, or something that is no answer.
+    /// Records that the endpoint gave no answer, a 5xx, or an answer in an unknown form.
     ///
     /// - Parameters:
-    ///   - grant: the grant that met it.
+    ///   - grant: the grant of the request.
     ///   - now: the instant of the failure.
     ///   - unit: a random number from 0 up to but not including 1, for the next probe.
-    /// - Returns: the opening, when this failure was the one too many.
+    /// - Returns: the opening, if this failure reaches the limit.
     package mutating func endpointFailed(grant: Int64, at now: BootInstant, unit: Double) -> Change? {
         switch state {
         case .closed(let failuresBefore, var grants):
@@ -57,19 +57,19 @@ extension Breaker {
         case .open:
             return nil
         case .probing(let reason, let since, _, let probes):
-            // Silence says nothing about a client that was refused, so the reason stands.
+            // A missing answer says nothing about a client that was refused, so the reason stays.
             probeFailed(reason: reason, since: since, probes: probes, at: now, unit: unit)
             return nil
         }
     }
 
-    /// Takes note that the endpoint refused the client itself.
+    /// Records that the endpoint refused the client itself.
     ///
     /// - Parameters:
     ///   - code: the endpoint's error code.
     ///   - now: the instant of the answer.
     ///   - unit: a random number from 0 up to but not including 1, for the next probe.
-    /// - Returns: the opening, or the new reason when a probe found another fault than the one that opened it.
+    /// - Returns: the opening, or the new reason if a probe found another fault than the one that opened it.
     package mutating func clientFault(_ code: String, at now: BootInstant, unit: Double) -> Change? {
         let fault = Reason.clientFault(code)
         switch state {
@@ -83,7 +83,7 @@ extension Breaker {
         }
     }
 
-    /// Takes note of a probe's answer that tells nothing about the client: another grant is asked soon.
+    /// Records an answer to a probe that says nothing about the client: another grant is tried soon.
     package mutating func probeWasInconclusive(at now: BootInstant) {
         guard case .probing(let reason, let since, _, let probes) = state else { return }
         state = .open(reason: reason, since: since, nextProbe: now + Self.firstProbeDelay, probes: probes)
@@ -106,7 +106,7 @@ extension Breaker {
         state = .open(reason: reason, since: since, nextProbe: nextProbe, probes: probes + 1)
     }
 
-    /// The wait for the next probe after so many that failed, a fifth more or less.
+    /// Returns the wait for the next probe after a number of failed ones, plus or minus a fifth.
     private static func probeDelay(probes: Int, unit: Double) -> Duration {
         // Thirty doublings of the first wait are far beyond the longest and cannot overflow.
         let base = min(firstProbeDelay * (1 << min(probes, 30)), longestProbeDelay)

@@ -1,81 +1,83 @@
 package import Clocks
 
-/// Stops calling for a whole client when what fails is the client or the endpoint and not a grant.
+/// Stops the requests of a client while the client or the endpoint, and not a single grant, fails.
 ///
-/// A value that is kept in a store per client id and shared by all processes: each change is made inside a transaction,
-/// so that of two processes one gets the probe. Its instants are of this boot; after a restart of the machine the
-/// caller drops what was stored and begins with `Breaker()`.
+/// A value that is stored per client id and shared by all processes: each change is made in a transaction, so that of
+/// two processes one gets the probe. Its instants belong to this boot; after a restart of the machine the caller drops
+/// the stored value and begins with `Breaker()`.
 ///
-/// Answers carry no mark that says which one is the probe's. While the breaker is open, an answer counts only if a probe
-/// is under way: the late answers of requests from before it opened neither push the next probe away nor close it.
+/// An answer does not show if it belongs to the probe. While the breaker is open, an answer counts only if a probe is
+/// in flight: late answers to requests from before the opening neither delay the next probe nor close the breaker.
 package struct Breaker: Hashable, Sendable {
-    /// Why nothing is sent.
+    /// The reason why nothing is sent.
     package enum Reason: Hashable, Sendable {
         /// The endpoint refuses the client itself, with this error code.
         case clientFault(String)
-        /// The endpoint does not answer, or not as an endpoint should.
+        /// The endpoint does not answer, or not as an OAuth endpoint should.
         case endpointFailing
     }
 
-    /// What callers may send.
+    /// The state, which decides what callers may send.
     package enum State: Hashable, Sendable {
-        /// All goes; counts the endpoint's failures in a row and some of the grants that met them.
+        /// All requests are allowed; counts the endpoint's failures in a row and some of the grants that met them.
         ///
         /// Next: `open`.
         case closed(consecutiveFailures: Int, grants: [Int64])
 
-        /// Nothing goes before the next probe; `probes` have failed since it opened.
+        /// Nothing is sent before the next probe; `probes` have failed since it opened.
         ///
         /// Next: `probing`.
         case open(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
 
-        /// One grant's request is on its way; if its answer is lost, the next probe may begin at that instant.
+        /// One grant's request is in flight; if its answer is lost, the next probe may begin at `nextProbe`.
         ///
-        /// Next: `closed` by a good answer, `open` by a bad one, `probing` anew when the answer is lost.
+        /// Next: `closed` after a good answer, `open` after a bad one, `probing` again if the answer is lost.
         case probing(reason: Reason, since: BootInstant, nextProbe: BootInstant, probes: Int)
     }
 
-    /// A change that people and logs should hear of.
+    /// A change that is logged and raises an alarm.
     package enum Change: Hashable, Sendable {
         case opened(Reason)
         case closed
     }
 
-    /// The answer to whether something may be sent.
+    /// The permission to send requests.
     package enum Permission: Hashable, Sendable {
-        /// Send at will.
+        /// All requests may be sent.
         case all
-        /// Send one grant, after ``Breaker/beginProbe(at:deadline:)`` has agreed.
+        /// One grant may be sent, after ``Breaker/beginProbe(at:deadline:)`` has agreed.
         case probeDue
-        /// Send nothing before that instant.
+        /// Nothing may be sent before that instant.
         case wait(until: BootInstant)
     }
 
-    /// So many endpoint failures in a row open the breaker, if they met enough grants.
+    /// The number of endpoint failures in a row that opens the breaker, if they met enough grants.
     package static let failuresToOpen = 20
 
-    /// So many different grants must have met them: a few odd grants must not stop the others.
+    /// The number of different grants that must have met them: a few odd grants must not stop the others.
     package static let grantsToOpen = 10
 
-    /// So many endpoint failures in a row may be an outage: when they end, what failed meanwhile may be worth another try.
+    /// The number of endpoint failures in a row that may be an outage, after which failed grants may be worth another
+    /// try.
     package static let failuresThatMatter = 5
 
-    /// Failures in a row that end sooner are chance: at an error rate of a half five of them are nothing special.
+    /// The shortest duration of an outage; shorter rows of failures are chance: at an error rate of a half, five in a
+    /// row are common.
     package static let shortestOutage: Duration = .seconds(10)
 
-    /// The shortest time between two ends of outages that cause retries at once.
+    /// The shortest time between two ends of outages that cause immediate retries.
     package static let pauseBetweenOutages: Duration = .seconds(30)
 
-    /// The wait for the first probe, doubled by each that fails.
+    /// The wait before the first probe, doubled by each failed one.
     package static let firstProbeDelay: Duration = .seconds(1)
 
-    /// The longest wait for a probe, jitter included.
+    /// The longest wait before a probe, including jitter.
     ///
-    /// Short, because a probe may meet a failure of its own just when the endpoint works again: three of them fit into
-    /// the half minute within which all grants should be fresh then. It is one request, whatever the number of grants.
+    /// It is short because a probe may fail by chance just when the endpoint works again: three of them fit into the
+    /// half minute within which all grants should then be fresh. A probe is one request, however many grants there are.
     package static let longestProbeDelay: Duration = .seconds(8)
 
-    /// The longest that an answer to a probe is waited for.
+    /// The longest time that a probe's answer is waited for.
     package static let longestProbe: Duration = .seconds(60)
 
     package internal(set) var state: State
@@ -84,14 +86,14 @@ package struct Breaker: Hashable, Sendable {
         self.init(state: .closed(consecutiveFailures: 0, grants: []))
     }
 
-    /// A breaker as it was stored.
+    /// Restores a stored breaker.
     package init(state: State) {
         self.state = state
     }
 
     package var isOpen: Bool { reason != nil }
 
-    /// Why nothing is sent, while the breaker is open.
+    /// The reason why nothing is sent, while the breaker is open.
     package var reason: Reason? {
         switch state {
         case .closed: nil
@@ -99,7 +101,7 @@ package struct Breaker: Hashable, Sendable {
         }
     }
 
-    /// Whether the endpoint has failed for so long that grants lie in back-off because of it and not by chance.
+    /// `true` if the endpoint has failed for so long that grants are in back-off because of it and not by chance.
     package var endpointIsFailing: Bool {
         switch state {
         case .closed(let failures, _): failures >= Self.failuresThatMatter

@@ -1,5 +1,5 @@
 extension DeadlineHeap {
-    /// What is wrong with the heap, or nil for a sound one; O(n), for tests.
+    /// A description of the heap's first fault, or `nil` if it is sound; O(n), for tests.
     package var violation: String? {
         guard nodes.count == entries.count else {
             return "\(entries.count) entries but \(nodes.count) tracked places"

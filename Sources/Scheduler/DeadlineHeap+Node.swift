@@ -1,7 +1,7 @@
 extension DeadlineHeap {
-    /// A place in the heap's array, and the arithmetic of the tree laid out in it.
+    /// A position in the heap's array, and the arithmetic of the tree in it.
     ///
-    /// Four children a node: the tree is half as deep as a binary one, and four siblings lie within 64 bytes, so a
+    /// Four children per node: the tree is half as deep as a binary one, and four siblings fit into 64 bytes, so a
     /// removal touches less memory.
     struct Node: Equatable {
         private static let childrenPerNode = 4
@@ -12,7 +12,7 @@ extension DeadlineHeap {
             offset == 0 ? nil : Node(offset: (offset - 1) / Self.childrenPerNode)
         }
 
-        /// The offsets of the node's children in a heap of that many entries; empty for a leaf.
+        /// Returns the offsets of the node's children in a heap with `count` entries; empty for a leaf.
         func children(in count: Int) -> Range<Int> {
             let first = min(offset * Self.childrenPerNode + 1, count)
             return first..<min(first + Self.childrenPerNode, count)

@@ -1,12 +1,12 @@
 package import Clocks
 
-/// The deadlines that are coming up, earliest first, one for each key.
+/// The coming deadlines, earliest first, one for each key.
 ///
-/// A min-heap in an array. The place of each key is tracked, so that a deadline can be moved or removed in O(log n)
-/// without searching. It is a concrete type because a generic one is not specialised across modules and ran ten times
+/// A min-heap in an array. The position of each key is tracked, so that a deadline can be moved or removed in O(log n)
+/// without a search. It is a concrete type because a generic one is not specialised across modules and ran ten times
 /// slower.
 package struct DeadlineHeap: Sendable {
-    /// A key and the instant at which it is due; of two that are due at once the smaller key is first.
+    /// A key and its deadline; entries with equal deadlines are ordered by key.
     package struct Entry: Hashable, Comparable, Sendable {
         package let deadline: Timestamp
         package let key: Int64
@@ -30,15 +30,15 @@ package struct DeadlineHeap: Sendable {
 
     package var isEmpty: Bool { entries.isEmpty }
 
-    /// The entry that is due first; O(1).
+    /// The entry with the earliest deadline; O(1).
     package var first: Entry? { entries.first }
 
-    /// The deadline of a key, if it has one; O(1).
+    /// Returns the deadline of a key, if it has one; O(1).
     package func deadline(of key: Int64) -> Timestamp? {
         nodes[key].map { entries[$0.offset].deadline }
     }
 
-    /// Gives a key its deadline, in place of the one it had; O(log n).
+    /// Sets the deadline of a key, replacing a former one; O(log n).
     package mutating func set(_ key: Int64, deadline: Timestamp) {
         let entry = Entry(deadline: deadline, key: key)
         if let node = nodes[key] {
@@ -49,7 +49,7 @@ package struct DeadlineHeap: Sendable {
         }
     }
 
-    /// Takes a key out, and says whether it was there; O(log n).
+    /// Removes a key; returns `true` if it was present; O(log n).
     @discardableResult
     package mutating func remove(_ key: Int64) -> Bool {
         guard let node = nodes.removeValue(forKey: key) else { return false }
@@ -60,14 +60,14 @@ package struct DeadlineHeap: Sendable {
         return true
     }
 
-    /// Takes out the first entry if it is due by now; O(log n).
+    /// Removes and returns the first entry if it is due by `now`; O(log n).
     package mutating func popDue(at now: Timestamp) -> Entry? {
         guard let first, first.deadline <= now else { return nil }
         remove(first.key)
         return first
     }
 
-    /// Puts an entry where a hole is, then up or down to where it belongs.
+    /// Fills a hole with an entry, then moves the entry up or down to its position.
     private mutating func settle(_ entry: Entry, at hole: Node) {
         if let parent = hole.parent, entry < entries[parent.offset] {
             siftUp(entry, from: hole)

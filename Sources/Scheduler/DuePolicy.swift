@@ -1,47 +1,52 @@
 package import Clocks
 
-/// When a grant should be refreshed, long before anything forces it to be.
+/// The rule for due times: a grant is refreshed well before it must be.
 ///
-/// Each grant has a *home*: one instant in every period, told by its phase. It is due at the last home instant that leaves the
-/// margin. So grants are spread over the whole period however they came, also after an outage that refreshed them all at once; and
-/// a grant keeps its neighbours: those whose phases are close come due together, hour after hour, which lets a store that keeps
-/// them together read and write them together.
+/// Each grant has a *home instant* in every period, which follows from its phase. It is due at the last home instant
+/// before the margin. So grants are spread over the whole period in whatever order they came, even after an outage that
+/// refreshed them all at once. Grants with close phases are due together in every period, so a store that keeps them
+/// together reads and writes them together.
 package enum DuePolicy {
-    /// How long before its expiry an access token is replaced at the latest, so that callers always get one that lasts.
+    /// The time before its expiry at which an access token is replaced at the latest, so that callers always get one
+    /// that lasts.
     package static let margin: Duration = .seconds(5 * 60)
 
-    /// The margin is never more than a lifetime divided by this: short-lived tokens would otherwise be due at birth.
+    /// The margin is at most a lifetime divided by this: short-lived tokens would otherwise be due at once.
     package static let lifetimesPerMargin = 5
 
-    /// A grant is refreshed at least this often however long its token lives: a revoked grant shows only when asked.
+    /// The longest interval between refreshes, however long the token lives: only a refresh shows that a token was
+    /// revoked.
     package static let longestInterval: Duration = .seconds(90 * 60)
 
-    /// The part of the longest possible wait that a period is at most: a refresh that comes late by the rest of it still finds its
-    /// grant's next home within reach, and does not push it out of step.
+    /// The largest share of the longest possible wait that a period may take: the rest is the delay that a late refresh
+    /// may have and still reach its grant's next home instant.
     package static let periodShare = 0.95
 
-    /// The shortest wait after an attempt, whatever lifetime its answer had.
+    /// The shortest wait after an attempt, whatever lifetime its answer gives.
     package static let shortestWait: Duration = BackOff.shortest
 
-    /// How many refreshes in a row may come much sooner than the schedule asks for: callers who found a token dead cause a few.
+    /// The number of quick refreshes in a row that do not slow the grant down: callers that find a token dead cause a
+    /// few.
     package static let quickRefreshesAllowed = 4
 
-    /// A refresh is quick if it follows the one before it within a period divided by this.
+    /// A refresh is quick if it follows the previous one within a period divided by this.
     private static let quickRefreshesPerPeriod = 8
 
-    /// A period is a whole number of one of these, in milliseconds, so that lifetimes which differ by seconds (Google says 3599
-    /// as often as 3600) have one period and with it the same homes.
+    /// The units of a period, in milliseconds.
+    ///
+    /// A period is a multiple of one of them, so that lifetimes which differ by seconds (Google says 3599 as often as
+    /// 3600) have the same period and so the same home instants.
     private static let periodSteps: [Int64] = [300_000, 60_000, 10_000, 1_000, 100, 10]
-    /// A step is never more than a period divided by this, or rounding down would cost too many refreshes.
+    /// A unit is at most a period divided by this, or rounding down would cause too many refreshes.
     private static let periodsPerStep: Int64 = 8
 
-    /// Works out when to refresh: at the last home instant before the margin, and within the longest interval.
+    /// Returns the time of the refresh: the last home instant before the margin, and within the longest interval.
     ///
     /// - Parameters:
-    ///   - obtainedAt: when the access token was obtained.
-    ///   - expiresAt: when it expires.
-    ///   - phase: the grant's place in the period, from 0 up to but not including 1, fixed for its life.
-    /// - Returns: the due time; never before the token was obtained, and that very instant when it has no lifetime.
+    ///   - obtainedAt: the time at which the access token was obtained.
+    ///   - expiresAt: the time at which it expires.
+    ///   - phase: the grant's position in the period, from 0 up to but not including 1, which never changes.
+    /// - Returns: the due time; never before `obtainedAt`, and equal to it if the token has no lifetime.
     package static func due(obtainedAt: Timestamp, expiresAt: Timestamp, phase: Double) -> Timestamp {
         guard expiresAt > obtainedAt else { return obtainedAt }
         let wait = longestWait(lifetime: expiresAt - obtainedAt)
@@ -51,10 +56,10 @@ package enum DuePolicy {
         return Timestamp(milliseconds: latest - (latest - offset).modulo(period))
     }
 
-    /// Works out when to refresh again after a refresh that succeeded at `now`.
+    /// Returns the time of the next refresh after one that succeeded at `now`.
     ///
-    /// The result never lies in the past, whatever the lifetimes: the token may have expired on its way, or by the time a worker
-    /// that stood still has stored it. After more quick refreshes than are allowed the wait doubles with each.
+    /// The result is never in the past, whatever the lifetimes: the token may have expired in flight, or before a
+    /// worker that stood still has stored it. After more quick refreshes than are allowed, each one doubles the wait.
     package static func due(
         obtainedAt: Timestamp,
         expiresAt: Timestamp,
@@ -67,24 +72,24 @@ package enum DuePolicy {
         guard excess > 0 else { return due }
         let slowed = now + BackOff().cap(failures: excess)
         let latest = obtainedAt + longestWait(lifetime: expiresAt - obtainedAt)
-        // A token that lives is replaced before its end all the same: once a period is no loop.
+        // Even a slowed grant is refreshed before its live token expires: one refresh per period cannot become a loop.
         return max(due, latest >= due ? min(slowed, latest) : slowed)
     }
 
-    /// `true` if a refresh came so soon after the one before that the schedule cannot have asked for it, or brought a token
-    /// that is dead.
+    /// `true` if a refresh came so soon after the previous one that the schedule cannot have asked for it, or brought
+    /// an expired token.
     package static func isQuick(after interval: Duration, lifetime: Duration) -> Bool {
         guard lifetime > .zero else { return true }
         let period = period(ofWait: longestWait(lifetime: lifetime).wholeMilliseconds)
         return interval < .milliseconds(period / Int64(quickRefreshesPerPeriod))
     }
 
-    /// The longest wait that leaves the margin.
+    /// Returns the longest wait that leaves the margin.
     private static func longestWait(lifetime: Duration) -> Duration {
         min(lifetime - min(margin, lifetime / lifetimesPerMargin), longestInterval)
     }
 
-    /// How far apart the homes of one grant are, by how long it can wait, in milliseconds.
+    /// Returns the time between two home instants of a grant for the longest time it can wait, in milliseconds.
     private static func period(ofWait wait: Int64) -> Int64 {
         let most = Int64(Double(wait) * periodShare)
         let step = periodSteps.first { $0 <= most / periodsPerStep } ?? 1
@@ -93,7 +98,7 @@ package enum DuePolicy {
 }
 
 extension Int64 {
-    /// The remainder that is never negative.
+    /// Returns the non-negative remainder.
     fileprivate func modulo(_ divisor: Int64) -> Int64 {
         let rest = self % divisor
         return rest < 0 ? rest + divisor : rest

@@ -1,16 +1,16 @@
 package import Clocks
 
-/// How many requests should be on their way at once: as many as the rate asks for at the endpoint's own latency.
+/// The number of requests worth having in flight: as many as the rate needs at the endpoint's own latency.
 ///
-/// More would not be answered sooner; they would cost connections, of which each begins with a handshake, and memory. The latency is
-/// the first quartile of the last while: not the mean, because what is usual grows with the very number that is to be found, and not
-/// the quickest, because one answer in sixty that came from a cache would say how long the others take.
+/// More would not be answered sooner, but would cost memory and connections, each of which begins with a handshake. The
+/// latency is the first quartile of recent ones. The mean would not do, because it grows with the number of requests in
+/// flight; nor the minimum, because a single answer from a cache would stand for all others.
 package struct InFlightLimit: Sendable {
-    /// So many are always allowed: below, a burst of a few grants would be sent in turns.
+    /// The number that is always allowed: with fewer, a burst of a few grants would be sent in several rounds.
     package static let floor = 64
-    /// Room for latencies that differ.
+    /// The allowance for latencies that vary.
     private static let slack = 2.0
-    /// How long an answer counts, and at most twice as long.
+    /// The time for which an answer counts; at most twice as long.
     private static let memory: Duration = .seconds(10)
 
     private let ceiling: Int
@@ -18,14 +18,14 @@ package struct InFlightLimit: Sendable {
     private var before = LatencyCounts()
     private var turnsAt: BootInstant?
 
-    /// A limit that never goes beyond `ceiling`.
+    /// Creates a limit that never exceeds `ceiling`.
     package init(ceiling: Int) {
         self.ceiling = ceiling
     }
 
-    /// Takes note of how long a refresh took that was granted.
+    /// Records the latency of a successful refresh.
     ///
-    /// A refusal tells nothing of that: one that throttles is often made at once, before the endpoint has done any work.
+    /// Refusals do not count: one that throttles is often sent at once, before the endpoint has done any work.
     package mutating func learn(_ latency: Duration, at now: BootInstant) {
         if turnsAt.map({ now >= $0 }) ?? true {
             before = latest
@@ -35,18 +35,18 @@ package struct InFlightLimit: Sendable {
         latest.add(latency)
     }
 
-    /// The limit at a rate in requests a second.
+    /// Returns the limit at a rate in requests per second.
     package func limit(at rate: Double) -> Int {
         let wanted = (rate * LatencyCounts.firstQuartile(of: latest, before).inSeconds * Self.slack).rounded(.up)
         return Int(min(max(wanted, Double(Self.floor)), Double(ceiling)))
     }
 }
 
-/// How many latencies fell into each of a row of classes, eight to a doubling: one is known to an eighth, in memory that does
-/// not grow.
+/// A histogram of latencies with eight classes per doubling: the error is at most an eighth, and the memory does not
+/// grow.
 private struct LatencyCounts: Sendable {
     private static let classesPerDoubling = 8
-    /// Below eight milliseconds each is a class; the last holds whatever takes four minutes or longer.
+    /// Below eight milliseconds each is a class; the last class holds everything from four minutes up.
     private static let classCount = 16 * classesPerDoubling
 
     private var counts = [Int](repeating: 0, count: classCount)
@@ -57,7 +57,8 @@ private struct LatencyCounts: Sendable {
         all += 1
     }
 
-    /// What a quarter of all latencies did not exceed, rounded up to the last of its class; zero where there is none.
+    /// Returns the latency that a quarter of all latencies did not exceed, rounded up to the end of its class; zero if
+    /// there are none.
     static func firstQuartile(of first: LatencyCounts, _ second: LatencyCounts) -> Duration {
         let all = first.all + second.all
         guard all > 0 else { return .zero }
@@ -69,7 +70,7 @@ private struct LatencyCounts: Sendable {
         preconditionFailure("the classes hold as many latencies as were added")
     }
 
-    /// The place of the highest bit, and the three bits below it.
+    /// Returns the number of a latency's class: the position of the highest bit, and the three bits below it.
     private static func number(of milliseconds: Int64) -> Int {
         guard milliseconds >= classesPerDoubling else { return Int(milliseconds) }
         let doubling = Int64.bitWidth - 1 - milliseconds.leadingZeroBitCount
@@ -77,7 +78,7 @@ private struct LatencyCounts: Sendable {
         return min((doubling - 2) * classesPerDoubling + place, classCount - 1)
     }
 
-    /// The longest latency of a class, in milliseconds.
+    /// Returns the longest latency of a class, in milliseconds.
     private static func last(of number: Int) -> Int64 {
         guard number >= classesPerDoubling else { return Int64(number) }
         let doubling = number / classesPerDoubling + 2

@@ -1,14 +1,14 @@
 package import Clocks
 
 extension Pacer {
-    /// What the endpoint said of the client: the part of a pacer that processes share.
+    /// The limits that the endpoint set for the client: the part of a pacer that processes share.
     ///
-    /// Its instants are of this boot; after a restart of the machine the caller drops what was stored and begins with
-    /// `Limits()`. They do not depend on the pacer's own highest rate, so processes may run at different ones.
+    /// Its instants belong to this boot; after a restart of the machine the caller drops the stored value and begins
+    /// with `Limits()`. They do not depend on the pacer's own highest rate, so processes may run at different ones.
     package struct Limits: Hashable, Sendable {
-        /// The last halving of the ceiling; nil when the endpoint never throttled.
+        /// The last halving of the ceiling; `nil` if the endpoint never throttled.
         package var cut: Cut?
-        /// Nothing is sent before, because the endpoint said so (`Retry-After`).
+        /// The end of the pause that the endpoint asked for (`Retry-After`).
         package var pausedUntil: BootInstant?
 
         package init(cut: Cut? = nil, pausedUntil: BootInstant? = nil) {
@@ -16,7 +16,8 @@ extension Pacer {
             self.pausedUntil = pausedUntil
         }
 
-        /// Without what lies further ahead than it can, because the clock was set back since.
+        /// Returns the limits without those that are further ahead than they can be, because the clock was set back
+        /// since.
         func standing(at now: BootInstant) -> Limits {
             Limits(
                 cut: cut.flatMap { $0.at.isBeyond(.zero, after: now) ? nil : $0 },
@@ -25,7 +26,7 @@ extension Pacer {
         }
     }
 
-    /// A halving: the ceiling it led to, in requests a second, and when.
+    /// A halving of the ceiling: its result in requests per second, and its instant.
     package struct Cut: Hashable, Sendable {
         package let ceiling: Double
         package let at: BootInstant
@@ -36,25 +37,25 @@ extension Pacer {
         }
     }
 
-    /// Answers to requests that were on their way together are one sign of throttling, not many: within this span of a
-    /// cut there is no other.
+    /// The shortest time between two halvings: answers to requests that were in flight together are one sign of
+    /// throttling.
     package static let cutInterval: Duration = .seconds(1)
 
-    /// The ceiling never falls below this, in requests a second, unless the highest rate is lower still.
+    /// The lowest ceiling, in requests per second, unless the highest rate is lower still.
     package static let lowestCeiling = 0.5
 
-    /// The part of the highest rate that the ceiling regains in each ``recoveryInterval`` without throttling.
+    /// The share of the highest rate that the ceiling regains in each ``recoveryInterval`` without throttling.
     package static let recoveryShare = 0.05
 
     package static let recoveryInterval: Duration = .seconds(10)
 
-    /// A `Retry-After` beyond this is not believed: an hour is a token's whole life.
+    /// The longest `Retry-After` that is respected: an hour is a token's whole life.
     package static let longestPause: Duration = .seconds(60 * 60)
 
-    /// The requests a second that are allowed now.
+    /// Returns the requests per second that are allowed now.
     ///
-    /// It rises steadily from the last cut, or from the end of the pause that came with it, to the highest rate: half of
-    /// a rate is regained in 100 s. It follows from the time alone, so there is nothing to store but the cuts.
+    /// It rises linearly from the last halving, or from the end of the pause that came with it, to the highest rate:
+    /// half of a rate is regained in 100 s. It depends only on the time, so only the halvings have to be stored.
     package func ceiling(at now: BootInstant) -> Double {
         let limits = limits.standing(at: now)
         guard let cut = limits.cut else { return maxRate }
@@ -64,17 +65,17 @@ extension Pacer {
         return min(recovered, maxRate)
     }
 
-    /// Whether the endpoint asked for a pause that is not over.
+    /// `true` while a pause that the endpoint asked for lasts.
     package func isPaused(at now: BootInstant) -> Bool {
         limits.standing(at: now).pausedUntil.map { now < $0 } ?? false
     }
 
-    /// Takes note of a throttling answer: halves the ceiling, and pauses if the answer says for how long.
+    /// Records a throttling answer: halves the ceiling, and pauses if the answer says for how long.
     ///
     /// - Parameters:
     ///   - retryAfter: the answer's `Retry-After`, if it has one.
     ///   - now: the instant of the answer.
-    /// - Returns: whether the ceiling fell. The pause may have grown all the same: compare ``limits`` to know whether
+    /// - Returns: `true` if the ceiling fell. The pause may have grown even if it did not: compare ``limits`` to see if
     ///   there is something to store.
     package mutating func throttled(retryAfter: Duration?, at now: BootInstant) -> Bool {
         let before = ceiling(at: now)

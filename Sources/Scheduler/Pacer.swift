@@ -1,29 +1,29 @@
 package import Clocks
 
-/// How many requests may be sent now for one client id: a token bucket under a ceiling that gives way when throttled.
+/// The pace of one client id: a token bucket under a ceiling that falls when the endpoint throttles.
 ///
-/// The bucket belongs to one process; what the endpoint said of the client, ``Limits``, is meant to be shared through a
-/// store by all processes that use the client id.
+/// The bucket belongs to one process; ``Limits``, which the endpoint sets for the client, are shared through a store by
+/// all processes that use the client id.
 package struct Pacer: Sendable {
-    /// The bucket holds what this part of a second lets through: enough that a late turn of the sender loses nothing,
-    /// and little enough that no second sees more than a fifth above the rate.
+    /// The bucket's capacity, in seconds of the rate: enough that a late turn of the sender loses nothing, and so
+    /// little that no second exceeds the rate by more than a fifth.
     private static let burst = 0.2
 
-    /// The most requests a second, whatever the endpoint bears.
+    /// The highest rate in requests per second, whatever the endpoint allows.
     package private(set) var maxRate: Double
 
-    /// Among how many workers the rate is divided: each has an equal part of the ceiling.
+    /// The number of workers that share the rate; each has an equal part of the ceiling.
     package var sharers = 1
 
-    /// What the endpoint said: see ``Limits``.
+    /// The limits that the endpoint set: see ``Limits``.
     package var limits: Limits
 
     private var tokens: Double
     private var refilledAt: BootInstant?
 
-    /// A pacer with a full bucket.
+    /// Creates a pacer with a full bucket.
     ///
-    /// - Parameter maxRate: requests a second, more than zero.
+    /// - Parameter maxRate: requests per second, more than zero.
     package init(maxRate: Double) {
         Self.check(maxRate)
         self.maxRate = maxRate
@@ -31,10 +31,10 @@ package struct Pacer: Sendable {
         tokens = Self.capacity(rate: maxRate)
     }
 
-    /// What of the ceiling is this worker's.
+    /// Returns this worker's part of the ceiling.
     private func rate(at now: BootInstant) -> Double { ceiling(at: now) / Double(sharers) }
 
-    /// Takes up to that many requests out of the bucket, and says how many there were.
+    /// Takes up to `wanted` requests out of the bucket; returns the number taken.
     package mutating func take(upTo wanted: Int, at now: BootInstant) -> Int {
         guard wanted > 0, !isPaused(at: now) else { return 0 }
         let available = tokens(at: now)
@@ -44,46 +44,47 @@ package struct Pacer: Sendable {
         return taken
     }
 
-    /// Puts back what was taken for requests that were not sent.
+    /// Puts back requests that were taken and not sent.
     package mutating func putBack(_ count: Int, at now: BootInstant) {
         tokens = min(tokens + Double(count), Self.capacity(rate: rate(at: now)))
     }
 
-    /// How long until a request may be sent: zero when one may be sent now.
+    /// Returns the wait until a request may be sent: zero if one may be sent now.
     package func nextAvailable(at now: BootInstant) -> Duration {
         let resume = max(now, limits.standing(at: now).pausedUntil ?? now)
         let available = tokens(at: resume)
         guard available < 1 else { return resume - now }
         let seconds = (1 - available) / rate(at: resume)
-        // Up to the whole millisecond, the grain of the clock: a caller that waits so long finds its request.
+        // Rounded up to a whole millisecond, the resolution of the clock, so that a caller finds its request after the
+        // wait.
         return (resume - now) + .milliseconds((seconds * 1000).rounded(.up))
     }
 
-    /// Takes another highest rate, as when the configuration is read again.
+    /// Sets another highest rate, as after a reload of the configuration.
     package mutating func changeMaxRate(_ rate: Double) {
         Self.check(rate)
         maxRate = rate
     }
 
-    /// Empties the bucket, so that nothing saved up earlier goes to an endpoint that has just said it is too much.
+    /// Empties the bucket, so that saved requests do not go to an endpoint that has just throttled.
     mutating func empty(at now: BootInstant) {
         tokens = 0
         refilledAt = max(lastRefill(at: now) ?? now, now)
     }
 
-    /// When the bucket was filled last; now, where a clock that has been set back since says that it is to come.
+    /// Returns the instant of the last refill; `now` if it is in the future, because the clock was set back since.
     private func lastRefill(at now: BootInstant) -> BootInstant? {
         refilledAt.map { $0.isBeyond(.zero, after: now) ? now : $0 }
     }
 
-    /// What is in the bucket: it fills at the ceiling's rate, but not during a pause.
+    /// Returns the content of the bucket: it fills at the ceiling's rate, but not during a pause.
     private func tokens(at now: BootInstant) -> Double {
         let rate = rate(at: now)
         let capacity = Self.capacity(rate: rate)
         guard let refilledAt = lastRefill(at: now) else { return min(tokens, capacity) }
         let filledFrom = max(refilledAt, limits.standing(at: now).pausedUntil ?? refilledAt)
         guard now > filledFrom else { return min(tokens, capacity) }
-        // A billionth makes up for rounding: n thousandths at a rate of 1000 / n are one request.
+        // A billionth compensates for rounding: n thousandths at a rate of 1000 / n are one request.
         return min(tokens + (now - filledFrom).inSeconds * rate + 1e-9, capacity)
     }
 

@@ -1,17 +1,17 @@
 package import Clocks
 private import Dispatch
 
-/// The one timer over all deadlines: wakes its owner for the earliest of them, and otherwise once in a while.
+/// The single timer for all deadlines: wakes its owner for the earliest of them, and at least once per longest sleep.
 ///
-/// The wait is worked out from the wall clock each time the timer is armed, and then runs down on the monotonic clock.
-/// A timer that waits *on* the wall clock would strand everything when the clock is set back: libdispatch hands an
+/// The wait is computed from the wall clock each time the timer is armed, and then counts down on the monotonic clock.
+/// A timer that waits *on* the wall clock would stop everything when the clock is set back: libdispatch hands an
 /// absolute point of `CLOCK_REALTIME` to `timerfd_settime` without `TFD_TIMER_CANCEL_ON_SET`, so a wake that was 30 s
 /// away would be an hour and 30 s away (https://github.com/apple/swift-corelibs-libdispatch, src/event/event_epoll.c).
-/// Run down this way, a wake is never further away than the longest sleep of running time: the owner then reads the
-/// clock anew and arms the timer again, so a step of the clock or a suspended machine costs at most one such sleep.
+/// With the countdown a wake is never further away than the longest sleep of running time: the owner then reads the
+/// clock again and arms the timer again, so a step of the clock or a suspended machine costs at most one such sleep.
 package final class WakeTimer: Sendable {
-    // Never assigned again, and the source may be armed and cancelled from any thread: libdispatch swaps new settings in
-    // and sets the cancelled flag atomically (https://github.com/apple/swift-corelibs-libdispatch, src/source.c).
+    // Never assigned again, and safe to arm and cancel from any thread: libdispatch swaps new settings in and sets the
+    // cancelled flag atomically (https://github.com/apple/swift-corelibs-libdispatch, src/source.c).
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
     private let timeSource: any TimeSource
     private let longestSleep: Duration
@@ -19,10 +19,10 @@ package final class WakeTimer: Sendable {
     /// Starts a timer that is not yet armed for a deadline and so wakes after each longest sleep.
     ///
     /// - Parameters:
-    ///   - timeSource: the wall clock that deadlines are points of.
-    ///   - longestSleep: how long the timer sleeps at most, at least a millisecond.
-    ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer; it must not block,
-    ///     and it is let go when the timer is cancelled.
+    ///   - timeSource: the wall clock of the deadlines.
+    ///   - longestSleep: the longest time that the timer sleeps, at least a millisecond.
+    ///   - onWake: called on the timer's own serial queue, never twice at once. It may arm the timer; it must not
+    ///     block, and it is released when the timer is cancelled.
     package init(
         timeSource: any TimeSource,
         longestSleep: Duration = .seconds(30),
@@ -41,21 +41,23 @@ package final class WakeTimer: Sendable {
         timer.cancel()
     }
 
-    /// Wakes at a deadline, in place of the one armed before: at once if it is past, after the longest sleep if it is
-    /// further away or there is none; and from then on after each longest sleep until armed again.
+    /// Arms the timer for a deadline, replacing the one armed before.
+    ///
+    /// It wakes at once if the deadline is past, and after the longest sleep if it is further away or `nil`; from then
+    /// on after each longest sleep until it is armed again.
     package func arm(for deadline: Timestamp?) {
         let sleep = Self.sleep(until: deadline, from: timeSource.now, atMost: longestSleep)
         timer.schedule(deadline: .now() + sleep.dispatchInterval, repeating: longestSleep.dispatchInterval)
     }
 
-    /// Ends the waking for good; calling it again, or arming the timer afterwards, does nothing.
+    /// Stops the timer for good; calling it again, or arming the timer afterwards, does nothing.
     ///
     /// A wake that has already begun on the timer's queue runs to its end.
     package func cancel() {
         timer.cancel()
     }
 
-    /// How long to sleep for a deadline, if there is one.
+    /// Returns the time to sleep for a deadline, if there is one.
     package static func sleep(until deadline: Timestamp?, from now: Timestamp, atMost longest: Duration) -> Duration {
         guard let deadline else { return longest }
         return deadline <= now ? .zero : min(deadline - now, longest)

@@ -1,17 +1,18 @@
 package import Clocks
 
-/// Deletes a user: sessions and grant end, the backend is notified, and only a tombstone stays.
+/// Deletes a user: ends the sessions and the grant, notifies the backend, and keeps only a tombstone.
 package enum AccountDeletion {
-    /// What was deleted.
+    /// The result of a deletion.
     package struct Outcome: Hashable, Sendable {
         package let endedSessions: Int
-        /// The grant that ended, as it is stored until Google has been told and the tombstone is swept.
+        /// The ended grant, as stored until its revocation is done and the tombstone is swept.
         package let grant: Grant?
     }
 
-    /// Deletes the user within the caller's transaction; `end` is when the last token that names the id has expired.
+    /// Deletes the user within the caller's transaction; `end` is the time at which the last token that names the id
+    /// has expired.
     ///
-    /// Answers `nil` where there is no such user, or none any more.
+    /// Returns `nil` if the user does not exist, or was deleted before.
     package static func delete(
         user id: String,
         in transaction: any StoreTransaction,

@@ -1,38 +1,41 @@
 package import Clocks
 
-/// What a store keeps beside grants: users, their sessions, and the notices that the backend is owed.
+/// A store that also keeps users, their sessions, and the notices for the backend.
 package protocol AccountStore: GrantStore {
     func user(_ id: String) async throws -> User?
     func session(_ id: SessionID) async throws -> Session?
 
-    /// Grants whose refresh token has no marks yet, in the order of their ids.
+    /// Returns grants whose refresh token has no marks yet, sorted by id.
     func grantsWithoutMarks(after id: GrantID?, atMost count: Int) async throws -> [Grant]
 
-    /// Removes what has had its time, a bounded number of each kind: to be called again while the answer says so.
+    /// Removes expired data, a bounded number of each kind; to be called again while the result says that there may be
+    /// more.
     func sweep(at now: Timestamp) async throws -> SweepCount
 
-    /// Takes, or renews, the right to deliver notices; one process has it at a time. Answers whether `owner` has it now.
+    /// Takes, or renews, the right to deliver notices, which one process has at a time; returns `true` if `owner` has
+    /// it now.
     func claimNotices(owner: String, for span: Duration) async throws -> Bool
-    /// Gives that right back.
+    /// Releases the right to deliver notices.
     func releaseNotices(owner: String) async throws
-    /// The notices to deliver now, the longest due first: of each user only the oldest that is pending.
+    /// Returns the notices to deliver now, the longest overdue first; for each user only the oldest pending one.
     func dueNotices(at now: Timestamp, atMost count: Int) async throws -> [Notice]
-    /// When the next notice is to be delivered; `nil` when none is pending.
+    /// Returns the time of the next delivery; `nil` if no notice is pending.
     func nextNoticeAt() async throws -> Timestamp?
     func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws
     func noticePostponed(_ sequence: Int64, until next: Timestamp) async throws
     func noticeGivenUp(_ sequence: Int64, at now: Timestamp) async throws
-    /// Makes notices of changes at `start` and later pending again, those that were accepted too, of one user or of all.
-    /// Answers how many.
+    /// Makes notices of changes at `start` and later pending again, including accepted ones, for one user or all;
+    /// returns their number.
     ///
-    /// It works in batches, so that other writers need not wait long: when it fails, a part of them is pending again, and the
-    /// same call may be repeated. All notices of a user become pending at the same time, so that their order is kept.
+    /// It works in batches, so that other writers do not wait long: if it fails, some of the notices are pending again,
+    /// and the same call may be repeated. All notices of a user become pending at the same time, so that their order is
+    /// kept.
     func replayNotices(since start: Timestamp, ofUser userID: String?, at now: Timestamp) async throws -> Int
 }
 
 /// The limits of ``AccountStore/replayNotices(since:ofUser:at:)``.
 package enum NoticeReplay {
-    /// How many settled notices one transaction looks at; it replays the notices of their users.
+    /// The number of settled notices that one transaction reads; it replays the notices of their users.
     package static let batchSize = 500
 
     /// Returns each user once; ids are compared by their bytes, as the databases do.
@@ -42,7 +45,7 @@ package enum NoticeReplay {
     }
 }
 
-/// A place among notices in the order of their times.
+/// A position in the order of notices by time.
 package struct NoticeCursor: Sendable {
     package var at: Timestamp
     package var sequence: Int64
@@ -53,14 +56,14 @@ package struct NoticeCursor: Sendable {
     }
 }
 
-/// What one call of ``AccountStore/sweep(at:)`` removed.
+/// The numbers of rows that one call of ``AccountStore/sweep(at:)`` removed.
 package struct SweepCount: Hashable, Sendable {
-    /// The most that one call removes of each kind, so that no other writer waits long.
+    /// The most rows of each kind that one call removes, so that other writers do not wait long.
     package static let limit = 500
 
-    /// Sessions that had expired.
+    /// Expired sessions.
     package var sessions = 0
-    /// Sealed successors whose grace was over.
+    /// Sealed successors whose grace has ended.
     package var successors = 0
     package var securityEvents = 0
     package var notices = 0
@@ -69,20 +72,20 @@ package struct SweepCount: Hashable, Sendable {
 
     package init() {}
 
-    /// Whether another call would find more.
+    /// `true` if another call may find more.
     package var mayHaveMore: Bool {
         [sessions, successors, securityEvents, notices, users].contains { $0 >= Self.limit }
     }
 }
 
-/// How long things are kept that nobody asks for any more.
+/// The time for which data is kept after its last use.
 package enum Retention {
-    /// Google delivers a security event again for days; an identifier that is remembered for two months is enough.
+    /// Google repeats a security event for days; its identifier is kept for two months.
     package static let securityEvents: Duration = .seconds(60 * 86_400)
-    /// The number of events that are kept of one grant, beside its last connection.
+    /// The number of events that are kept for one grant, in addition to its last connection.
     ///
     /// A server that rotates adds an event for each refresh, which is 24 a day.
     package static let eventsPerGrant = 100
-    /// Notices that were accepted or given up, for a replay.
+    /// Notices that were accepted or given up are kept for a replay.
     package static let notices: Duration = .seconds(7 * 86_400)
 }

@@ -2,18 +2,19 @@ package import Clocks
 
 /// Counts over all grants.
 package struct Census: Hashable, Sendable {
-    /// A refresh token that dies of itself within this time is warned of: long enough for a user to come by.
+    /// The time before the end of a refresh token's own lifetime at which it is warned of: long enough to reach the
+    /// user.
     package static let warningBeforeEnd: Duration = .seconds(3 * 86_400)
-    /// Google forgets a refresh token after six months without use
-    /// (https://developers.google.com/identity/protocols/oauth2#expiration); five of them are a warning.
+    /// Google ends a refresh token after six months without use
+    /// (https://developers.google.com/identity/protocols/oauth2#expiration); after five of them it is warned of.
     package static let idleBeforeWarning: Duration = .seconds(150 * 86_400)
 
     package var byState: [GrantState: Int]
     package var due: Int
     package var oldestDueAt: Timestamp?
-    /// Connected grants whose refresh token dies of itself soon.
+    /// The number of connected grants whose refresh token expires soon.
     package var refreshTokensEnding: Int
-    /// Connected grants that have not been refreshed for so long that Google may forget them.
+    /// The number of connected grants that were not refreshed for so long that Google may end them.
     package var idle: Int
 
     package init(byState: [GrantState: Int], due: Int, oldestDueAt: Timestamp?, refreshTokensEnding: Int, idle: Int) {
@@ -24,12 +25,12 @@ package struct Census: Hashable, Sendable {
         self.idle = idle
     }
 
-    /// All grants, in whichever state.
+    /// The number of grants in all states.
     package var grants: Int { byState.values.reduce(0, +) }
 }
 
 extension GrantStore {
-    /// The census with the warnings' usual terms.
+    /// Returns the census with the usual limits of the warnings.
     package func census(at now: Timestamp) async throws -> Census {
         try await census(
             at: now,

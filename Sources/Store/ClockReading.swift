@@ -1,10 +1,10 @@
 package import Clocks
 
-/// Both clocks, read at one instant: the one that may be stepped, and the boot clock, which may not.
+/// A reading of both clocks at one instant: the wall clock, which may be stepped, and the boot clock, which cannot.
 package struct ClockReading: Hashable, Sendable {
     package var now: Timestamp
     package var sinceBoot: BootInstant
-    /// Names the boot that `sinceBoot` belongs to.
+    /// The name of the boot that `sinceBoot` belongs to.
     package var bootID: String
 
     package init(now: Timestamp, sinceBoot: BootInstant, bootID: String) {
@@ -15,7 +15,7 @@ package struct ClockReading: Hashable, Sendable {
 }
 
 extension ClockReading {
-    /// As stores keep it: both clocks in milliseconds, and the boot's name.
+    /// The stored form: both clocks in milliseconds, and the boot's name.
     package var stored: String { "\(now.milliseconds) \(sinceBoot.milliseconds) \(bootID)" }
 
     package init?(stored text: String) {

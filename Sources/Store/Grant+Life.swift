@@ -1,11 +1,11 @@
 package import Clocks
 package import Secrets
 
-/// The life of a grant: the only place where its state, its generation and its tokens change.
+/// The changes of a grant: the only place where its state, its generation and its tokens change.
 ///
-/// Every function returns the events that belong in the grant's history; the caller stores grant and events together.
+/// Every function returns the events for the grant's history; the caller stores grant and events together.
 extension Grant {
-    /// A grant that the app, or an import, brought.
+    /// Creates a grant that the app, or an import, brought.
     package static func connected(
         id: GrantID,
         userID: String,
@@ -38,11 +38,11 @@ extension Grant {
         return (grant, [GrantEvent(of: grant, kind: .connected, from: nil, at: now)])
     }
 
-    /// The app, or an import that replaces, brings tokens for a grant that is stored already.
+    /// Stores the tokens that the app, or a replacing import, brings for an existing grant.
     ///
-    /// With another refresh token the old one is forgotten and the generation grows, so that a late answer to the old one
-    /// is void. Without one, and for the same account, the stored one stays, and so does the fence: an answer on its way
-    /// to the stored token is still good, and the later of both access tokens wins.
+    /// With another refresh token the old one is dropped and the generation grows, so that a late answer to the old one
+    /// is void. Without one, and for the same account, the stored one and the generation stay: an answer that is in
+    /// flight for the stored token is still good, and the access token that expires later is kept.
     package mutating func reconnect(
         _ handover: Handover,
         bringsOtherRefreshToken: Bool,
@@ -80,11 +80,12 @@ extension Grant {
         return [GrantEvent(of: self, kind: .connected, from: former, at: now)]
     }
 
-    /// A refresh succeeded.
+    /// Stores the result of a successful refresh.
     ///
-    /// Its access token replaces the stored one whatever their lifetimes: a stored token that claims to live longer may be the
-    /// one that a caller found dead, and would leave the due time in the past. `isQuick` says that the success before this
-    /// one was only just stored. `due` returns the next due time by the tokens that are stored then.
+    /// Its access token replaces the stored one regardless of their lifetimes: a stored token that claims to live
+    /// longer may be the one that a caller found dead, and would leave the due time in the past. `isQuick` is `true` if
+    /// the last success was stored shortly before. `due` returns the next due time from the tokens that are stored
+    /// then.
     package mutating func refreshed(
         _ tokens: RefreshedTokens,
         isQuick: Bool = false,
@@ -102,14 +103,14 @@ extension Grant {
 
     /// Stores the tokens of a successful refresh and leaves the state as it is.
     ///
-    /// Used alone when the account was disabled while the request was in flight: the answer is older than that event, but a
-    /// rotated token must not be lost.
+    /// Used alone if the account was disabled while the request was in flight: the answer is older than that event, but
+    /// a rotated token must not be lost.
     package mutating func store(_ tokens: RefreshedTokens, isQuick: Bool, at now: Timestamp) -> [GrantEvent] {
         var events = rotate(to: tokens.rotated, at: now)
         let token = tokens.accessToken.bounded(at: now)
         if !(accessToken?.isNewer(than: token, at: now) ?? false) { accessToken = token }
         if let digest = tokens.digest { issuedTokens.insert(digest, until: token.expiresAt, at: now) }
-        // Most answers repeat the text that is stored, which is seen without taking it apart.
+        // Most answers repeat the stored text, so equal texts are not parsed.
         if let scope = tokens.scope, scope != self.scope,
             Set(scope.split(separator: " ")) != Set(self.scope.split(separator: " "))
         {
@@ -125,7 +126,7 @@ extension Grant {
         return events
     }
 
-    /// Stores a refresh token that came with an answer, whatever else is wrong with that answer.
+    /// Stores a refresh token that came with an answer, regardless of other faults of that answer.
     package mutating func rotate(to token: RefreshToken?, at now: Timestamp) -> [GrantEvent] {
         guard let token else { return [] }
         generation += 1
@@ -134,29 +135,29 @@ extension Grant {
         return [GrantEvent(of: self, kind: .rotated, from: state, at: now)]
     }
 
-    /// The rotated refresh token of this claim's answer is stored.
+    /// Records that the rotated refresh token of this claim's answer is stored.
     package mutating func noteRotation(by claim: Int64) {
         rotationClaims.insert(claim)
     }
 
-    /// `true` if a rotated refresh token of this claim's answer was stored, whatever has replaced it since.
+    /// `true` if a rotated refresh token of this claim's answer was stored, even if it has been replaced since.
     ///
     /// `generation` is the version that the claim asked with: while it is current, its answer was not stored.
     package func hasStoredRotation(by claim: Int64, ofGeneration generation: Int64) -> Bool {
         self.generation > generation && rotationClaims.contains(claim)
     }
 
-    /// A refusal is doubted: it awaits a second opinion.
+    /// Puts a refusal in doubt until its confirmation.
     package mutating func suspect(since first: Timestamp) {
         suspectedSince = first
     }
 
-    /// An earlier claim was never settled: a worker died, or stands still, and its answer may be lost.
+    /// Records that an earlier claim was never settled: its worker died or stands still, so its answer may be lost.
     package mutating func noteLostAnswer(at now: Timestamp) {
         answerLostAt = answerLostAt ?? now
     }
 
-    /// A try failed in a way that passes, or whose answer awaits a second opinion.
+    /// Records a failure that may pass, or a refusal that waits for confirmation.
     package mutating func retry(reason: GrantReason, dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         let former = state
         attempts = min(attempts + 1, 1_000_000)
@@ -167,13 +168,13 @@ extension Grant {
         return former == state ? [] : [GrantEvent(of: self, kind: .state, from: former, at: now)]
     }
 
-    /// A try failed for a reason that is not the grant's: it stays as it is and is tried again.
+    /// Moves the due time after a failure that says nothing about the grant; its state stays.
     package mutating func postpone(until dueAt: Timestamp, at now: Timestamp) {
         lastAttemptAt = now
         self.dueAt = dueAt
     }
 
-    /// An administrator or a policy blocks the grant.
+    /// Suspends the grant, because an administrator or a policy blocks it.
     package mutating func suspend(reason: GrantReason, probeAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         let former = (state, self.reason)
         lastAttemptAt = now
@@ -183,27 +184,27 @@ extension Grant {
         return former == (state, self.reason) ? [] : [GrantEvent(of: self, kind: .state, from: former.0, at: now)]
     }
 
-    /// Only the user can repair the grant.
+    /// Ends the grant until the user signs in again.
     ///
-    /// The refresh token of another account stays, sealed, and is not used again: an import may have stated a wrong account,
-    /// and have brought the only copy.
+    /// The refresh token of another account stays, sealed, and is not used again: an import may have named a wrong account
+    /// and brought the only copy of the token.
     package mutating func requireSignIn(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let events = end(as: .reauthRequired, reason: reason, at: now)
         if hasForeignToken { accessToken = nil }
         return events
     }
 
-    /// Google said that the grant is dead.
+    /// Ends the grant because Google said that it is dead.
     ///
-    /// The tokens stay, sealed: the answer may turn out to be one of a wave.
+    /// The sealed tokens stay: the answer may turn out to be part of a wave.
     package mutating func disconnect(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         end(as: .disconnected, reason: reason, at: now)
     }
 
-    /// The user asked to end the grant, or was deleted.
+    /// Ends the grant because the user asked for it, or was deleted.
     ///
-    /// With `revokes` its tokens are kept until Google has been told, else wiped at once. The refresh token of another account
-    /// is never revoked.
+    /// With `revokes` its tokens are kept until the revocation at Google is done, else they are deleted at once. The refresh
+    /// token of another account is never revoked.
     package mutating func disconnectByRequest(
         revokes: Bool,
         reason: GrantReason = .userRequest,
@@ -221,9 +222,9 @@ extension Grant {
         return events
     }
 
-    /// A security event said that the tokens are dead: they go at once.
+    /// Ends the grant because a security event said that its tokens are dead, and deletes them at once.
     ///
-    /// The generation grows, so that an answer on its way brings none of them back. A grant that is disconnected already
+    /// The generation grows, so that an answer in flight does not bring them back. A grant that is disconnected already
     /// stays so, with its reason; there is nothing left to revoke.
     package mutating func disconnectByEvent(reason: GrantReason, at now: Timestamp) -> [GrantEvent] {
         let isOver = state == .disconnected
@@ -234,15 +235,15 @@ extension Grant {
         return events
     }
 
-    /// Something happened of which only Google can tell what it means for the grant: it is asked now, where it may be.
+    /// Makes the grant due now, after an event whose meaning for the grant only Google knows.
     ///
-    /// A grant that awaits a second opinion is left alone: asked before its time, that opinion would be no second one.
+    /// A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
     package mutating func probeNow(at now: Timestamp) {
         guard !state.endsCalls, refreshToken != nil, !GrantReason.awaitingSecondOpinion.contains(reason) else { return }
         dueAt = dueAt.map { min($0, now) } ?? now
     }
 
-    /// Google has been told, or could not be told for a day: the tokens go.
+    /// Deletes the tokens after the revocation at Google is done, or has failed for a day.
     package mutating func finishRevocation() {
         revocationAskedAt = nil
         dueAt = nil
@@ -250,14 +251,14 @@ extension Grant {
         wipeTokens()
     }
 
-    /// Google could not be told yet.
+    /// Moves the next attempt after a failed revocation.
     package mutating func postponeRevocation(until dueAt: Timestamp, at now: Timestamp) {
         attempts = min(attempts + 1, 1_000_000)
         lastAttemptAt = now
         self.dueAt = dueAt
     }
 
-    /// `true` if the stored refresh token is this one, be it sealed by another key since.
+    /// `true` if the stored refresh token is this one, even if another key has sealed it since.
     package func holds(_ token: RefreshToken?) -> Bool {
         guard let token, let refreshToken else { return false }
         if refreshToken.sealed == token.sealed { return true }
@@ -265,14 +266,13 @@ extension Grant {
         return digest == token.marks?.digest
     }
 
-    /// Whether the grant was ended by what Google said of the version of the refresh token that is asked about, and nothing
-    /// happened to it since.
+    /// `true` if an answer about this version of the refresh token ended the grant, which has not changed since.
     package func wasEndedByAnswer(to generation: Int64) -> Bool {
         state == .disconnected && GrantReason.endedByAnswer.contains(reason) && self.generation == generation + 1
             && refreshToken != nil
     }
 
-    /// Takes back a disconnection that one answer of a wave brought about: the grant is asked again.
+    /// Takes back a disconnection that an answer in a wave caused: the grant is tried again.
     package mutating func recall(confirmAt dueAt: Timestamp, at now: Timestamp) -> [GrantEvent] {
         guard state == .disconnected, GrantReason.endedByAnswer.contains(reason), refreshToken != nil else {
             return []
@@ -285,13 +285,13 @@ extension Grant {
         return [GrantEvent(of: self, kind: .state, from: .disconnected, at: now)]
     }
 
-    /// Moves the due time alone, as when the wall clock was found wrong or an operator asks.
+    /// Moves the due time alone, after a step of the wall clock or on an operator's request.
     package mutating func reschedule(to dueAt: Timestamp) {
         guard self.dueAt != nil else { return }
         self.dueAt = dueAt
     }
 
-    /// Puts sealed tokens in place of the same tokens sealed by another key: the fence stays.
+    /// Replaces the sealed tokens with the same tokens sealed by another key; the generation stays.
     package mutating func reseal(refreshToken newRefresh: RefreshToken?, accessToken newAccess: SealedSecret?) {
         if let newRefresh {
             refreshToken?.sealed = newRefresh.sealed
@@ -300,18 +300,18 @@ extension Grant {
         if let newAccess { accessToken?.sealed = newAccess }
     }
 
-    /// Marks a refresh token that was stored before there were marks, if it is still the stored one.
+    /// Adds marks to a refresh token that was stored before marks existed, if it is still the stored one.
     package mutating func mark(_ marked: RefreshToken) {
         guard refreshToken?.sealed == marked.sealed else { return }
         refreshToken?.marks = marked.marks
     }
 
-    /// Takes, renews or gives up the right to call Google for this grant.
+    /// Sets, renews or removes the right to call Google for this grant.
     package mutating func setLease(_ lease: Lease?) {
         self.lease = lease
     }
 
-    /// Puts an imported grant into the state that it had where it came from, since when it had it there.
+    /// Gives an imported grant the state that it had at its origin, with the time since when it had it.
     package mutating func adopt(state: GrantState, reason: GrantReason, since: Timestamp) {
         enter(state, reason: reason, at: since)
         self.since = since
@@ -340,7 +340,7 @@ extension Grant {
         suspectedSince = nil
     }
 
-    /// With the tokens of a deleted user goes what is known of the account.
+    /// The account data of a deleted user is deleted with the tokens.
     private mutating func wipeTokens() {
         refreshToken = nil
         accessToken = nil
@@ -359,39 +359,39 @@ extension Grant {
         state == .disconnected && [.userRequest, .userDeleted, .tokenRevoked, .tokensRevoked].contains(reason)
     }
 
-    /// Whether storing `next` in this grant's place would bring back what was deleted.
+    /// `true` if storing `next` in place of this grant would bring back deleted data.
     package func forbids(_ next: Grant) -> Bool {
         reason == .userDeleted && next.reason != .userDeleted
     }
 
-    /// Whether a try before its time does no harm.
+    /// `true` if an attempt before the due time does no harm.
     var mayBeHastened: Bool {
         state == .retrying && !GrantReason.awaitingSecondOpinion.contains(reason)
     }
 }
 
 extension Grant.AccessToken {
-    /// The longest lifetime of an access token that is believed.
+    /// The longest lifetime of an access token that is trusted.
     ///
-    /// Google's live for an hour, and twelve at most
-    /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry is a wrong clock or a typing error.
+    /// Google's live for an hour, and at most twelve
+    /// (https://cloud.google.com/iam/docs/create-short-lived-credentials-direct). A later expiry comes from a wrong
+    /// clock or a typing error.
     package static let longestLifetime: Duration = .seconds(86_400)
 
-    /// The token with an expiry that can be believed.
+    /// Returns the token with its expiry limited to a plausible one.
     func bounded(at now: Timestamp) -> Self {
         var token = self
         token.expiresAt = min(expiresAt, now + Self.longestLifetime)
         return token
     }
 
-    /// `true` if this stored token lives and was obtained after a token that comes late: a worker stood still with its answer,
-    /// and another one has refreshed the grant meanwhile.
+    /// `true` if this stored token is live and was obtained after a token that comes late: a worker paused with its
+    /// answer, and another worker has refreshed the grant since.
     func isNewer(than late: Self, at now: Timestamp) -> Bool {
         obtainedAt > late.obtainedAt && obtainedAt <= now && expiresAt > now
     }
 
-    /// The one that lives longer; but a stored one from the future was stored by a clock that was ahead, so that its
-    /// expiry means nothing.
+    /// Returns the token that expires later; an expiry that a clock ahead of this one stored does not count.
     static func later(of stored: Self?, _ new: Self?, at now: Timestamp) -> Self? {
         guard let stored, stored.obtainedAt <= now else { return new ?? stored }
         guard let new else { return stored }
@@ -400,7 +400,7 @@ extension Grant.AccessToken {
 }
 
 extension Grant.Owner {
-    /// Takes over what the other knows.
+    /// Takes over the known fields of the other owner.
     mutating func merge(_ other: Self) {
         googleUserID = other.googleUserID ?? googleUserID
         email = other.email ?? email

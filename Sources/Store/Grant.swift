@@ -3,9 +3,9 @@ package import Secrets
 
 /// One user's consent at Google, as stored.
 ///
-/// Its tokens are sealed; its state moves only in `Grant+Life.swift`.
+/// Its tokens are sealed; its state changes only in `Grant+Life.swift`.
 package struct Grant: Hashable, Sendable {
-    /// Who the grant belongs to at Google, as far as it is known.
+    /// The Google account of a grant, as far as it is known.
     package struct Owner: Hashable, Sendable {
         package var googleUserID: String?
         package var email: String?
@@ -25,7 +25,7 @@ package struct Grant: Hashable, Sendable {
         }
     }
 
-    /// A sealed access token and what is known of it.
+    /// A sealed access token and its times.
     package struct AccessToken: Hashable, Sendable {
         package var sealed: SealedSecret
         package var obtainedAt: Timestamp
@@ -40,12 +40,12 @@ package struct Grant: Hashable, Sendable {
         }
     }
 
-    /// A sealed refresh token and what is known of it; ``TokenVault`` makes new ones.
+    /// A sealed refresh token and its properties; ``TokenVault`` makes new ones.
     package struct RefreshToken: Hashable, Sendable {
         package var sealed: SealedSecret
-        /// What a security event names it by; `nil` for one that was stored before there were marks.
+        /// The hashes by which security events name it; `nil` for one that was stored before marks existed.
         package var marks: TokenMarks?
-        /// The instant at which it dies of itself, where Google told it.
+        /// The end of the token's own lifetime, if Google gave it.
         package var expiresAt: Timestamp?
 
         package init(sealed: SealedSecret, marks: TokenMarks? = nil, expiresAt: Timestamp? = nil) {
@@ -66,34 +66,35 @@ package struct Grant: Hashable, Sendable {
 
     package internal(set) var state: GrantState
     package internal(set) var reason: GrantReason
-    /// Since when the grant is in its state.
+    /// The time since which the grant is in its state.
     package internal(set) var since: Timestamp
     /// The fence: the version of the stored refresh token.
     ///
-    /// An answer is written only where the version it read still stands.
+    /// An answer is stored only if the version it was requested with is still current.
     package internal(set) var generation: Int64
 
     package internal(set) var refreshToken: RefreshToken?
     package internal(set) var accessToken: AccessToken?
 
-    /// When something is to be done about the grant; `nil` when nothing ever is.
+    /// The time of the next action for the grant; `nil` if there is none.
     package internal(set) var dueAt: Timestamp?
-    /// Failures in a row.
+    /// The number of failures in a row.
     package internal(set) var attempts: Int
-    /// When the present row of failures began.
+    /// The time of the first failure in the current row.
     package internal(set) var failingSince: Timestamp?
     package internal(set) var lastSuccessAt: Timestamp?
     package internal(set) var lastAttemptAt: Timestamp?
-    /// Whether a refresh with the stored refresh token, or with one it was rotated from, ever succeeded.
+    /// `true` if a refresh with the stored refresh token, or with one it was rotated from, ever succeeded.
     package internal(set) var isProven: Bool
-    /// Since when a revocation at Google is asked for; the tokens are wiped when it is done, or a day later.
+    /// The time at which a revocation at Google was requested; the tokens are deleted when it is done, or a day later.
     package internal(set) var revocationAskedAt: Timestamp?
 
-    /// The first refusal of the present row that is doubted, and that awaits a second opinion.
+    /// The time of the first refusal in the current row that is in doubt and waits for confirmation.
     package internal(set) var suspectedSince: Timestamp?
-    /// Successful refreshes in a row that each came long before the schedule asks for one.
+    /// The number of successful refreshes in a row that each came long before the schedule asks for one.
     package internal(set) var quickRefreshes: Int
-    /// When a worker found that the answer to an earlier request was never stored; `nil` once a refresh has succeeded.
+    /// The time at which a worker found that the answer to an earlier request was never stored; `nil` once a refresh
+    /// has succeeded.
     package internal(set) var answerLostAt: Timestamp?
     /// The claims of the last rotated refresh tokens that were stored.
     package internal(set) var rotationClaims: RotationClaims
@@ -103,10 +104,10 @@ package struct Grant: Hashable, Sendable {
     /// A look-up by account no longer finds these.
     package internal(set) var formerTokensUntil: Timestamp?
 
-    /// Who is calling Google for this grant now.
+    /// The right of one worker to call Google for this grant.
     package internal(set) var lease: Lease?
 
-    /// Restores a stored grant field by field; the parts that make new ones call `Grant.connected`.
+    /// Restores a stored grant field by field; new grants come from `Grant.connected`.
     package init(
         id: GrantID,
         userID: String,

@@ -1,18 +1,18 @@
 package import Clocks
 
-/// Ends a grant at a user's wish, and decides whether Google is to be told.
+/// Ends a grant at a user's request, and decides if Google is notified.
 package enum GrantEnding {
-    /// What was done.
+    /// The result of ending a grant.
     package struct Outcome: Hashable, Sendable {
         /// The grant as it is stored now.
         package let grant: Grant
-        /// Whether another stored grant would end with this one at Google, which therefore is not told.
+        /// `true` if a revocation would end another stored grant too, so Google is not notified.
         package let isShared: Bool
     }
 
     /// Stores the end of `grant`, and its events.
     ///
-    /// Revoking ends every grant of the account with any client of the same project
+    /// A revocation ends every grant of the account with any client of the same project
     /// (https://developers.google.com/identity/protocols/oauth2/web-server#tokenrevoke).
     package static func end(
         _ grant: Grant,
@@ -28,9 +28,10 @@ package enum GrantEnding {
         return Outcome(grant: grant, isShared: isShared)
     }
 
-    /// Whether another stored grant, that has not been asked to end itself, would end with this one at Google.
+    /// `true` if a revocation would also end another stored grant that is not to be revoked.
     ///
-    /// It is asked again before each try to tell Google: while that failed, the account may have been connected anew.
+    /// It is checked again before each attempt to revoke: since the first one the account may have been connected
+    /// again.
     package static func isShared(_ grant: Grant, in transaction: any StoreTransaction) throws -> Bool {
         try transaction.grants(sharingAccountWith: grant).contains { other in
             other.revocationAskedAt == nil && !other.hasForeignToken

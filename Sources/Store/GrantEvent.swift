@@ -1,6 +1,6 @@
 package import Clocks
 
-/// One line of a grant's history.
+/// One event of a grant's history.
 package struct GrantEvent: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         /// The app or an import brought tokens.
@@ -9,7 +9,7 @@ package struct GrantEvent: Hashable, Sendable {
         case state
         /// Another refresh token replaced the stored one.
         case rotated
-        /// The granted scopes differ from those of the answer before.
+        /// The granted scopes differ from those of the previous answer.
         case scopeChanged = "scope_changed"
     }
 

@@ -1,9 +1,9 @@
 package import Clocks
 
-/// The immutable name of a grant: 63 random bits.
+/// The permanent name of a grant: 63 random bits.
 ///
-/// Its high bits are the grant's phase, which says when in each period it comes due: so rows that come due together lie together
-/// in a table ordered by id.
+/// Its high bits are the grant's phase, which sets its home instant in each period: rows that are due together are
+/// close together in a table ordered by id.
 package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let rawValue: Int64
 
@@ -15,12 +15,12 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
         GrantID(rawValue: Int64(source.nextBits() >> 1))
     }
 
-    /// Reads what ``description`` prints.
+    /// Parses the form of ``description``.
     package init?(_ text: String) {
         self.init(digits: Array(text.utf8)[...])
     }
 
-    /// Reads what ``appendDigits(to:)`` appends.
+    /// Parses the form that ``appendDigits(to:)`` appends.
     package init?(digits: ArraySlice<UInt8>) {
         guard digits.count == 16 else { return nil }
         var bits: UInt64 = 0
@@ -41,12 +41,12 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
         }
     }
 
-    /// Where in 0..<1 this grant lies among all, in the table and in each period.
+    /// The grant's position in 0..<1 among all grants, both in the table and in each period.
     package var phase: Double { Double(rawValue >> 31) * 0x1p-32 }
 
     package static func < (left: GrantID, right: GrantID) -> Bool { left.rawValue < right.rawValue }
 
-    /// Sixteen hexadecimal digits: JSON readers round whole numbers beyond 2^53, so a grant is never printed as one.
+    /// Sixteen hexadecimal digits: JSON readers round whole numbers beyond 2^53, so an id is never printed as a number.
     package var description: String {
         var digits: [UInt8] = []
         digits.reserveCapacity(16)

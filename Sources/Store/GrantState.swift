@@ -1,29 +1,30 @@
-/// What the worker knows of a grant, and what it does next.
+/// The state of a grant, which decides the next action.
 package enum GrantState: String, CaseIterable, Sendable, Codable {
-    /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`, `disconnected`.
+    /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`,
+    /// `disconnected`.
     case active
-    /// The last tries failed for reasons that pass, or await a second opinion. Next: any.
+    /// The last attempts failed for reasons that may pass, or wait for confirmation. Next: any.
     case retrying
     /// An administrator or a policy blocks it, and may lift the block: probed once a day. Next: any.
     case suspended
-    /// Only the user can mend it by signing in again. Next: `active`, when the app brings tokens.
+    /// Only the user can repair it, by signing in again. Next: `active`, when the app brings tokens.
     case reauthRequired = "reauth_required"
-    /// Dead: Google said so, or the user asked. Next: `active` when the app brings tokens; `retrying` when the answer that
-    /// said so turns out to have been one of a wave.
+    /// Ended, because Google said so or the user asked. Next: `active` when the app brings tokens; `retrying` if the
+    /// answer that ended it turns out to be part of a wave.
     case disconnected
 
-    /// Whether the user's profile shows the account as connected.
+    /// `true` if the user's profile shows the account as connected.
     package var isConnected: Bool { self == .active || self == .retrying }
 
-    /// Whether no refresh is ever sent while the grant is in this state.
+    /// `true` if no refresh is sent while the grant is in this state.
     package var endsCalls: Bool { self == .reauthRequired || self == .disconnected }
 }
 
-/// Why a grant is in its state: a short code that is safe to print.
+/// The reason for a grant's state: a short code that is safe to print.
 package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     package let rawValue: String
 
-    /// Takes a code as it is; whatever is not a lower-case code of at most 64 characters becomes `unknown`.
+    /// Takes a code as it is; anything but a lower-case code of at most 64 characters becomes `unknown`.
     package init(rawValue: String) {
         let isCode =
             (1...64).contains(rawValue.utf8.count)
@@ -39,7 +40,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
 
     package var description: String { rawValue }
 
-    /// The reasons that the worker itself gives, as the documents list them.
+    /// The reasons that the worker itself gives, as listed in the documents.
     ///
     /// Any other reason is an error code of Google.
     package enum Known: String, CaseIterable, Sendable {
@@ -59,23 +60,24 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
         case none
     }
 
-    /// Google said plainly that the grant is dead.
+    /// Google said clearly that the grant is dead.
     package static let invalidGrant = GrantReason(.invalidGrant)
-    /// Google says that the grant is dead, and the answer to an earlier request was lost: it may have brought another token.
+    /// Google says that the grant is dead, but the answer to an earlier request was lost, which may have brought
+    /// another token.
     package static let answerLost = GrantReason(.answerLost)
-    /// The reasons of grants that `invalid_grant` has ended.
+    /// The reasons of grants that an `invalid_grant` has ended.
     package static let endedByAnswer: Set<GrantReason> = [.invalidGrant, .answerLost]
-    /// Google said so in the middle of a wave of such answers: asked again before it is believed.
+    /// Google said so within a wave of such answers: it is confirmed before it is believed.
     package static let invalidGrantUnconfirmed = GrantReason(.invalidGrantUnconfirmed)
-    /// The access token ran out and there is no refresh token to get another.
+    /// The access token expired, and the grant does not have a refresh token to get another.
     package static let noRefreshToken = GrantReason(.noRefreshToken)
     /// The refresh token belongs to another client.
     package static let clientMismatch = GrantReason(.clientMismatch)
-    /// The refresh token seems to belong to another client: asked again before it is believed.
+    /// The refresh token seems to belong to another client: that is confirmed before it is believed.
     package static let clientMismatchUnconfirmed = GrantReason(.clientMismatchUnconfirmed)
     /// The refresh token belongs to another Google account than the access token that came with it.
     package static let accountMismatch = GrantReason(.accountMismatch)
-    /// Google could not be asked which account a new refresh token belongs to.
+    /// Google did not say which account a new refresh token belongs to.
     package static let accountUnchecked = GrantReason(.accountUnchecked)
     /// The user, or an operator for the user, ended it.
     package static let userRequest = GrantReason(.userRequest)
@@ -87,8 +89,8 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     package static let accountDisabled = GrantReason(.accountDisabled)
     /// The user was deleted.
     package static let userDeleted = GrantReason(.userDeleted)
-    /// The reasons of grants that wait for a second opinion, which must not come early.
+    /// The reasons of grants that wait for a confirmation, which must not come early.
     package static let awaitingSecondOpinion: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
-    /// Nothing to explain.
+    /// No reason.
     package static let none = GrantReason(.none)
 }

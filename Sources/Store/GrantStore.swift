@@ -1,49 +1,53 @@
 package import Clocks
 package import Secrets
 
-/// What every store keeps: grants, their history, the health of each client, and which workers live.
+/// The interface of every store: grants, their history, the health of each client, and the live workers.
 ///
-/// A store only reads and writes. What an answer makes of a grant is decided by whoever passes the body of ``transact(_:)``,
-/// so that the decision sees what is stored at that instant, and so that all stores decide alike.
+/// A store only reads and writes. The caller of ``transact(_:)`` decides in its body how an answer changes a grant, so
+/// that the decision uses the data stored at that instant, and so that all stores decide in the same way.
 package protocol GrantStore: Sendable {
-    /// The clock of this store's leases.
+    /// Returns the current time on the clock of this store's leases.
     func leaseTime() async throws -> LeaseTime
-    /// Names the boot of this machine, to which every ``BootInstant`` of its boot clock belongs.
+    /// The name of this machine's boot, to which every ``BootInstant`` of its boot clock belongs.
     var bootID: String { get }
 
-    /// Runs `body` in one transaction that excludes every other writer, in this process and in others. What it wrote is
-    /// durable when this returns; when it throws, nothing of it is written.
+    /// Runs `body` in one transaction that excludes all other writers, in this process and in others.
+    ///
+    /// Its writes are durable when this returns; if it throws, nothing is written.
     func transact<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
 
-    /// Runs `body` like ``transact(_:)``, ahead of requests of strangers where the store can: it stores answers that may hold
-    /// rotated tokens.
+    /// Runs `body` like ``transact(_:)``, ahead of requests from outside where the store can: it stores answers that
+    /// may hold rotated tokens.
     func storeResults<Result: Sendable>(
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result
 
-    /// Takes the lease of each of `ids` that is due by `dueBy` (`nil`: whenever it is due) and not leased to another, in one
-    /// transaction. Grants that another worker has or has done are left out of the answer.
+    /// Leases, in one transaction, those of `ids` that are due by `dueBy` (`nil`: at any time) and not leased to
+    /// another worker.
+    ///
+    /// Returns the leased grants, without those that another worker holds or has finished.
     func claim(_ ids: [GrantID], dueBy: Timestamp?, owner: String, for span: Duration) async throws -> [Grant]
 
-    /// Prolongs leases that still stand under the same claim; answers the ids of those.
+    /// Extends leases that are still held under the same claim; returns their ids.
     func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID>
 
-    /// Gives leases back without having called.
+    /// Releases leases without a call to Google.
     func release(_ leases: [GrantID: Int64]) async throws
 
-    /// The client ids of all grants that have a due time, in the order of their names.
+    /// Returns the client ids of all grants that have a due time, sorted by name.
     func clientsWithDueTimes() async throws -> [String]
 
-    /// The next grants of one client due by `limit`, in the order of their due times, after a cursor.
+    /// Returns the next grants of one client after a cursor that are due by `limit`, sorted by due time.
     func due(ofClient clientID: String, by limit: Timestamp, after cursor: DueEntry?, atMost count: Int) async throws
         -> [DueEntry]
 
-    /// Makes grants of a client due by `dueBy` that are being retried for a reason that passes, and do not await a second opinion:
-    /// at most `count` after `cursor` in the order of their ids, in a transaction of its own.
+    /// Makes grants of a client due by `dueBy` that are in `retrying` for a reason that may pass, and do not wait for
+    /// confirmation.
     ///
-    /// Returns the id to go on after, or `nil` at the end.
+    /// It handles at most `count` grants after `cursor` in the order of their ids, in a transaction of its own, and
+    /// returns the id to continue after, or `nil` at the end.
     func hastenRetries(
         ofClient clientID: String,
         dueBy: Timestamp,
@@ -54,41 +58,41 @@ package protocol GrantStore: Sendable {
     func grant(_ id: GrantID) async throws -> Grant?
     func grant(ofUser userID: String) async throws -> Grant?
 
-    /// One page of all grants in the order of their ids.
+    /// Returns one page of all grants, sorted by id.
     func grants(after id: GrantID?, in state: GrantState?, atMost count: Int) async throws -> [Grant]
 
-    /// The history of one grant, the latest first.
+    /// Returns the history of one grant, the latest event first.
     func events(of id: GrantID, atMost count: Int) async throws -> [GrantEvent]
 
-    /// How many grants there are in each state, how many are due, and which end soon.
+    /// Returns the numbers of grants in each state, of those that are due, and of those that end soon.
     func census(at now: Timestamp, refreshTokensEndingBefore end: Timestamp, idleSince: Timestamp) async throws
         -> Census
 
-    /// Which keys the stored tokens are sealed with, and how many tokens each.
+    /// Returns the keys that seal stored tokens, with the number of tokens of each.
     func keysInUse() async throws -> [KeyID: Int]
 
-    /// Makes every grant whose access token was stored, or that was tried last, later than `now` due at `now`, spread over a
-    /// minute: a clock that was ahead said so, and neither expiry nor due time can be believed. Answers how many there were.
+    /// Repairs grants that were stored or tried later than `now`, by a clock that was ahead; returns their number.
     ///
-    /// A grant that awaits a second opinion is left alone: asked before its time, that opinion would be no second one.
+    /// Neither the expiry nor the due time of such a grant can be trusted, so it becomes due at `now`, spread over a
+    /// minute. A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
     /// Pending notices are due at once.
     func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int
 
-    /// Stores what this worker reports, and answers what all workers that still live reported last.
+    /// Stores the report of this worker, and returns the last reports of all live workers.
     func report(_ worker: WorkerReport) async throws -> [WorkerReport]
     func liveWorkers() async throws -> [WorkerReport]
     func forgetWorker(_ id: String) async throws
 
-    /// A short text that the store keeps under a name; `nil` if there is none.
+    /// Returns the short text that the store keeps under a name; `nil` if there is none.
     func note(_ name: String) async throws -> String?
 
-    /// Replaces a note if it still is what the caller has read. Returns `false` if it is not.
+    /// Replaces a note if it is still the one that the caller has read; returns `false` if it is not.
     func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool
 
-    /// Throws where the store cannot be used now: it cannot be read, or it is a server that says that it takes no writes.
+    /// Throws if the store cannot be used now: it cannot be read, or it is a server that does not accept writes.
     func checkUsable() async throws
 
-    /// The health of each client, as last stored.
+    /// Returns the health of each client, as last stored.
     func clientHealth() async throws -> [String: [UInt8]]
 
     /// Returns the reading of both clocks that was stored last, so that a step between two runs can be found.
@@ -100,7 +104,7 @@ package protocol GrantStore: Sendable {
     /// Returns the incidents since the last call, each once.
     func takeIncidents() -> [StoreIncident]
 
-    /// Closes files and connections; the store is not used afterwards.
+    /// Closes files and connections; the store is not used after this.
     func close() async
 }
 
@@ -115,16 +119,16 @@ package struct DueEntry: Hashable, Sendable {
     }
 }
 
-/// What a worker says of itself while it lives.
+/// The report of a live worker about itself.
 package struct WorkerReport: Hashable, Sendable {
-    /// A report older than this is a dead worker's.
+    /// The age after which a report belongs to a dead worker.
     package static let lifetime: Duration = .seconds(30)
 
     package var id: String
-    /// Every key that it can open tokens with.
+    /// Every key with which it can open tokens.
     package var keyIDs: [KeyID]
     package var sealingKeyID: KeyID
-    /// Whether it asks Google: all that do share the pace of a client id and the grants that are due.
+    /// `true` if it sends refreshes: all such workers share the pace of a client id and the due grants.
     package var isRefreshing: Bool
 
     package init(id: String, keyIDs: [KeyID], sealingKeyID: KeyID, isRefreshing: Bool = false) {
@@ -148,7 +152,7 @@ extension GrantStore {
 }
 
 extension BootID {
-    /// The boot's name, or what to do where it cannot be read.
+    /// Returns the boot's name, or throws with advice if it cannot be read.
     package static func require() throws(StoreError) -> String {
         guard let id = read() else {
             throw StoreError(.cannotOpen, "\(path) cannot be read: leases need the id of this boot. Mount /proc.")
@@ -157,32 +161,33 @@ extension BootID {
     }
 }
 
-/// Why a store could not do what it was asked.
+/// The failure of a store's call.
 package struct StoreError: Error, Sendable, CustomStringConvertible {
     package enum Code: String, Sendable {
-        /// Another process holds the database, or it is busy beyond patience: try again.
+        /// Another process holds the database, or it is busy for too long: try again.
         case busy
-        /// Workers of an older version use the database, so that its schema cannot be changed: try again when they are stopped.
+        /// Workers of an older version use the database, so its schema cannot be changed: try again after they are
+        /// stopped.
         case inUse = "in_use"
-        /// No room, or a file-system error: try again when it is mended.
+        /// The disk is full, or a file-system error occurred: try again after it is fixed.
         case input
         case diskFull = "disk_full"
         case readOnly = "read_only"
         case cannotOpen = "cannot_open"
-        /// The file is damaged or is no database.
+        /// The file is damaged or is not a database.
         case corrupt
         /// The database was written by a newer version of this program.
         case newerSchema = "newer_schema"
-        /// What was asked contradicts what is stored: a second grant of one user.
+        /// The request contradicts stored data, such as a second grant of one user.
         case conflict
-        /// The database server is not to be reached, or goes down: try again.
+        /// The database server cannot be reached, or is shutting down: try again.
         case unreachable
-        /// The database server answers, and will not do what is asked until an administrator has mended something.
+        /// The database server responds, but refuses until an administrator has fixed something.
         case refused
-        /// Something else has changed, replaced or deleted the database's files while they are in use: what is stored there may
-        /// be lost, and the process must stop.
+        /// Another program has changed, replaced or deleted the database's files in use: stored data may be lost, and
+        /// the process must stop.
         case replaced
-        /// Everything was copied to another database, and this one is not to be used any more.
+        /// The database was moved, and this one must not be used any more.
         case moved
         case closed
         /// A fault of this program.
@@ -190,7 +195,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
     }
 
     package var code: Code
-    /// What happened, where, and what to do about it.
+    /// The failure, its place, and the advice to the operator.
     package var message: String
     /// The SQLite file in which one read reported damage that no check of the whole file has confirmed.
     package var suspectedFile: String?
@@ -202,7 +207,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
 
     package var description: String { message }
 
-    /// Whether the same call may succeed later, when time or an administrator has mended what is in its way.
+    /// `true` if the same call may succeed later, after some time or after an administrator has fixed the cause.
     package var mayPass: Bool {
         switch code {
         case .busy, .inUse, .input, .diskFull, .readOnly, .unreachable, .refused: true
@@ -210,9 +215,9 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// A row whose content is not understood.
+    /// Creates the error for a row whose content cannot be parsed.
     ///
-    /// The advice is not a backup: that would lose every refresh token that was rotated since, of all users.
+    /// The advice is not a backup: that would lose all users' refresh tokens that were rotated since.
     package init(damagedRow what: String) {
         self.init(
             .corrupt,
@@ -222,7 +227,7 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         )
     }
 
-    /// Whether the error may be about one of several rows, so that the same call succeeds for the others.
+    /// `true` if the error may be about one of several rows, so that the same call succeeds for the others.
     package var mayConcernOneRow: Bool {
         switch code {
         case .corrupt, .conflict, .fault: true
@@ -232,6 +237,6 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether nobody may go on with the store: everything in it was copied elsewhere, or its files were replaced.
+    /// `true` if the store must not be used any more: the database was moved, or its files were replaced.
     package var endsUse: Bool { code == .moved || code == .replaced }
 }

@@ -1,6 +1,6 @@
 package import Clocks
 
-/// What an app or an import hands over for one user: tokens already sealed for the grant's id.
+/// The tokens and data that an app or an import brings for one user, already sealed for the grant's id.
 package struct Handover: Hashable, Sendable {
     package var clientID: String
     package var owner: Grant.Owner
@@ -23,15 +23,15 @@ package struct Handover: Hashable, Sendable {
     }
 }
 
-/// What a successful refresh brought, sealed.
+/// The sealed tokens of a successful refresh.
 package struct RefreshedTokens: Hashable, Sendable {
     package var accessToken: Grant.AccessToken
-    /// The refresh token that replaces the stored one, where the server rotates.
+    /// The refresh token that replaces the stored one, if the server rotates.
     package var rotated: Grant.RefreshToken?
     package var scope: String?
-    /// When the refresh token dies of itself, where the answer says so.
+    /// The end of the refresh token's own lifetime, if the answer gives it.
     package var refreshTokenExpiresAt: Timestamp?
-    /// What ``IssuedTokens`` knows the access token by.
+    /// The digest by which ``IssuedTokens`` recognises the access token.
     package var digest: [UInt8]?
 
     package init(

@@ -2,9 +2,9 @@ package import Clocks
 package import Secrets
 private import Synchronization
 
-/// Grants, users and sessions in memory alone, by the same rules as a store on disk: for tests, and for reading those rules in plain code.
+/// A store in memory, with the same rules as the stores on disk: for tests, and as a plain statement of those rules.
 package final class InMemoryStore: AccountStore {
-    /// All that is stored; a transaction works on a copy, which takes its place when the body returns.
+    /// The stored data; a transaction works on a copy, which replaces it when the body returns.
     struct State {
         var grants: [GrantID: Grant] = [:]
         var idOfUser: [String: GrantID] = [:]
@@ -27,7 +27,7 @@ package final class InMemoryStore: AccountStore {
     private let keepsNotices: Bool
     private let state = Mutex(State())
 
-    /// `keepsNotices` says whether events that the backend is to hear of go to the outbox.
+    /// Creates an empty store; `keepsNotices` is `true` if events that concern the backend go to the outbox.
     package init(
         timeSource: any TimeSource,
         random: any RandomSource = SystemRandom(),
@@ -40,7 +40,7 @@ package final class InMemoryStore: AccountStore {
         self.keepsNotices = keepsNotices
     }
 
-    /// The number of transactions so far, those that failed included.
+    /// The number of transactions so far, including failed ones.
     package var transactions: Int { state.withLock(\.transactions) }
 
     package func leaseTime() async throws -> LeaseTime { leaseTimeNow }

@@ -83,7 +83,7 @@ extension InMemoryTransaction {
         return true
     }
 
-    /// No two users share an account at Google.
+    /// `true` if no other user has this account at Google.
     private func isFree(_ googleUserID: String?, for id: String) -> Bool {
         guard let googleUserID else { return true }
         return !state.users.values.contains { $0.googleUserID == googleUserID && $0.id != id }

@@ -1,10 +1,10 @@
 import Clocks
 
-/// What a body of ``InMemoryStore/transact(_:)`` works with: a copy of all that is stored.
+/// The transaction of ``InMemoryStore/transact(_:)``: it works on a copy of all stored data.
 final class InMemoryTransaction: StoreTransaction {
     var state: InMemoryStore.State
     let leaseTime: LeaseTime
-    /// Names new notices; `nil` where none are kept.
+    /// The source of the nonces in notice ids; `nil` if notices are not kept.
     private let noticeNonces: (any RandomSource)?
 
     init(state: InMemoryStore.State, leaseTime: LeaseTime, noticeNonces: (any RandomSource)?) {
@@ -78,7 +78,8 @@ extension InMemoryStore.State {
 }
 
 extension Grant.Owner {
-    /// Whether both are one account at Google: by its id where both tell it, else by e-mail without regard to case.
+    /// `true` if both are one account at Google: compared by id if both have one, else by e-mail without regard to
+    /// case.
     fileprivate func isSameAccount(as other: Self) -> Bool {
         if let googleUserID, let otherID = other.googleUserID { return googleUserID == otherID }
         guard let email, let otherEmail = other.email else { return false }
@@ -87,7 +88,7 @@ extension Grant.Owner {
 }
 
 extension String {
-    /// The text with A to Z lowered, as SQL's `lower` does.
+    /// The text with A to Z in lower case, as SQL's `lower` returns it.
     var loweringASCII: [UInt8] {
         utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }
     }

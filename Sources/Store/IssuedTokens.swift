@@ -1,13 +1,13 @@
 package import Clocks
 package import Secrets
 
-/// Digests of the access tokens that refreshes of a grant brought and that may still be valid, the latest last.
+/// Digests of the access tokens from refreshes of a grant that may still be valid, the latest last.
 ///
-/// The worker hands these tokens to services. To Google they prove who the user is, so that a service could sign in with one as the
-/// user: a sign-in compares the token it is given with these digests.
+/// The worker gives these tokens to services. To Google they prove the identity of the user, so a service could sign in
+/// as the user with one: a sign-in compares the presented token with these digests.
 package struct IssuedTokens: Hashable, Sendable {
-    /// More than are valid at once: a caller that rejects every token gets about fifty in the life of one (`DuePolicy` and
-    /// `RenewalDecision` slow it down), and must not push the first one off the list.
+    /// More than can be valid at once: a caller that rejects every token gets about fifty in the life of one
+    /// (`DuePolicy` and `RenewalDecision` slow it down), and must not push the first one off the list.
     package static let mostKept = 128
     private static let digestLength = 16
 
@@ -20,7 +20,7 @@ package struct IssuedTokens: Hashable, Sendable {
 
     package init() {}
 
-    /// Reads what ``bytes`` returned; `nil` stands for an empty list.
+    /// Parses the form that ``bytes`` returns; `nil` stands for an empty list.
     package init(bytes: [UInt8]?) {
         let bytes = bytes ?? []
         let length = Self.digestLength + 8
@@ -36,7 +36,7 @@ package struct IssuedTokens: Hashable, Sendable {
         }
     }
 
-    /// The list as a database keeps it; `nil` if it is empty.
+    /// The stored form of the list; `nil` if it is empty.
     package var bytes: [UInt8]? {
         guard !entries.isEmpty else { return nil }
         return entries.flatMap { entry in
@@ -46,7 +46,7 @@ package struct IssuedTokens: Hashable, Sendable {
         }
     }
 
-    /// The digest of an access token: half of its SHA-256, which tells tokens apart and reveals nothing of them.
+    /// Returns the digest of an access token: half of its SHA-256, which identifies the token without revealing it.
     package static func digest(of token: Secret) -> [UInt8] {
         token.withBytes { span in span.withUnsafeBytes { Array(Digest.sha256(Array($0)).prefix(digestLength)) } }
     }
@@ -56,7 +56,7 @@ package struct IssuedTokens: Hashable, Sendable {
 
     package func contains(_ digest: [UInt8]) -> Bool { entries.contains { $0.digest == digest } }
 
-    /// Adds a token, and forgets those that have expired.
+    /// Adds a token, and drops expired ones.
     package mutating func insert(_ digest: [UInt8], until expiresAt: Timestamp, at now: Timestamp) {
         entries = entries.filter { $0.expiresAt > now && $0.digest != digest }.suffix(Self.mostKept - 1)
         entries.append(Entry(digest: digest, expiresAt: expiresAt))

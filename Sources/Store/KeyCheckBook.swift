@@ -1,9 +1,9 @@
 package import Secrets
 
-/// The ``KeyChecks`` of a store, in its notes.
+/// Reads and writes the ``KeyChecks`` of a store, which are kept in its notes.
 package struct KeyCheckBook: Sendable {
     private static let note = "key_checks"
-    /// Grants that are looked through for a token of each key, where a store has no checks yet.
+    /// The limits of the search for a token of each key, in a store that has no checks yet.
     private static let page = 500
     private static let mostPages = 4
 
@@ -13,7 +13,7 @@ package struct KeyCheckBook: Sendable {
 
     /// Compares a ring with the keys that seal stored tokens.
     ///
-    /// Where the store has no checks yet, the ring's are written, unless it is foreign.
+    /// If the store has no checks yet, the ring's are written, unless the ring is foreign.
     package func fit(of ring: KeyRing) async throws -> KeyRingFit {
         while true {
             if let checks = try await stored() { return try checks.fit(of: ring) }
@@ -24,14 +24,14 @@ package struct KeyCheckBook: Sendable {
         }
     }
 
-    /// Compares a ring with the checks that are there; `nil` if there are none yet.
+    /// Compares a ring with the stored checks; `nil` if there are none yet.
     package func storedFit(of ring: KeyRing) async throws -> KeyRingFit? { try await stored()?.fit(of: ring) }
 
-    /// The keys that may seal stored tokens; empty where the store has no checks yet.
+    /// Returns the keys that may seal stored tokens; empty if the store has no checks yet.
     package func keyIDs() async throws -> Set<KeyID> { try await stored()?.keyIDs ?? [] }
 
-    /// Adds a key before it seals for the first time, if the ring still fits: of two rings that come at one time to a database
-    /// where nothing is sealed, one is the first.
+    /// Adds a key before it seals for the first time, if the ring still fits: of two rings that come to an empty
+    /// database at the same time, only the first fits.
     package func add(_ id: KeyID, of ring: KeyRing) async throws {
         try await change(with: ring) { checks throws(SealError) in
             guard !checks.keyIDs.contains(id), try checks.fit(of: ring) == .fits else { return }
@@ -39,7 +39,7 @@ package struct KeyCheckBook: Sendable {
         }
     }
 
-    /// Removes keys that seal no stored token any more, or that are lost.
+    /// Removes keys that no longer seal a stored token, or that are lost.
     package func remove(_ ids: [KeyID], with ring: KeyRing) async throws {
         try await change(with: ring) { checks throws(SealError) in ids.forEach { checks.remove($0) } }
     }
@@ -71,8 +71,8 @@ package struct KeyCheckBook: Sendable {
         return checks
     }
 
-    /// The checks of a store that has none: those of the keys that its tokens name, and the keys of the ring whose tokens the
-    /// ring does not open.
+    /// Derives checks for a store that has none, from the keys that its tokens name; also returns the keys of the ring
+    /// that fail to open their tokens.
     private func derived(with ring: KeyRing) async throws -> (checks: KeyChecks, wrong: [KeyID]) {
         var checks = KeyChecks()
         var unproven: Set<KeyID> = []

@@ -47,12 +47,12 @@ package struct KeyChecks: Hashable, Sendable {
     }
 }
 
-/// How a ring fits a database.
+/// The fit of a ring and a database.
 package enum KeyRingFit: Hashable, Sendable {
     case fits
-    /// It opens some values; these keys are missing.
+    /// The ring opens some values; these keys are missing.
     case lacks([KeyID])
-    /// It opens none, or has other bits under the id of a key that seals stored tokens.
+    /// The ring opens none, or has different bits under the id of a key that seals stored tokens.
     case foreign([KeyID])
 
     package var keyIDs: [KeyID] {
@@ -63,7 +63,7 @@ package enum KeyRingFit: Hashable, Sendable {
     }
 }
 
-/// The list as one line of text: `id=value id=value id`, the values in hexadecimal digits.
+/// The list as one line of text: `id=value id=value id`, with the values in hexadecimal digits.
 extension KeyChecks {
     package init?(stored: String) {
         for entry in stored.split(separator: " ") {

@@ -1,9 +1,10 @@
 package import Clocks
 
-/// A point of the clock that leases go by: never the wall clock, which may be stepped.
+/// An instant of the clock that times leases: never the wall clock, which may be stepped.
 ///
-/// On SQLite it is the boot clock of the one machine that the daemon and cron run on, named by the boot's id; on a database
-/// server it is the server's clock. Points of different epochs cannot be compared: a lease of another epoch has ended.
+/// On SQLite it is the boot clock of the one machine that the daemon and cron run on, with the boot's id as its epoch;
+/// on a database server it is the server's clock. Instants of different epochs cannot be compared: a lease of another
+/// epoch has ended.
 package struct LeaseTime: Hashable, Sendable {
     package var epoch: String
     package var instant: BootInstant
@@ -17,13 +18,14 @@ package struct LeaseTime: Hashable, Sendable {
 /// The right of one worker to call Google for one grant, until an instant.
 package struct Lease: Hashable, Sendable {
     package var owner: String
-    /// Names this one claim: an answer of a claim that has lapsed, and been followed by another, can be told by it.
+    /// The number of this claim, by which a late answer of an expired claim is recognised.
     package var claim: Int64
     package var epoch: String
     package var until: BootInstant
-    /// `true` if the claim found the lease of an earlier one that was neither settled nor released: its answer may be lost.
+    /// `true` if the claim replaced an earlier one that was neither settled nor released, so that its answer may be
+    /// lost.
     ///
-    /// Known to the claiming worker alone; it is not stored with the lease.
+    /// Only the claiming worker knows it; it is not stored with the lease.
     package var followsUnsettledClaim: Bool
 
     package init(
@@ -44,7 +46,7 @@ package struct Lease: Hashable, Sendable {
         remaining(at: time) > .zero
     }
 
-    /// How long the lease has to run.
+    /// Returns the remaining time of the lease.
     package func remaining(at time: LeaseTime) -> Duration {
         epoch == time.epoch ? max(.zero, until - time.instant) : .zero
     }

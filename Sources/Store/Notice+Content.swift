@@ -1,11 +1,11 @@
 extension Notice {
-    /// What happened.
+    /// The content of a notice.
     package enum Content: Hashable, Sendable {
         /// A grant changed its state in a way that the profile shows.
         case connection(of: GrantID, from: GrantState, to: GrantState, reason: GrantReason)
         /// An answer to a refresh grants fewer scopes than before; both lists are separated by spaces.
         case lostScopes(of: GrantID, lost: String, granted: String)
-        /// A refresh token of a session came after its successor was used, so the session has ended.
+        /// A refresh token of a session was presented after its successor was used, so the session has ended.
         case sessionReused(SessionID)
         /// The user was deleted.
         case userDeleted
@@ -18,7 +18,7 @@ extension Notice {
             }
         }
 
-        /// The notice's type, as the backend and the metrics log get it.
+        /// The notice's type, as the backend and the metrics log show it.
         package var type: String {
             switch self {
             case .connection(_, _, let to, _): to.isConnected ? "grant.connected" : "grant.disconnected"
@@ -29,7 +29,7 @@ extension Notice {
         }
     }
 
-    /// A content as the columns that every store keeps it in.
+    /// The columns of a content, the same in every store.
     package struct Columns: Hashable, Sendable {
         private enum Kind: String {
             case connection

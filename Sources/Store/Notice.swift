@@ -1,18 +1,19 @@
 package import Clocks
 
-/// One message to the backend about a user, as the outbox keeps it until it is accepted.
+/// One message to the backend about a user, kept in the outbox until it is accepted.
 package struct Notice: Hashable, Sendable {
-    /// The order of all notices of one store.
+    /// The position in the order of all notices of one store.
     package let sequence: Int64
-    /// Drawn when the notice is made: a store that was put back from a backup counts anew from where the backup stood.
+    /// A random number from the creation of the notice: a store that was restored from a backup repeats the sequence
+    /// numbers since the backup.
     package let nonce: UInt32
     package let userID: String
-    /// The time of what happened.
+    /// The time of the change.
     package let at: Timestamp
     package let content: Content
-    /// Since when it waits to be accepted: since the change, or since it was asked for again.
+    /// The time since which it waits to be accepted: the change, or the latest replay.
     package internal(set) var pendingSince: Timestamp
-    /// Deliveries that failed.
+    /// The number of failed deliveries.
     package internal(set) var attempts: Int
 
     package init(
@@ -33,7 +34,8 @@ package struct Notice: Hashable, Sendable {
         self.attempts = attempts
     }
 
-    /// The same at every delivery, so that the backend can tell a repetition: `ntc_`, eight hexadecimal digits, `_`, a number.
+    /// The same for every delivery, so that the backend recognises a repetition: `ntc_`, eight hexadecimal digits, `_`,
+    /// a number.
     package var id: String {
         let digits = String(nonce, radix: 16)
         return "ntc_\(String(repeating: "0", count: 8 - digits.utf8.count))\(digits)_\(sequence)"
@@ -41,7 +43,7 @@ package struct Notice: Hashable, Sendable {
 }
 
 extension Notice {
-    /// The content of the notice that an event calls for; `nil` for an event that does not change what the profile shows.
+    /// Returns the content of the notice for an event; `nil` for an event that does not change the profile.
     package static func content(for event: GrantEvent) -> Content? {
         guard event.changesConnection, let from = event.from else { return nil }
         return .connection(of: event.grant, from: from, to: event.to, reason: event.reason)
@@ -49,9 +51,9 @@ extension Notice {
 }
 
 extension GrantEvent {
-    /// Whether the event changes what the user's profile shows, so that the backend is to hear of it.
+    /// `true` if the event changes what the user's profile shows, so that the backend is notified.
     ///
-    /// A retry that passes is nobody's business, and a first connection was brought by the backend's own user.
+    /// A passing retry does not concern the backend, and a first connection came from the backend's own user.
     package var changesConnection: Bool {
         guard let from, from != to else { return false }
         return !(from.isConnected && to.isConnected)

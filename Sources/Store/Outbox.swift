@@ -1,8 +1,9 @@
 import Clocks
 
-/// The notices of a store in memory: what is pending, what was settled, and who delivers.
+/// The notices of a store in memory: the pending and the settled ones, and the process that delivers them.
 ///
-/// Of each user only the oldest pending notice has a time to be tried at; the next one gets its time when that is settled.
+/// For each user only the oldest pending notice has a time of delivery; the next one gets its time when that one is
+/// settled.
 struct Outbox {
     struct Entry {
         var notice: Notice
@@ -71,7 +72,7 @@ struct Outbox {
         return count
     }
 
-    /// Makes what waits for a later time wait no longer.
+    /// Makes waiting deliveries due now.
     mutating func hasten(to now: Timestamp) {
         for (sequence, entry) in entries where entry.nextTryAt.map({ $0 > now }) ?? false {
             entries[sequence]?.nextTryAt = now
@@ -94,7 +95,7 @@ struct Outbox {
         if lease?.owner == owner { lease = nil }
     }
 
-    /// Lets the oldest pending notice of each user, and only that, have a time.
+    /// Gives a time of delivery to the oldest pending notice of each user, and to no other.
     private mutating func giveTurns(at now: Timestamp) {
         var seen: Set<[UInt8]> = []
         for sequence in entries.keys.sorted() {

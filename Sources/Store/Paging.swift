@@ -1,11 +1,11 @@
-/// The number of grants that one part of a long change looks at: some hundredths of a second for the writers that wait.
+/// The number of grants that one part of a long change reads: other writers wait for some hundredths of a second.
 package let changedPageSize = 5_000
 
 /// One part of a long change, in a transaction of its own.
 package struct ChangedPage<Cursor: Sendable>: Sendable {
-    /// The number of things that this part changed.
+    /// The number of rows that this part changed.
     package var changed: Int
-    /// The place after which the next part begins; `nil` at the end.
+    /// The position after which the next part begins; `nil` at the end.
     package var next: Cursor?
 
     package init(changed: Int, next: Cursor?) {
@@ -14,9 +14,10 @@ package struct ChangedPage<Cursor: Sendable>: Sendable {
     }
 }
 
-/// Runs a long change part by part, so that other writers need not wait for all of it; returns how many things it changed.
+/// Runs a long change part by part, so that other writers do not wait for all of it; returns the number of changed
+/// rows.
 ///
-/// It ends early when its task is cancelled.
+/// It ends early if its task is cancelled.
 @discardableResult
 package func changePages<Cursor: Sendable>(
     after first: Cursor,

@@ -1,17 +1,17 @@
-/// The claims whose answers brought the last rotated refresh tokens that were stored for a grant, the latest last.
+/// The claims whose answers brought the last stored rotated refresh tokens of a grant, the latest last.
 ///
-/// A commit whose answer was lost is repeated, and a spill file is read again. The rotated token may have been replaced since: by the
-/// next refresh, by the app, or sealed by another key. Its claim still tells that it was stored, so that only a token that was never
-/// stored counts as lost.
+/// A commit whose confirmation was lost is repeated, and a spill file is read again. The rotated token may have been
+/// replaced since: by the next refresh, by the app, or by the same token sealed with another key. Its claim still shows
+/// that it was stored, so that only a token that was never stored counts as lost.
 package struct RotationClaims: Hashable, Sendable {
-    /// A quarter of a day of hourly refreshes.
+    /// Enough for a third of a day of hourly refreshes.
     package static let mostKept = 8
 
     private(set) var claims: [Int64] = []
 
     package init() {}
 
-    /// Reads what ``bytes`` returned; `nil` stands for an empty list.
+    /// Parses the form that ``bytes`` returns; `nil` stands for an empty list.
     package init(bytes: [UInt8]?) {
         let bytes = bytes ?? []
         for start in stride(from: 0, through: bytes.count - 8, by: 8) {
@@ -19,7 +19,7 @@ package struct RotationClaims: Hashable, Sendable {
         }
     }
 
-    /// The claims as a database keeps them, eight bytes each with the highest first; `nil` if there are none.
+    /// The stored form: eight bytes for each claim, the highest byte first; `nil` if there are none.
     package var bytes: [UInt8]? {
         guard !claims.isEmpty else { return nil }
         return claims.flatMap { claim in

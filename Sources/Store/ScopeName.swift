@@ -1,6 +1,6 @@
 /// The name of one scope (https://www.rfc-editor.org/rfc/rfc6749#section-3.3).
 package struct ScopeName: Hashable, Sendable {
-    /// Two scopes that may be asked for by a short name, which Google answers with the long one
+    /// Two scopes that have a short name for requests, while Google's answers have the long one
     /// (https://developers.google.com/identity/protocols/oauth2/scopes#google-sign-in).
     private static let longNames = [
         "email": "https://www.googleapis.com/auth/userinfo.email",
@@ -10,7 +10,7 @@ package struct ScopeName: Hashable, Sendable {
     /// The name as it was given.
     package let text: String
 
-    /// The one of its names by which scopes are compared.
+    /// The name by which scopes are compared.
     package var canonical: String { Self.longNames[text] ?? text }
 
     package init?(_ text: some StringProtocol) {
@@ -19,7 +19,7 @@ package struct ScopeName: Hashable, Sendable {
         self.text = String(text)
     }
 
-    /// The asked ones that are not among those granted, which are separated by spaces.
+    /// Returns the requested scopes that are not in the granted ones, which are separated by spaces.
     package static func missing(_ asked: [ScopeName], in granted: String) -> [String] {
         guard !asked.isEmpty else { return [] }
         let names = Set(granted.split(separator: " ").map { longNames[String($0)] ?? String($0) })

@@ -5,19 +5,19 @@ package import Secrets
 package enum RotationOutcome: Hashable, Sendable {
     /// The new token is the current one. `isLateAnswer` as in ``TokenFamily/Decision/renew(isLateAnswer:)``.
     case rotated(isLateAnswer: Bool)
-    /// The current tokens are answered again. `isRecorded` is `true` if the session has changed and must be stored.
+    /// The current tokens are returned again. `isRecorded` is `true` if the session has changed and must be stored.
     case repeated(SealedSecret, isRecorded: Bool)
     /// Two parties hold tokens of the family: it must end.
     case reused
-    /// The family is over.
+    /// The family has expired.
     case expired
 }
 
-/// The life of a session: the only place where its tokens change.
+/// The changes of a session: the only place where its tokens change.
 extension Session {
-    /// The default of the time in which any token of the family gets the current tokens.
+    /// The default time in which any token of the family gets the current tokens.
     package static let usualGrace: Duration = .seconds(60)
-    /// The longest grace that may be set; housekeeping wipes successors that lie further ahead.
+    /// The longest grace that may be set; housekeeping deletes successors that are further ahead.
     package static let longestGrace: Duration = .seconds(600)
 
     package static func start(
@@ -42,14 +42,14 @@ extension Session {
     /// `true` until the session expires.
     package func isLive(at now: Timestamp) -> Bool { now < expiresAt }
 
-    /// The decision about a presented token, without any change; its signature must have been checked.
+    /// Returns the decision about a presented token without a change; the caller has verified its signature.
     package func decide(presented hash: [UInt8], leaseTime: LeaseTime, grace: Duration) -> TokenFamily.Decision {
         family.decide(presented: hash, canRepeat: successor != nil, at: leaseTime, grace: grace)
     }
 
-    /// Decides about a presented token and carries the decision out; its signature must have been checked.
+    /// Decides about a presented token and applies the decision; the caller has verified its signature.
     ///
-    /// `hash` and `sealed` are of the tokens that are new if one is needed.
+    /// `hash` and `sealed` belong to the new tokens, which are used if the decision asks for them.
     package mutating func rotate(
         presented: [UInt8],
         to hash: [UInt8],
@@ -77,7 +77,7 @@ extension Session {
 
     /// Removes the sealed successor after the grace.
     ///
-    /// One that lies too far ahead was stored by a clock that was ahead.
+    /// One that is too far ahead was stored by a clock that was ahead.
     package mutating func wipeSuccessor(at now: Timestamp) -> Bool {
         guard successor != nil, let end = successorUntil, end <= now || end > now + Self.longestGrace else {
             return false

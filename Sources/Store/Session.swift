@@ -1,7 +1,7 @@
 package import Clocks
 package import Secrets
 
-/// One sign-in of a user and the family of refresh tokens that grew from it; it ends by being removed.
+/// One sign-in of a user with its family of refresh tokens; it ends by being removed.
 ///
 /// A refresh token is kept as its SHA-256 hash. It changes only in `Session+Life.swift`.
 package struct Session: Hashable, Sendable {
@@ -10,12 +10,13 @@ package struct Session: Hashable, Sendable {
     package let createdAt: Timestamp
     package internal(set) var expiresAt: Timestamp
     package internal(set) var family: TokenFamily
-    /// The current tokens, sealed, for callers that present an earlier token within the grace; wiped afterwards.
+    /// The current tokens, sealed, for callers that present an earlier token within the grace; deleted after it.
     package internal(set) var successor: SealedSecret?
-    /// The time at which housekeeping wipes them.
+    /// The time at which housekeeping deletes them.
     package internal(set) var successorUntil: Timestamp?
 
-    /// Restores a stored session field by field; a new one is made by ``start(id:userID:tokenHash:expiresAt:at:leaseTime:)``.
+    /// Restores a stored session field by field; a new one comes from
+    /// ``start(id:userID:tokenHash:expiresAt:at:leaseTime:)``.
     package init(
         id: SessionID,
         userID: String,

@@ -5,7 +5,7 @@ private import Secrets
 package struct SessionID: Hashable, Sendable, CustomStringConvertible {
     package static let byteCount = 16
 
-    /// Its bits, the highest first.
+    /// The bits, the highest first.
     package let bytes: [UInt8]
 
     package init?(bytes: [UInt8]) {
@@ -13,7 +13,7 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// Reads what ``description`` prints, and nothing else: one session has one name.
+    /// Parses the form of ``description``, and no other: one session has one name.
     package init?(text: some StringProtocol) {
         guard let bytes = Hexadecimal.decode(text) else { return nil }
         self.init(bytes: bytes)

@@ -1,16 +1,16 @@
-/// An event in the life of a database that a person should look at.
+/// An event of a database that a person should look at.
 package struct StoreIncident: Hashable, Sendable {
     package enum Kind: Sendable {
         /// A standby was promoted: with asynchronous replication the last commits before that are lost.
         case failedOver
-        /// The database lies in another cluster than when it was used last.
+        /// The database is in another cluster than at its last use.
         case clusterReplaced
-        /// The tables that a running worker used are gone.
+        /// The tables that a running worker used are missing.
         case tablesLost
     }
 
     package var kind: Kind
-    /// The sentence that the alarm shows.
+    /// The text of the alarm.
     package var text: String
 
     package init(kind: Kind, text: String) {

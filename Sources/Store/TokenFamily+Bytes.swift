@@ -1,8 +1,8 @@
 import Clocks
 
-/// The form in which a family's earlier tokens and its instants lie in one column; the current hash has its own.
+/// The form of a family's earlier tokens and instants in one column; the current hash has its own column.
 ///
-/// Numbers are big end first. A format byte, the epoch, the state of the current token, then the earlier tokens.
+/// Numbers are big-endian. A format byte, the epoch, the state of the current token, then the earlier tokens.
 extension TokenFamily {
     private static let format: UInt8 = 1
     /// Far more milliseconds than any boot clock or server clock shows, and few enough that differences do not overflow.
@@ -25,9 +25,9 @@ extension TokenFamily {
         return writer.bytes
     }
 
-    /// Reads a stored family; `nil` if the bytes are damaged.
+    /// Parses a stored family; `nil` if the bytes are damaged.
     ///
-    /// A family without history has its current token alone.
+    /// A family without history has only its current token.
     package init?(currentHash: [UInt8], historyBytes: [UInt8]?) {
         guard let historyBytes else {
             self.init(currentHash: currentHash, epoch: "", issuedAt: nil, givenAt: nil, wasRepeated: false, earlier: [])
@@ -94,7 +94,7 @@ private struct Reader {
         return Array(rest.prefix(Int(count)))
     }
 
-    /// The instant, which may be unknown; `nil` if the bytes end before it does, or hold an instant that no clock shows.
+    /// Reads an instant, which may be unknown; `nil` if the bytes end before it, or hold an instant that no clock shows.
     mutating func instant() -> BootInstant?? {
         guard rest.count >= 8 else { return nil }
         let bits = rest.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }

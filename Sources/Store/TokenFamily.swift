@@ -1,17 +1,18 @@
 import Clocks
 private import Secrets
 
-/// The refresh tokens of one session, known by their hashes, and the rules by which one takes the place of another.
+/// The refresh tokens of one session, known by their hashes, and the rules by which one replaces another.
 ///
-/// Presentations in, decisions out: the type reads no clock and no store. `docs/sessions.md` has the rules as a table.
+/// Presentations go in, decisions come out: the type reads no clock and no store. `docs/sessions.md` has the rules as a
+/// table.
 package struct TokenFamily: Hashable, Sendable {
-    /// The answer to one presented refresh token.
+    /// The decision about one presented refresh token.
     package enum Decision: Hashable, Sendable {
-        /// A new token becomes the current one. `isLateAnswer` is `true` if the presented token was replaced unused: its
-        /// answer came later than the next one, or somebody else holds a copy of an earlier token.
+        /// A new token becomes the current one. `isLateAnswer` is `true` if the presented token was replaced unused:
+        /// its answer arrived later than the next one, or another party holds a copy of an earlier token.
         case renew(isLateAnswer: Bool)
-        /// The current tokens are answered again. `mustRecord` is `true` if ``recordRepetition(to:at:)`` must be
-        /// stored before the answer.
+        /// The current tokens are returned again. `mustRecord` is `true` if ``recordRepetition(to:at:)`` must be stored
+        /// before the answer.
         case repeatCurrent(mustRecord: Bool)
         /// Two parties hold tokens of the family: it must end.
         case reuse
@@ -36,11 +37,11 @@ package struct TokenFamily: Hashable, Sendable {
         var givenAt: BootInstant?
         /// `true` if more than one answer contained it.
         var wasRepeated: Bool
-        /// The instant from which the grace counts.
+        /// The instant at which its grace begins.
         var replacedAt: BootInstant?
     }
 
-    /// The limits of what one row remembers; a phone that follows the rules stays far below them.
+    /// The limits of one row's history; a phone that follows the rules stays far below them.
     enum Limit {
         static let unused = 8
         static let members = 64
@@ -56,7 +57,7 @@ package struct TokenFamily: Hashable, Sendable {
     /// The tokens before the current one that still matter, in the order in which they were replaced.
     var earlier: [Member]
 
-    /// A family whose first token has just been given out.
+    /// Creates a family whose first token has just been given out.
     package init(firstHash: [UInt8], at now: LeaseTime) {
         currentHash = firstHash
         epoch = now.epoch
@@ -82,7 +83,7 @@ package struct TokenFamily: Hashable, Sendable {
         self.earlier = earlier
     }
 
-    /// Decides about a token whose signature is good and names this family.
+    /// Decides about a token that names this family and whose signature is valid.
     ///
     /// `canRepeat` is `true` if the current tokens are still kept.
     package func decide(
@@ -107,7 +108,7 @@ package struct TokenFamily: Hashable, Sendable {
         return max(.zero, now.instant - issuedAt)
     }
 
-    /// Makes `newHash` the current token in answer to a token for which ``decide(presented:canRepeat:at:grace:)`` said so.
+    /// Makes `newHash` the current token, after ``decide(presented:canRepeat:at:grace:)`` returned `renew`.
     package mutating func renew(presented hash: [UInt8], with newHash: [UInt8], at now: LeaseTime, grace: Duration) {
         let window = Window(epoch: epoch, now: now, length: grace)
         if epoch != now.epoch { forgetInstants(epoch: now.epoch) }
@@ -124,18 +125,19 @@ package struct TokenFamily: Hashable, Sendable {
             preconditionFailure("only a member of the family is renewed")
         }
         var presented = earlier.remove(at: position)
-        // The phone holds the presented token now. It cannot come to hold another one but by an answer that is still on
-        // its way, so of the others only those stay good that were given out within the grace.
+        // The phone now holds the presented token. It can get a different one only from an answer that is still in
+        // flight, so of the other tokens only those that were given out within the grace stay good.
         let isFirstUse = presented.standing == .unused
         for index in earlier.indices {
             switch earlier[index].standing {
             case .unused where isFirstUse:
                 earlier[index].standing = window.contains(earlier[index].givenAt) ? .overtaken : .spent
                 earlier[index].replacedAt = now.instant
-                // No answer with it needs to have arrived.
+                // An unused token may never have arrived, so every answer with it may still be in flight.
                 earlier[index].wasRepeated = true
             case .last, .overtaken:
-                // One answer contained it and has arrived, or it could not have been presented.
+                // It has been presented, so one answer with it has arrived; only a repeated answer can still be in
+                // flight.
                 let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].givenAt)
                 earlier[index].standing = mayArrive ? .overtaken : .spent
             case .unused, .spent:
@@ -152,17 +154,18 @@ package struct TokenFamily: Hashable, Sendable {
         removeWhatNoLongerMatters(window)
     }
 
-    /// Records that the current tokens are answered again to a token.
+    /// Records that the current tokens are returned again for a token.
     package mutating func recordRepetition(to hash: [UInt8], at now: LeaseTime) {
         wasRepeated = true
         givenAt = now.instant
         guard let index = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return }
-        // The phone may hold this token, so requests with it may be on their way for another grace. That ends when it is
-        // spent, or a copy of the token would be good for ever.
+        // The phone may hold this token, so requests with it may be in flight for another grace. That ends when the
+        // token is spent; otherwise a copy of it would be good forever.
         if earlier[index].standing != .spent { earlier[index].replacedAt = now.instant }
     }
 
-    /// Recording each repetition would cost a write for each overtaking request; an eighth of the grace is precise enough.
+    /// `true` if a repetition must be stored; recording each one would cost a write per request, so an eighth of the
+    /// grace is precise enough.
     private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
         let step = window.dividedByEight
         return !wasRepeated || !step.contains(givenAt)
@@ -187,15 +190,16 @@ package struct TokenFamily: Hashable, Sendable {
     }
 }
 
-/// The span of one grace that ends now.
+/// A span of one grace that ends now.
 private struct Window {
     let epoch: String
     let now: LeaseTime
     let length: Duration
 
-    /// `true` for an instant less than the window's length away; a server's clock may have been set back since.
+    /// `true` for an instant less than the window's length away, in both directions, since a server's clock may have
+    /// been set back.
     ///
-    /// An instant of another boot is long ago.
+    /// An instant of another boot is outside.
     func contains(_ instant: BootInstant?) -> Bool {
         guard let instant, epoch == now.epoch else { return false }
         let elapsed = now.instant - instant

@@ -1,6 +1,6 @@
 package import Secrets
 
-/// What a refresh token is known again by when Google names it in a security event: a hash, never a part of the token.
+/// A hash by which Google names a refresh token in a security event; it never reveals a part of the token.
 ///
 /// Google names a token by its first 16 characters or by its double SHA-512 hash
 /// (https://developers.google.com/identity/protocols/risc#supported_event_types).
@@ -10,7 +10,7 @@ package struct TokenMark: Hashable, Sendable {
         case digest
     }
 
-    /// How many characters of a token Google tells.
+    /// The number of characters of a token that Google sends.
     private static let prefixLength = 16
     private static let digestLength = 64
 
@@ -23,14 +23,14 @@ package struct TokenMark: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// The mark of the tokens that begin with the characters that an event tells; `nil` where it tells too few.
+    /// Creates the mark of the tokens that begin with the characters in an event; `nil` if there are too few.
     package init?(prefix text: String) {
         guard text.utf8.count >= Self.prefixLength else { return nil }
         self.init(tokenBeginning: text.utf8.prefix(Self.prefixLength))
     }
 
-    /// The mark of the token whose double SHA-512 hash an event tells in Base64, the standard or the URL-safe one; `nil`
-    /// where that is no such hash.
+    /// Creates the mark of the token whose double SHA-512 hash an event gives in standard or URL-safe Base64; `nil` if
+    /// the text is not such a hash.
     package init?(doubleHash text: String) {
         let unpadded = text.utf8.reversed().drop { $0 == UInt8(ascii: "=") }.reversed()
         let safe = unpadded.map { byte in
@@ -70,7 +70,7 @@ package struct TokenMarks: Hashable, Sendable {
     package let prefix: TokenMark
     package let digest: TokenMark
 
-    /// Restores stored marks; `nil` where one is missing.
+    /// Restores stored marks; `nil` if one is missing.
     package init?(prefix: [UInt8]?, digest: [UInt8]?) {
         guard let prefix, let digest else { return nil }
         self.prefix = TokenMark(kind: .prefix, bytes: prefix)

@@ -1,6 +1,6 @@
-/// Marks refresh tokens that were stored before there were marks, so that a security event can name them too.
+/// Adds marks to refresh tokens that were stored before marks existed, so that security events can name them too.
 package enum TokenMarking {
-    /// What was found.
+    /// The numbers of tokens by result.
     package struct Outcome: Hashable, Sendable {
         package var marked = 0
         /// Tokens that no key of the ring opens: they stay without marks.
@@ -9,10 +9,10 @@ package enum TokenMarking {
         package init() {}
     }
 
-    /// Grants in one batch: few enough that no worker waits long for its turn to write.
+    /// The number of grants in one batch: small, so that other writers do not wait long.
     private static let batchSize = 100
 
-    /// Marks them all, in batches, until there are no more or the task is cancelled; nothing to do is quickly found out.
+    /// Marks all tokens in batches, until none is left or the task is cancelled; finding none is fast.
     package static func markTokens(store: any AccountStore, vault: TokenVault) async throws -> Outcome {
         var outcome = Outcome()
         var cursor: GrantID?
@@ -25,7 +25,7 @@ package enum TokenMarking {
             outcome.marked += try await store.transact { transaction in
                 var count = 0
                 for (id, token) in marked {
-                    // Another may have stored other tokens since the look.
+                    // Another process may have stored other tokens since the read.
                     guard var grant = try transaction.grant(id) else { continue }
                     let former = grant
                     grant.mark(token)
@@ -41,7 +41,8 @@ package enum TokenMarking {
 }
 
 extension TokenVault {
-    /// The grant's refresh token with its marks, or `nil` where it cannot be opened: one such must not hold up all others.
+    /// Returns the grant's refresh token with its marks; `nil` if it cannot be opened, so that it does not hold up the
+    /// others.
     fileprivate func marked(_ grant: Grant) -> Grant.RefreshToken? {
         guard var token = grant.refreshToken else { return nil }
         guard case .success(let secret?) = Result(catching: { try openRefreshToken(of: grant) }) else { return nil }

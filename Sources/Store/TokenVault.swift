@@ -1,7 +1,7 @@
 package import Clocks
 package import Secrets
 
-/// Seals tokens and opens them: each only for the id of its grant, or of its session, and its column.
+/// Seals and opens tokens, each bound to the id of its grant or session and to its column.
 package struct TokenVault: Sendable {
     package let ring: LiveKeyRing
 
@@ -9,12 +9,13 @@ package struct TokenVault: Sendable {
         self.ring = ring
     }
 
-    /// Throws while the ring lacks a key with which other workers seal: new tokens are not to be sealed with an older one.
+    /// Throws while the ring lacks a key with which other workers seal: new tokens must not be sealed with an older
+    /// one.
     package func checkMaySeal() throws(StoreError) {
         if let reason = ring.standsBy { throw StoreError(.refused, reason) }
     }
 
-    /// Seals a refresh token, with the instant at which it dies of itself where that is known.
+    /// Seals a refresh token, with the end of its own lifetime if that is known.
     package func seal(
         refreshToken: Secret,
         for id: GrantID,
@@ -50,7 +51,7 @@ package struct TokenVault: Sendable {
         try ring.open(sealed, for: .successor(of: id))
     }
 
-    /// Seals a whole result that is kept outside the store.
+    /// Seals a whole result for the spill file.
     package func seal(spilledResult: Secret) throws(SealError) -> SealedSecret {
         try ring.current.seal(spilledResult, for: .spilledResult)
     }
@@ -61,7 +62,7 @@ package struct TokenVault: Sendable {
 }
 
 extension SealContext {
-    /// Results lie outside the tables, and name their grants themselves.
+    /// Results are outside the tables, and contain the names of their grants.
     fileprivate static let spilledResult = SealContext(owner: [], column: "spilled_result")
 
     static func refreshToken(of id: GrantID) -> SealContext {

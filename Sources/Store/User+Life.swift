@@ -1,8 +1,8 @@
 package import Clocks
 
-/// What happens to a user between the first sign-in and the deletion.
+/// The changes of a user between the first sign-in and the deletion.
 extension User {
-    /// Takes over what Google says of the account at a sign-in; what it does not say stays.
+    /// Takes over what Google says about the account at a sign-in; fields that it omits stay.
     package mutating func signIn(as account: Grant.Owner, picture: String?, at now: Timestamp) {
         if let address = account.email {
             email = address
@@ -14,7 +14,8 @@ extension User {
         lastLoginAt = now
     }
 
-    /// Forgets everything about the user but the id, which is refused until `end`: tokens that name it may live till then.
+    /// Deletes everything about the user but the id, which is refused until `end`, because tokens that name it may live
+    /// until then.
     mutating func delete(until end: Timestamp) {
         email = nil
         emailIsVerified = nil

@@ -2,7 +2,7 @@ package import Clocks
 
 /// One user of the backend: created by a sign-in, by a token of the backend's own, or by an import.
 package struct User: Hashable, Sendable {
-    /// As the backend names the user.
+    /// The backend's name for the user.
     package let id: String
     package let createdAt: Timestamp
     package var email: String?
@@ -13,7 +13,7 @@ package struct User: Hashable, Sendable {
     package var googleUserID: String?
     package var lastLoginAt: Timestamp?
     package var isActive: Bool
-    /// Makes this a tombstone, which keeps nothing but the id: it is refused until a sweep after this instant.
+    /// Makes this a tombstone, which keeps only the id: the id is refused until a sweep after this time.
     package internal(set) var deletedUntil: Timestamp?
 
     package init(
@@ -40,9 +40,9 @@ package struct User: Hashable, Sendable {
         self.deletedUntil = deletedUntil
     }
 
-    /// Whether nothing is known of the user but the id, as when a grant was brought before the user.
+    /// `true` if only the id of the user is known, as after a grant was brought before the user.
     package var isPlaceholder: Bool { self == User(id: id, createdAt: createdAt) }
 
-    /// Whether the user was deleted: the id is nobody's until the tombstone is swept.
+    /// `true` if the user was deleted: the id cannot be used until the tombstone is swept.
     package var isDeleted: Bool { deletedUntil != nil }
 }

@@ -13,12 +13,12 @@ struct BackOffTests {
         ]
     )
     func cap(failures: Int, seconds: Int) {
-        // A unit of zero is the longest wait.
+        // A unit of zero gives the longest wait.
         #expect(backOff.delay(failures: failures, remainingLife: nil, unit: 0) == .seconds(seconds))
         #expect(backOff.delay(failures: failures, remainingLife: nil, unit: 0.5) == .seconds(seconds) / 2)
     }
 
-    @Test("Other caps are kept to, even when the first is beyond the longest")
+    @Test("Other caps are respected, even if the first is beyond the longest")
     func otherCaps() {
         let quick = BackOff(first: .seconds(2), longest: .seconds(5))
         let waits = (1...4).map { quick.delay(failures: $0, remainingLife: nil, unit: 0) }
@@ -28,14 +28,14 @@ struct BackOffTests {
     }
 
     @Test(
-        "While the token lives, a retry waits at most a third of its remaining life, and at least a second",
+        "While the token is live, a retry waits at most a third of its remaining life, and at least a second",
         arguments: [
             (Duration.seconds(3000), Duration.seconds(600)),
             (.seconds(900), .seconds(300)),
             (.seconds(60), .seconds(20)),
             (.seconds(3), .seconds(1)),
             (.milliseconds(10), .seconds(1)),
-            // A dead token has no life to divide.
+            // An expired token has no life to divide.
             (.zero, .seconds(600)),
             (.seconds(-60), .seconds(600)),
         ]
@@ -56,17 +56,17 @@ struct BackOffTests {
         #expect((850...1_150).contains(firstHalf), "seed \(seed)")
     }
 
-    @Test("The jitter is spread over a short life too, not heaped at its third")
+    @Test("The jitter is spread evenly over a short life too")
     func jitterWithinLife() {
         #expect(backOff.delay(failures: 20, remainingLife: .seconds(60), unit: 0.5) == .seconds(10))
     }
 
-    @Test("A wait is at least a second even for the unluckiest number")
+    @Test("A wait is at least a second for any random number")
     func shortest() {
         #expect(backOff.delay(failures: 1, remainingLife: nil, unit: 0.999_999) == .seconds(1))
     }
 
-    @Test("An answer that nobody understands is tried as usual for a day, then hourly")
+    @Test("An unknown answer is retried as usual for a day, then hourly")
     func unknown() {
         func delay(after failingFor: Duration, unit: Double, life: Duration? = nil) -> Duration {
             backOff.delayForUnknown(failures: 9, failingFor: failingFor, remainingLife: life, unit: unit)
@@ -76,13 +76,13 @@ struct BackOffTests {
         #expect(delay(after: day - .milliseconds(1), unit: 0.5) == .seconds(300))
         #expect(delay(after: day, unit: 0) == .seconds(3600))
         #expect(delay(after: day * 30, unit: 0.5) == .seconds(3300))
-        // A token may still live: the app may have brought another one meanwhile.
+        // A token may still be live: the app may have brought another one since.
         #expect(delay(after: day, unit: 0, life: .seconds(900)) == .seconds(300))
         #expect(delay(after: day, unit: 0, life: .milliseconds(5)) == .seconds(1))
     }
 
     @Test(
-        "No more failures count than the doubling would have led to",
+        "At most as many failures count as the doubling allows",
         arguments: [(0, 1), (9, 1), (10, 2), (19, 2), (20, 3), (40, 4), (320, 7), (1_000_000_000_000, 31)]
     )
     func failuresWithin(seconds: Int, failures: Int) {

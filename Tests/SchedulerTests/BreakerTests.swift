@@ -8,14 +8,14 @@ struct BreakerTests {
 
     private static func after(_ seconds: Double) -> BootInstant { start + .seconds(seconds) }
 
-    /// A breaker that the endpoint's failures have opened; a unit of a half is no jitter.
+    /// Returns a breaker that the endpoint's failures have opened; a unit of a half means no jitter.
     private static func opened() -> Breaker {
         var breaker = Breaker()
         for index in 0..<20 { _ = breaker.endpointFailed(grant: Int64(index), at: start, unit: 0.5) }
         return breaker
     }
 
-    @Test("A new breaker lets all through")
+    @Test("A new breaker allows all requests")
     func closedAtFirst() {
         var breaker = Breaker()
         #expect(breaker.permits(at: Self.start) == .all)
@@ -38,7 +38,7 @@ struct BreakerTests {
         #expect(breaker.endpointFailed(grant: 20, at: Self.after(0.1), unit: 0.5) == nil)
     }
 
-    @Test("A success between failures begins the count anew")
+    @Test("A success between failures restarts the count")
     func successResets() {
         var breaker = Breaker()
         for round in 0..<5 {
@@ -65,11 +65,11 @@ struct BreakerTests {
         let change = breaker.clientFault("invalid_client", at: Self.start, unit: 0.5)
         #expect(change == .opened(.clientFault("invalid_client")))
         #expect(breaker.isOpen)
-        // The late answers of the other requests are no further alarm.
+        // The late answers of the other requests raise no further alarm.
         #expect(breaker.clientFault("invalid_client", at: Self.after(0.1), unit: 0.5) == nil)
     }
 
-    @Test("Late answers, good or bad, change nothing while it is open and no probe is under way")
+    @Test("Late answers, good or bad, change nothing while it is open and no probe is in flight")
     func lateAnswers() {
         var breaker = Self.opened()
         let before = breaker
@@ -91,7 +91,7 @@ struct BreakerTests {
         #expect(breaker.beginProbe(at: Self.after(15.999), deadline: Self.deadline) == false)
     }
 
-    @Test("A probe whose answer is lost gives way to another after its deadline")
+    @Test("A probe whose answer is lost is replaced by another after its deadline")
     func lostProbe() {
         var breaker = Self.opened()
         #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)
@@ -101,13 +101,13 @@ struct BreakerTests {
     }
 
     @Test(
-        "A probe that is due later than any can be, since the clock was set back, is due now",
+        "A probe that is due later than possible, after the clock was set back, is due now",
         arguments: [false, true]
     )
     func clockSetBack(isProbing: Bool) {
         var breaker = Self.opened()
         if isProbing { #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true) }
-        // What a step of seconds leaves is waited for: clocks differ by as much without one.
+        // A step of a few seconds is waited out: clocks differ by as much without one.
         guard case .wait = breaker.permits(at: Self.after(-5)) else {
             Issue.record("a wait that may be true was cut short")
             return
@@ -119,7 +119,7 @@ struct BreakerTests {
         #expect(breaker.beginProbe(at: early, deadline: Self.deadline) == false)
     }
 
-    @Test("No probe is waited for longer than a minute, whatever is asked")
+    @Test("A probe is waited for at most a minute, whatever the deadline")
     func boundedProbe() {
         var breaker = Self.opened()
         #expect(breaker.beginProbe(at: Self.after(1), deadline: .seconds(3600)) == true)
@@ -142,7 +142,7 @@ struct BreakerTests {
         _ = breaker.clientFault("invalid_client", at: now, unit: unit)
         for expected in [1, 2, 4, 8, 8, 8] {
             guard case .wait(let until) = breaker.permits(at: now) else {
-                Issue.record("nothing to wait for before a probe after \(expected) s")
+                Issue.record("no wait before a probe after \(expected) s")
                 return
             }
             let wait = (until - now).inSeconds
@@ -154,7 +154,7 @@ struct BreakerTests {
         }
     }
 
-    @Test("A thousand failed probes overflow nothing")
+    @Test("A thousand failed probes do not overflow")
     func manyProbes() {
         var breaker = Self.opened()
         var now = Self.start
@@ -166,7 +166,7 @@ struct BreakerTests {
         #expect(breaker.permits(at: now) == .wait(until: now + .seconds(8)))
     }
 
-    @Test("A probe that finds another fault of the client says so; silence leaves the reason as it is")
+    @Test("A probe that finds another fault of the client reports it; a missing answer keeps the reason")
     func otherReason() {
         var breaker = Self.opened()
         #expect(breaker.beginProbe(at: Self.after(1), deadline: Self.deadline) == true)

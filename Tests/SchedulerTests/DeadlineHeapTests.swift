@@ -5,7 +5,7 @@ import Testing
 struct DeadlineHeapTests {
     private static func at(_ seconds: Int64) -> Timestamp { Timestamp(secondsSince1970: seconds) }
 
-    @Test("An empty heap has nothing to give")
+    @Test("An empty heap returns no entry")
     func empty() {
         var heap = DeadlineHeap()
         #expect(heap.isEmpty)
@@ -15,7 +15,7 @@ struct DeadlineHeapTests {
         #expect(heap.deadline(of: 1) == nil)
     }
 
-    @Test("What is due comes out, earliest first, and what is not stays")
+    @Test("Due entries come out, earliest first, and others stay")
     func popsWhatIsDue() {
         var heap = DeadlineHeap()
         for (key, seconds) in [(1, 30), (2, 10), (3, 20), (4, 40)] as [(Int64, Int64)] {
@@ -28,7 +28,7 @@ struct DeadlineHeapTests {
         #expect(heap.first == .init(deadline: Self.at(40), key: 4))
     }
 
-    @Test("Of those due at once the smaller key is first")
+    @Test("Of entries with the same deadline the smaller key is first")
     func tiesGoByKey() {
         var heap = DeadlineHeap()
         for key in [5, 3, 9, 1, 7] as [Int64] { heap.set(key, deadline: Self.at(10)) }
@@ -37,7 +37,7 @@ struct DeadlineHeapTests {
         #expect(keys == [1, 3, 5, 7, 9])
     }
 
-    @Test("A key set again moves, earlier or later, and is there once")
+    @Test("A key that is set again moves, earlier or later, and exists once")
     func moves() {
         var heap = DeadlineHeap()
         for key in 1...6 as ClosedRange<Int64> { heap.set(key, deadline: Self.at(key * 10)) }

@@ -8,15 +8,16 @@ struct DuePolicyTests {
     struct Case: Sendable {
         let lifetime: Int64
         let phase: Double
-        /// Seconds from the token's birth to its due time.
+        /// The seconds between the token's start and its due time.
         let due: Double
     }
 
-    // The birth is a whole number of each of the periods below, so the homes of phase 0 lie whole periods after it.
+    // The token starts at a multiple of each of the periods below, so the home instants of phase 0 are whole periods
+    // after it.
     @Test(
-        "A token is due at its grant's last home before the margin, and within the longest interval",
+        "A token is due at its grant's last home instant before the margin, and within the longest interval",
         arguments: [
-            // An hour: margin 5 min, a home every 3000 s.
+            // An hour: margin 5 min, a home instant every 3000 s.
             Case(lifetime: 3600, phase: 0, due: 3000),
             Case(lifetime: 3600, phase: 0.05, due: 3150),
             Case(lifetime: 3600, phase: 0.1, due: 3300),
@@ -26,18 +27,18 @@ struct DuePolicyTests {
             // A second less makes no difference.
             Case(lifetime: 3599, phase: 0.5, due: 1500),
             Case(lifetime: 3598, phase: 0.99, due: 2970),
-            // A minute: the margin is a fifth, 12 s; a home every 45 s.
+            // A minute: the margin is a fifth, 12 s; a home instant every 45 s.
             Case(lifetime: 60, phase: 0, due: 45),
             Case(lifetime: 60, phase: 0.5, due: 22.5),
-            // The margins meet where a fifth of the lifetime is 5 min: a home every 1140 s.
+            // The margins meet where a fifth of the lifetime is 5 min: a home instant every 1140 s.
             Case(lifetime: 1500, phase: 0.5, due: 570),
             // A second: milliseconds still count.
             Case(lifetime: 1, phase: 0.5, due: 0.38),
-            // A day, a year: a home every 85 min.
+            // A day, a year: a home instant every 85 min.
             Case(lifetime: 86_400, phase: 0, due: 5100),
             Case(lifetime: 86_400, phase: 0.5, due: 2550),
             Case(lifetime: 31_536_000, phase: 0.5, due: 2550),
-            // No lifetime: due at birth.
+            // No lifetime: due at once.
             Case(lifetime: 0, phase: 0.5, due: 0),
             Case(lifetime: -3600, phase: 0.5, due: 0),
         ]
@@ -51,7 +52,7 @@ struct DuePolicyTests {
         #expect((due - Self.obtained).inSeconds == example.due)
     }
 
-    @Test("Whatever the lifetime and phase, a token is due between its birth and its margin", arguments: 1...20)
+    @Test("With any lifetime and phase, a token is due between its start and its margin", arguments: 1...20)
     func stayWithinBounds(seed: Int) {
         let random = SeededRandom(seed: UInt64(seed))
         for _ in 0..<500 {
@@ -59,7 +60,7 @@ struct DuePolicyTests {
             let phase = random.nextUnit()
             let due = DuePolicy.due(obtainedAt: Self.obtained, expiresAt: Self.obtained + lifetime, phase: phase)
             let comment: Comment = "seed \(seed), lifetime \(lifetime), phase \(phase)"
-            // A millisecond for the rounding of points to whole milliseconds.
+            // A millisecond for the rounding of instants to whole milliseconds.
             let latest = lifetime - min(DuePolicy.margin, lifetime / 5) + .milliseconds(1)
             #expect(due >= Self.obtained, comment)
             #expect(due <= Self.obtained + latest, comment)
@@ -67,7 +68,7 @@ struct DuePolicyTests {
         }
     }
 
-    @Test("Fifty thousand grants stored together come due evenly over the whole period")
+    @Test("Fifty thousand grants stored together are due evenly over the whole period")
     func spread() {
         let seed: UInt64 = 7
         let random = SeededRandom(seed: seed)
@@ -78,14 +79,14 @@ struct DuePolicyTests {
                 expiresAt: Self.obtained + .seconds(3600),
                 phase: random.nextUnit()
             )
-            // The earliest is due 5 min after its birth and the latest 55 min after.
+            // The earliest is due 5 min after its start and the latest 55 min after.
             dueInSpan[(due.milliseconds - Self.obtained.milliseconds - 1) / 300_000, default: 0] += 1
         }
         #expect(dueInSpan.keys.sorted() == Array(1...10), "seed \(seed)")
         #expect(dueInSpan.values.allSatisfy { (4_600...5_400).contains($0) }, "seed \(seed)")
     }
 
-    @Test("A grant that is refreshed a little late, or hours late, comes back to its home", arguments: 1...20)
+    @Test("A grant that is refreshed a little late, or hours late, returns to its home instant", arguments: 1...20)
     func comesHome(seed: Int) {
         let random = SeededRandom(seed: UInt64(seed))
         let phase = random.nextUnit()
@@ -103,7 +104,7 @@ struct DuePolicyTests {
 
 @Suite("The due time after a refresh")
 struct DueAfterRefreshTests {
-    /// A grant as the schedule sees it.
+    /// A grant as the schedule knows it.
     private struct Model {
         var now: Timestamp
         var lastRefreshAt: Timestamp?
@@ -126,7 +127,7 @@ struct DueAfterRefreshTests {
     }
 
     @Test(
-        "lies at least a second ahead, after any sequence of lifetimes in any order",
+        "is at least a second ahead, after any sequence of lifetimes in any order",
         arguments: 1...20 as ClosedRange<UInt64>
     )
     func neverInThePast(seed: UInt64) {
@@ -146,7 +147,7 @@ struct DueAfterRefreshTests {
         }
     }
 
-    @Test("waits longer and longer while every answer brings a dead token")
+    @Test("moves further away while every answer brings an expired token")
     func deadTokens() {
         var model = Model(now: Timestamp(secondsSince1970: 1_795_000_000))
         let began = model.now
@@ -158,7 +159,7 @@ struct DueAfterRefreshTests {
         #expect((10...20).contains(refreshes), "\(refreshes) refreshes in an hour")
     }
 
-    @Test("is that of the schedule for a few quick refreshes, and the latest one after more")
+    @Test("follows the schedule for a few quick refreshes, and is the latest possible after more")
     func quickRefreshes() {
         let now = Timestamp(secondsSince1970: 1_795_000_000)
         func due(_ quickRefreshes: Int) -> Duration {
@@ -173,7 +174,7 @@ struct DueAfterRefreshTests {
         let scheduled = due(0)
         #expect(due(DuePolicy.quickRefreshesAllowed) == scheduled)
         #expect(due(DuePolicy.quickRefreshesAllowed + 1) == max(scheduled, .seconds(10)))
-        #expect(due(1_000_000) == .seconds(24), "before the token ends, less the margin")
+        #expect(due(1_000_000) == .seconds(24), "the margin before the token expires")
         #expect(DuePolicy.isQuick(after: .seconds(374), lifetime: .seconds(3600)))
         #expect(!DuePolicy.isQuick(after: .seconds(375), lifetime: .seconds(3600)))
     }

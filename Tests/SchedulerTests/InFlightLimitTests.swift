@@ -5,13 +5,13 @@ import Testing
 struct InFlightLimitTests {
     private let start = BootInstant(milliseconds: 1_000_000)
 
-    /// A latency is known to an eighth, and rounded up.
+    /// Returns `true` if the limit is twice the latency's need; a latency is known to an eighth, and rounded up.
     private func isTwice(_ latency: Duration, at rate: Double, _ limit: Int) -> Bool {
         let wanted = rate * latency.inSeconds * 2
         return (wanted.rounded(.up)...(wanted * 1.126).rounded(.up)).contains(Double(limit))
     }
 
-    @Test("Nothing is known at first, and then the floor holds, and the ceiling always")
+    @Test("Without measurements the floor applies, and the ceiling always does")
     func bounds() {
         var limit = InFlightLimit(ceiling: 512)
         #expect(limit.limit(at: 100_000) == 64)
@@ -36,7 +36,7 @@ struct InFlightLimitTests {
         #expect(isTwice(latency, at: rate, limit.limit(at: rate)), "\(limit.limit(at: rate))")
     }
 
-    @Test("A few that come at once, one in sixty or in five, do not say how long the others take", arguments: [60, 5])
+    @Test("A few immediate answers, one in sixty or in five, do not lower the latency", arguments: [60, 5])
     func quickOnes(every interval: Int) {
         var limit = InFlightLimit(ceiling: 4_096)
         for number in 1...600 {
@@ -45,7 +45,7 @@ struct InFlightLimitTests {
         #expect(isTwice(.milliseconds(500), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
     }
 
-    @Test("Those that waited in a queue, two in three, do not either")
+    @Test("Queued answers, two in three, do not raise it")
     func slowOnes() {
         var limit = InFlightLimit(ceiling: 4_096)
         for number in 1...600 {
@@ -54,7 +54,7 @@ struct InFlightLimitTests {
         #expect(isTwice(.milliseconds(100), at: 2_000, limit.limit(at: 2_000)), "\(limit.limit(at: 2_000))")
     }
 
-    @Test("An endpoint that became slower is noticed after a while")
+    @Test("An endpoint that became slower is detected after a while")
     func forgets() {
         var limit = InFlightLimit(ceiling: 512)
         for _ in 1...1000 { limit.learn(.milliseconds(1), at: start) }

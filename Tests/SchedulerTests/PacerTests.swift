@@ -16,11 +16,11 @@ struct PacerTests {
         #expect(pacer.take(upTo: 1, at: Self.start) == 0)
         #expect(pacer.nextAvailable(at: Self.start) == .milliseconds(5))
         #expect(pacer.take(upTo: 100, at: Self.after(0.1)) == 20)
-        // An hour of silence saves up no more than the bucket holds.
+        // An hour without requests saves no more than the bucket holds.
         #expect(pacer.take(upTo: 1000, at: Self.after(3600)) == 40)
     }
 
-    @Test("Nothing, or less, wanted takes nothing")
+    @Test("A request for zero or fewer takes nothing")
     func nothingWanted() {
         var pacer = Pacer(maxRate: 5)
         #expect(pacer.take(upTo: 0, at: Self.start) == 0)
@@ -37,7 +37,7 @@ struct PacerTests {
         #expect(pacer.take(upTo: 2, at: Self.after(1.1)) == 1)
     }
 
-    @Test("Who waits as long as told finds a request, at any rate", arguments: 1...40)
+    @Test("A caller that waits as long as it must finds a request, at any rate", arguments: 1...40)
     func waitingAsTold(seed: Int) {
         let random = SeededRandom(seed: UInt64(seed))
         let rate = 0.01 + random.nextUnit() * 300
@@ -58,7 +58,7 @@ struct PacerTests {
         }
     }
 
-    @Test("A request is there when its thousandths of a second are over, whatever the rounding")
+    @Test("A request is available after its milliseconds, whatever the rounding")
     func rounding() {
         for milliseconds in 200...2_000 as ClosedRange<Int64> {
             var pacer = Pacer(maxRate: 1000 / Double(milliseconds))
@@ -68,7 +68,7 @@ struct PacerTests {
         }
     }
 
-    @Test("However it is asked, no more goes out than the rate and one bucket", arguments: 1...20)
+    @Test("In any pattern of calls, at most the rate and one bucket goes out", arguments: 1...20)
     func neverMore(seed: Int) {
         let random = SeededRandom(seed: UInt64(seed))
         var pacer = Pacer(maxRate: 200)
@@ -90,7 +90,7 @@ struct PacerTests {
         for _ in 0..<60 { #expect(pacer.throttled(retryAfter: nil, at: Self.after(0.9)) == false) }
         #expect(pacer.ceiling(at: Self.start) == 100)
         #expect(pacer.throttled(retryAfter: nil, at: Self.after(1)) == true)
-        // A second's recovery lies between the two: 101 / 2.
+        // The recovery of one second is halfway between the two: 101 / 2.
         #expect(pacer.ceiling(at: Self.after(1)) == 50.5)
     }
 
@@ -117,7 +117,7 @@ struct PacerTests {
         #expect(pacer.nextAvailable(at: now) <= .seconds(10))
     }
 
-    @Test("At the lowest ceiling throttling changes nothing, and says so")
+    @Test("At the lowest ceiling throttling changes nothing, and reports that")
     func unchangedAtLowest() {
         var pacer = Pacer(maxRate: 0.4)
         #expect(pacer.throttled(retryAfter: nil, at: Self.start) == false)
@@ -147,7 +147,7 @@ struct PacerTests {
         #expect(pacer.ceiling(at: Self.after(40)) == 110)
     }
 
-    @Test("A second Retry-After can lengthen the pause but not shorten it, even where the ceiling stays")
+    @Test("A second Retry-After can lengthen the pause but not shorten it, even if the ceiling stays")
     func longerPause() {
         var pacer = Pacer(maxRate: 200)
         _ = pacer.throttled(retryAfter: .seconds(30), at: Self.start)
@@ -158,7 +158,7 @@ struct PacerTests {
     }
 
     @Test(
-        "Retry-After is held within an hour, and none or a negative one is no pause",
+        "Retry-After is limited to an hour, and a missing or negative one causes no pause",
         arguments: [
             (Duration.seconds(3_599), Duration?.some(.seconds(3_599))),
             (.seconds(3_601), .seconds(3_600)),
@@ -173,7 +173,7 @@ struct PacerTests {
         #expect(pacer.limits.pausedUntil == pause.map { Self.start + $0 })
     }
 
-    @Test("A pause and a cut that lie further ahead than they can, since the clock was set back, are over")
+    @Test("A pause and a cut that are further ahead than possible, after the clock was set back, are over")
     func clockSetBack() {
         var told = Pacer(maxRate: 200)
         _ = told.throttled(retryAfter: .seconds(30), at: Self.start)
@@ -187,13 +187,13 @@ struct PacerTests {
         #expect(pacer.isPaused(at: early) == false)
         #expect(pacer.nextAvailable(at: early) == .zero)
         #expect(pacer.take(upTo: 100, at: early) == 40)
-        // It can be throttled anew, and nothing of the time before comes back.
+        // It can be throttled again, and no limit of the time before comes back.
         #expect(pacer.throttled(retryAfter: .seconds(5), at: early) == true)
         #expect(pacer.limits.pausedUntil == early + .seconds(5))
         #expect(pacer.ceiling(at: early) == 100)
     }
 
-    @Test("A bucket fills on from the time that a clock was set back to")
+    @Test("A bucket continues to fill from the time that a clock was set back to")
     func bucketSetBack() {
         var pacer = Pacer(maxRate: 200)
         #expect(pacer.take(upTo: 100, at: Self.start) == 40)
@@ -203,7 +203,7 @@ struct PacerTests {
         #expect(pacer.take(upTo: 100, at: early + .milliseconds(100)) == 20)
     }
 
-    @Test("A pacer that takes over another's limits has its ceiling and its pause")
+    @Test("A pacer that takes over the limits of another has its ceiling and its pause")
     func sharing() {
         var first = Pacer(maxRate: 200)
         _ = first.throttled(retryAfter: .seconds(3), at: Self.start)
@@ -215,12 +215,12 @@ struct PacerTests {
         #expect(second.take(upTo: 100, at: Self.after(3)) == 20)
         // Its own highest rate still binds it.
         #expect(second.ceiling(at: Self.after(1000)) == 120)
-        // And the other way round: what a slower one never cut does not slow a faster one.
+        // And the other way round: the rate of a slower one, which was never cut, does not slow a faster one.
         first.limits = Pacer(maxRate: 1).limits
         #expect(first.ceiling(at: Self.start) == 200)
     }
 
-    @Test("Another highest rate holds from the next request")
+    @Test("A new highest rate applies from the next request")
     func changeOfRate() {
         var pacer = Pacer(maxRate: 200)
         pacer.changeMaxRate(10)
@@ -230,13 +230,13 @@ struct PacerTests {
         #expect(pacer.take(upTo: 1000, at: Self.after(10)) == 200)
     }
 
-    @Test("An absurdly high rate is no limit and no crash")
+    @Test("An absurdly high rate does not limit and does not crash")
     func absurdRate() {
         var pacer = Pacer(maxRate: 1e300)
         #expect(pacer.take(upTo: .max, at: Self.start) == .max)
     }
 
-    @Test("A rate of nothing is refused")
+    @Test("A rate of zero is refused")
     func refusesNothing() async {
         await #expect(processExitsWith: .failure) { _ = Pacer(maxRate: 0) }
     }
@@ -259,7 +259,7 @@ struct PacerTests {
                 var pacer = Pacer(maxRate: 300)
                 pacer.sharers = sharers
                 pacer.limits = limits
-                // The bucket is emptied first, so that only what the rate lets through is counted.
+                // The bucket is emptied first, so that only the requests that the rate allows are counted.
                 _ = pacer.take(upTo: 1_000, at: start)
                 for tick in 1...100 { sent += pacer.take(upTo: 1_000, at: start + .milliseconds(tick * 20)) }
             }

@@ -43,7 +43,7 @@ struct WakeTimerTests {
         }
     }
 
-    @Test("A deadline that is past wakes at once, though the longest sleep is an hour")
+    @Test("A past deadline wakes at once, although the longest sleep is an hour")
     func pastDeadline() async {
         let (stream, onWake) = Self.wakes()
         let time = ManualTime()
@@ -53,7 +53,7 @@ struct WakeTimerTests {
         timer.cancel()
     }
 
-    @Test("A deadline ahead wakes when it has come, and not before")
+    @Test("A future deadline wakes when it has come, and not before")
     func deadlineAhead() async {
         let (stream, onWake) = Self.wakes()
         let time = SystemTime()
@@ -76,7 +76,7 @@ struct WakeTimerTests {
         timer.cancel()
     }
 
-    @Test("Without a deadline, and after a wake, it goes on waking")
+    @Test("Without a deadline, and after a wake, it continues to wake")
     func keepsWaking() async {
         let (stream, onWake) = Self.wakes()
         let timer = WakeTimer(timeSource: ManualTime(), longestSleep: .milliseconds(5), onWake: onWake)
@@ -105,7 +105,7 @@ struct WakeTimerTests {
         #expect(wakes == 0)
     }
 
-    /// Ends a stream when nothing holds it any more.
+    /// Ends a stream when it is released.
     private final class Remains: Sendable {
         let continuation: AsyncStream<Void>.Continuation
         init(_ continuation: AsyncStream<Void>.Continuation) { self.continuation = continuation }
@@ -113,7 +113,7 @@ struct WakeTimerTests {
         deinit { continuation.finish() }
     }
 
-    @Test("A timer that is dropped lets go of what its closure held")
+    @Test("A released timer releases its closure")
     func dropped() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
         var timer: WakeTimer?
@@ -123,7 +123,7 @@ struct WakeTimerTests {
         }
         #expect(timer != nil)
         timer = nil
-        // Ends only when the closure is gone; the time limit catches a leak.
+        // Ends only when the closure is released; the time limit catches a leak.
         for await _ in stream {}
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Every store keeps users and sessions", .timeLimit(.minutes(10)))
 struct AccountConformanceTests {
-    @Test("A user is read back whole, and changed", arguments: StoreKind.allCases)
+    @Test("A user is read back completely, and changed", arguments: StoreKind.allCases)
     func users(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             var full = User(
@@ -77,7 +77,7 @@ struct AccountConformanceTests {
         }
     }
 
-    @Test("The first grant of a user makes the user", arguments: StoreKind.allCases)
+    @Test("The first grant of a user creates the user", arguments: StoreKind.allCases)
     func userOfGrant(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let known = User(id: "user 2", createdAt: start - .seconds(5), email: "a@b.c")
@@ -88,7 +88,7 @@ struct AccountConformanceTests {
         }
     }
 
-    @Test("A session is read back whole, changed, and ended", arguments: StoreKind.allCases)
+    @Test("A session is read back completely, changed, and ended", arguments: StoreKind.allCases)
     func sessions(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             var session = Sample.session(1)
@@ -115,7 +115,7 @@ struct AccountConformanceTests {
     }
 
     @Test(
-        "A session of nobody, a second one of its id, and a change of one that ended are conflicts",
+        "A session without a user, a duplicate id, and a change of an ended one are conflicts",
         arguments: StoreKind.allCases
     )
     func sessionConflicts(kind: StoreKind) async throws {
@@ -175,7 +175,7 @@ struct AccountConformanceTests {
             #expect(try await store.grantsWithoutMarks(after: nil, atMost: 10) == [expected[2]])
             #expect(try await store.grantsWithoutMarks(after: expected[2].id, atMost: 10).isEmpty)
 
-            // The marks go with the token.
+            // The marks are deleted with the token.
             try await store.change(GrantID(rawValue: 2)) { $0.disconnectByRequest(revokes: false, at: start) }
             try await store.transact { transaction throws in
                 #expect(try transaction.grants(withRefreshTokenMark: marks[1].digest).isEmpty)

@@ -2,7 +2,7 @@ import Clocks
 import Store
 import Testing
 
-@Suite("A deleted user leaves a tombstone, and then nothing", .timeLimit(.minutes(10)))
+@Suite("A deleted user leaves a tombstone, which is removed later", .timeLimit(.minutes(10)))
 struct AccountDeletionTests {
     private let end = start + .seconds(86_400)
     private let account = Grant.Owner(googleUserID: "1", email: "a@b.c", name: "A")
@@ -62,7 +62,7 @@ struct AccountDeletionTests {
         }
     }
 
-    @Test("Nobody, or a user deleted before, is not deleted again", arguments: StoreKind.allCases)
+    @Test("An unknown or deleted user is not deleted again", arguments: StoreKind.allCases)
     func nobody(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             #expect(try await delete("nobody", in: store) == nil)
@@ -73,7 +73,7 @@ struct AccountDeletionTests {
     }
 
     @Test(
-        "A grant whose Google account another one shares is wiped at once and not revoked",
+        "A grant that shares its Google account is deleted at once and not revoked",
         arguments: StoreKind.allCases
     )
     func sharedAccount(kind: StoreKind) async throws {
@@ -87,7 +87,7 @@ struct AccountDeletionTests {
         }
     }
 
-    @Test("The id is refused to grants while the tombstone stands", arguments: StoreKind.allCases)
+    @Test("The id is refused to grants while the tombstone exists", arguments: StoreKind.allCases)
     func refusal(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await addUser(1, to: store)
@@ -109,7 +109,7 @@ struct AccountDeletionTests {
                 }
             }
             #expect(revived?.code == .conflict)
-            // Security events pass it by.
+            // Security events do not find it.
             try await store.transact { transaction throws in
                 #expect(try transaction.grants(ofGoogleUser: "1").isEmpty)
             }
@@ -117,7 +117,7 @@ struct AccountDeletionTests {
     }
 
     @Test(
-        "A sweep removes the user, the grant and its history once the time is over and Google was told",
+        "A sweep removes the user, the grant and its history after the time and the revocation",
         arguments: StoreKind.allCases
     )
     func sweep(kind: StoreKind) async throws {
@@ -147,7 +147,7 @@ struct AccountDeletionTests {
         }
     }
 
-    @Test("What expired goes, and what did not stays", arguments: StoreKind.allCases)
+    @Test("Expired rows are removed, and others stay", arguments: StoreKind.allCases)
     func expiry(kind: StoreKind) async throws {
         try await kind.withStore(keepsNotices: true) { store, _ in
             var rotated = Sample.session(2)
@@ -185,7 +185,7 @@ struct AccountDeletionTests {
         }
     }
 
-    @Test("One sweep removes a bounded number, and says that there is more", arguments: StoreKind.allCases)
+    @Test("One sweep removes a bounded number, and reports that there is more", arguments: StoreKind.allCases)
     func bound(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.transact { transaction in

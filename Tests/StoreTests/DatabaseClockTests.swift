@@ -3,12 +3,12 @@ import Testing
 
 @testable import PostgresStore
 
-@Suite("The database's clock is known from readings that each took a while")
+@Suite("The database's clock is estimated from readings that each took a while")
 struct DatabaseClockTests {
     private func instant(_ milliseconds: Int64) -> BootInstant { BootInstant(milliseconds: milliseconds) }
     private func time(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds: milliseconds) }
 
-    @Test("A reading counts with the middle of its journey and is carried on by the boot clock")
+    @Test("A reading counts for the middle of its round trip and is continued by the boot clock")
     func middle() {
         var estimate = ClockEstimate()
         #expect(estimate.time(at: instant(5)) == nil)
@@ -23,7 +23,7 @@ struct DatabaseClockTests {
         estimate.take(time(100_000), askedAt: instant(0), answeredAt: instant(2))
         estimate.take(time(101_300), askedAt: instant(1_000), answeredAt: instant(2_000))
         #expect(estimate.time(at: instant(2_001)) == time(102_000))
-        // After a day the first may be wrong by 8.6 s, the second by 0.5 s.
+        // After a day the first may be off by 8.6 s, the second by 0.5 s.
         estimate.take(time(86_500_300), askedAt: instant(86_400_000), answeredAt: instant(86_401_000))
         #expect(estimate.time(at: instant(86_400_500)) == time(86_500_300))
     }
@@ -51,7 +51,7 @@ struct DatabaseClockTests {
     }
 }
 
-@Suite("Text that PostgreSQL would refuse is kept in another form")
+@Suite("Text that PostgreSQL would refuse is stored in another form")
 struct StoredTextTests {
     @Test("Every text is read back", arguments: ["", "a", "a\u{0}b", "\u{1a}", "\u{1a}0", "\u{0}\u{1a}Z", "ä\u{0}"])
     func roundTrip(text: String) {
@@ -61,7 +61,7 @@ struct StoredTextTests {
         #expect(StoredText.read(bytes) == text)
     }
 
-    @Test("No two texts become one")
+    @Test("Different texts stay different")
     func distinct() {
         let texts = ["\u{0}", "\u{1a}", "\u{1a}0", "\u{1a}Z", "0", "Z"]
         let stored = texts.map { text in

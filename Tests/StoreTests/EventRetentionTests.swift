@@ -37,14 +37,14 @@ struct EventRetentionTests {
             #expect(history.map(\.generation) == (53...152).reversed() + [2])
             #expect(try await store.transact { try $0.lastConnection(of: grant.id) } == start + .seconds(2))
             #expect(try await store.events(of: other.id, atMost: 1000).count == 5)
-            // A new connection takes the place of the one that was kept.
+            // A new connection replaces the one that was kept.
             let connected = makeEvent(grant, 153, .connected)
             try await store.transact { try $0.record(connected) }
             #expect(try await store.events(of: grant.id, atMost: 1000).map(\.generation) == (54...153).reversed())
         }
     }
 
-    @Test("Many events of one transaction are bounded alike", arguments: StoreKind.allCases)
+    @Test("Many events of one transaction are bounded too", arguments: StoreKind.allCases)
     func manyAtOnce(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let grant = try Sample.grant(1)

@@ -1,7 +1,7 @@
 import FaultyDisk
 import Testing
 
-/// Lets one test at a time run on a disk that fails on request: its suite must be serialized.
+/// A disk that fails on request; only one test at a time can use it, so its suite must be serialized.
 struct FailingDisk {
     let folder: TemporaryFolder
 
@@ -22,7 +22,7 @@ struct FailingDisk {
         faulty_disk_fail_syncs(suffix, Int32(passed), Int32(count))
     }
 
-    /// Calls `body` with a new folder that holds what a power cut would leave now.
+    /// Calls `body` with a new folder that holds the files as a power cut now would leave them.
     func afterPowerCut<Result>(_ body: (TemporaryFolder) async throws -> Result) async throws -> Result {
         try await TemporaryFolder.with { rest in
             try #require(faulty_disk_cut_power(rest.root) == 0)

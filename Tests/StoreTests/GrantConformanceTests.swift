@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Every store keeps grants", .timeLimit(.minutes(10)))
 struct GrantConformanceTests {
-    @Test("What was stored is read back whole", arguments: StoreKind.allCases)
+    @Test("A stored grant is read back completely", arguments: StoreKind.allCases)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             var claims = RotationClaims()
@@ -117,7 +117,7 @@ struct GrantConformanceTests {
         }
     }
 
-    @Test("A grant that nobody stored is not there", arguments: StoreKind.allCases)
+    @Test("A grant that was never stored does not exist", arguments: StoreKind.allCases)
     func absence(kind: StoreKind) async throws {
         try await kind.withStore { store, _ async throws in
             #expect(try await store.grant(GrantID(rawValue: 5)) == nil)
@@ -128,7 +128,7 @@ struct GrantConformanceTests {
     }
 
     @Test(
-        "A user has one grant: a second one is a conflict, and the body may go on after it",
+        "A user has one grant: a second one is a conflict, after which the body may continue",
         arguments: StoreKind.allCases
     )
     func oneGrantPerUser(kind: StoreKind) async throws {
@@ -197,7 +197,7 @@ struct GrantConformanceTests {
         }
     }
 
-    @Test("A transaction sees what it wrote itself", arguments: StoreKind.allCases)
+    @Test("A transaction sees its own writes", arguments: StoreKind.allCases)
     func readsOwnWrites(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let grant = try Sample.grant(1)
@@ -212,7 +212,7 @@ struct GrantConformanceTests {
         }
     }
 
-    @Test("Pages go through all grants in the order of their ids", arguments: StoreKind.allCases)
+    @Test("Pages cover all grants in the order of their ids", arguments: StoreKind.allCases)
     func pages(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.add(try Sample.grants(0...6).reversed())
@@ -273,7 +273,7 @@ struct GrantConformanceTests {
         }
     }
 
-    @Test("The health of a client is kept, also when it is empty", arguments: StoreKind.allCases)
+    @Test("The health of a client is kept, even if it is empty", arguments: StoreKind.allCases)
     func health(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.transact { try $0.setClientHealth([1, 2], of: "a") }
@@ -285,7 +285,7 @@ struct GrantConformanceTests {
         }
     }
 
-    @Test("A closed store says so, and closing twice is fine", arguments: StoreKind.allCases)
+    @Test("A closed store reports that it is closed, and closing twice is allowed", arguments: StoreKind.allCases)
     func closing(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             await store.close()

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The id of a grant")
 struct GrantIDTests {
-    @Test("is sixteen digits, and is read back", arguments: [0, 1, 0xabc, 0x0123_4567_89ab_cdef, Int64.max])
+    @Test("is sixteen digits, and is parsed back", arguments: [0, 1, 0xabc, 0x0123_4567_89ab_cdef, Int64.max])
     func roundTrip(value: Int64) {
         let id = GrantID(rawValue: value)
         #expect(id.description.utf8.count == 16)
@@ -15,14 +15,14 @@ struct GrantIDTests {
         #expect(GrantID(digits: text[3...]) == id)
     }
 
-    @Test("is written with zeros in front and in lower case")
+    @Test("is written with leading zeros and in lower case")
     func form() {
         #expect(GrantID(rawValue: 0xabc).description == "0000000000000abc")
         #expect(GrantID(rawValue: .max).description == "7fffffffffffffff")
     }
 
     @Test(
-        "is nothing else",
+        "has no other form",
         arguments: [
             "", "0", "000000000000abc", "00000000000000abc", "+000000000000abc", "-000000000000abc", "8000000000000000",
             "ffffffffffffffff", "000000000000 abc", "000000000000gabc", "0x00000000000abc", "00000000000000ä",

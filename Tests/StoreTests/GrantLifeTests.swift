@@ -3,11 +3,11 @@ import Secrets
 import Store
 import Testing
 
-@Suite("A grant's life keeps the fence")
+@Suite("The changes of a grant and its generation")
 struct GrantLifeTests {
     private let later = start + .seconds(100)
 
-    @Test("A reconnect with another refresh token moves the fence and starts anew")
+    @Test("A reconnect with another refresh token raises the generation and resets the grant")
     func reconnectWithOtherToken() throws {
         var grant = try Sample.grant(1)
         _ = grant.refreshed(try success("first", at: start), at: start) { _ in later }
@@ -31,7 +31,7 @@ struct GrantLifeTests {
         #expect(events.map(\.from) == [.disconnected])
     }
 
-    @Test("A reconnect without a refresh token leaves token and fence, and the access token that lives longer wins")
+    @Test("A reconnect without a refresh token keeps token and generation, and the later access token")
     func reconnectWithoutToken() throws {
         var grant = try Sample.grant(1)
         let fence = grant.generation
@@ -52,7 +52,7 @@ struct GrantLifeTests {
     }
 
     @Test(
-        "A security event wipes the tokens at once and moves the fence",
+        "A security event deletes the tokens at once and raises the generation",
         arguments: [GrantState.active, .retrying, .suspended, .reauthRequired]
     )
     func endedByEvent(state: GrantState) throws {
@@ -67,7 +67,7 @@ struct GrantLifeTests {
         #expect(events.map(\.from) == [state])
     }
 
-    @Test("A security event about a disconnected grant wipes what is left, and leaves its reason")
+    @Test("A security event about a disconnected grant deletes its tokens, and keeps its reason")
     func endedAgainByEvent() throws {
         var grant = try Sample.grant(1)
         _ = grant.disconnectByRequest(revokes: true, at: start)
@@ -79,10 +79,10 @@ struct GrantLifeTests {
         var lost = try Sample.grant(2)
         _ = lost.disconnect(reason: .invalidGrant, at: start)
         _ = lost.disconnectByEvent(reason: .tokensRevoked, at: later)
-        #expect(lost.recall(confirmAt: later, at: later).isEmpty, "there is nothing left to ask with")
+        #expect(lost.recall(confirmAt: later, at: later).isEmpty, "the grant has no refresh token left")
     }
 
-    @Test("A probe comes now, but never where the grant is over or awaits a second opinion")
+    @Test("A probe is due now, unless the grant has ended or waits for a confirmation")
     func probes() throws {
         var suspended = try Sample.grant(1)
         _ = suspended.suspend(reason: .accountDisabled, probeAt: later + .seconds(86_400), at: start)
@@ -101,7 +101,7 @@ struct GrantLifeTests {
         #expect(early.dueAt == start)
     }
 
-    @Test("Another account's tokens replace everything, even by nothing")
+    @Test("Another account's tokens replace everything, including by missing values")
     func switchingAccounts() throws {
         var grant = try Sample.grant(1, owner: .init(googleUserID: "old", email: "old@example.com", name: "Old"))
         let fence = grant.generation
@@ -143,7 +143,7 @@ struct GrantLifeTests {
         #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
     }
 
-    @Test("A rotated refresh token moves the fence, and the grant stays proven")
+    @Test("A rotated refresh token raises the generation, and the grant stays proven")
     func rotation() throws {
         var grant = try Sample.grant(1)
         var tokens = try success("access", at: later)
@@ -164,7 +164,7 @@ struct GrantLifeTests {
         #expect(grant.dueAt == evenLater + .seconds(3600))
     }
 
-    @Test("Every ending moves the fence and is never due")
+    @Test("Every end raises the generation and clears the due time")
     func endings() throws {
         let endings: [@Sendable (inout Grant, Timestamp) -> [GrantEvent]] = [
             { $0.disconnect(reason: .invalidGrant, at: $1) },
@@ -182,7 +182,7 @@ struct GrantLifeTests {
         }
     }
 
-    @Test("A revocation keeps the tokens until it is done, however often it is asked for or put off")
+    @Test("A revocation keeps the tokens until it is done, however often it is requested or postponed")
     func revocation() throws {
         var grant = try Sample.grant(1)
         _ = grant.disconnectByRequest(revokes: true, at: start)
@@ -197,7 +197,7 @@ struct GrantLifeTests {
         #expect(grant.state == .disconnected)
     }
 
-    @Test("Only a plain disconnection by Google is called back")
+    @Test("Only a plain disconnection by Google is recalled")
     func recalling() throws {
         var believed = try Sample.grant(1)
         _ = believed.disconnect(reason: .invalidGrant, at: start)
@@ -214,7 +214,7 @@ struct GrantLifeTests {
         #expect(asked == before)
     }
 
-    @Test("Failures count up from the first of the row, and one success ends the row")
+    @Test("Failures are counted from the first of the row, and one success ends the row")
     func failures() throws {
         var grant = try Sample.grant(1)
         let network = GrantReason(rawValue: "network")
@@ -229,7 +229,7 @@ struct GrantLifeTests {
         #expect(grant.failingSince == nil)
     }
 
-    @Test("The order of scopes is no change, another set is")
+    @Test("The order of scopes is not a change, another set is")
     func scopes() throws {
         var grant = try Sample.grant(1)
         var tokens = try success("access", at: later)
@@ -263,7 +263,7 @@ struct RotationClaimsTests {
 struct IssuedTokensTests {
     private func digest(_ number: Int) -> [UInt8] { IssuedTokens.digest(of: Secret("token \(number)")) }
 
-    @Test("are known until they expire, and only so many of them")
+    @Test("are known until they expire, up to a limit")
     func bounds() {
         var issued = IssuedTokens()
         #expect(issued.bytes == nil && IssuedTokens(bytes: nil) == issued)
@@ -275,7 +275,7 @@ struct IssuedTokensTests {
         #expect((1...141).filter { issued.contains(digest($0)) } == [141])
     }
 
-    @Test("are noted at each success, and the app's own token is not among them")
+    @Test("are recorded at each success, without the app's own token")
     func life() throws {
         var grant = try Sample.grant(1)
         let tokens = RefreshedTokens(accessToken: try Sample.accessToken(""), digest: digest(1))

@@ -14,7 +14,7 @@ struct KeyCheckTests {
         second = try .random()
     }
 
-    @Test("fit a ring that opens all, whatever else it holds")
+    @Test("fit a ring that opens all, whatever other keys it holds")
     func fits() throws {
         var checks = KeyChecks()
         #expect(try checks.fit(of: KeyRing(keys: [first])) == .fits, "nothing is sealed yet")
@@ -23,7 +23,7 @@ struct KeyCheckTests {
         #expect(try checks.fit(of: KeyRing(keys: [second, first])) == .fits)
     }
 
-    @Test("tell a ring that lacks a key from another ring")
+    @Test("distinguish a ring that lacks a key from a foreign ring")
     func others() throws {
         let both = try KeyRing(keys: [second, first])
         var checks = KeyChecks()
@@ -48,14 +48,14 @@ struct KeyCheckTests {
     }
 
     @Test(
-        "are refused where they are damaged",
+        "are refused if they are damaged",
         arguments: ["x", "0000000a=", "0000000a=zz", "0000000a=00", "=", "0000000a=00=00"]
     )
     func damaged(text: String) {
         #expect(KeyChecks(stored: text) == nil)
     }
 
-    @Test("follow from the stored tokens where there are none yet")
+    @Test("follow from the stored tokens if there are none yet")
     func derived() async throws {
         try await insertGrant(sealedBy: KeyRing(keys: [first]))
         let book = KeyCheckBook(store)
@@ -67,7 +67,7 @@ struct KeyCheckTests {
         #expect(try await book.fit(of: KeyRing(keys: [first])) == .lacks([second.id]))
     }
 
-    @Test("take the first of two rings that begin at one time")
+    @Test("accept the first of two rings that start at the same time")
     func race() async throws {
         let (one, other) = (try KeyRing(keys: [first]), try KeyRing(keys: [second]))
         let book = KeyCheckBook(store)
@@ -79,7 +79,7 @@ struct KeyCheckTests {
         #expect(try await book.fit(of: one) == .fits)
     }
 
-    @Test("are replaced only by whoever has read what they are", arguments: StoreKind.allCases)
+    @Test("are replaced only by a process that has read the current ones", arguments: StoreKind.allCases)
     func swap(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let absent = try await store.note("a")

@@ -6,7 +6,7 @@ import Testing
 struct LeaseConformanceTests {
     private let span: Duration = .seconds(30)
 
-    @Test("A claim takes what is due and free, and nothing else", arguments: StoreKind.allCases)
+    @Test("A claim takes only grants that are due and free", arguments: StoreKind.allCases)
     func claims(kind: StoreKind) async throws {
         try await kind.withStore { store, time in
             try await store.add(try Sample.grants(1...3))
@@ -42,7 +42,7 @@ struct LeaseConformanceTests {
         }
     }
 
-    @Test("A claim says whether the one before it was settled or released", arguments: StoreKind.allCases)
+    @Test("A claim reports if the one before it was neither settled nor released", arguments: StoreKind.allCases)
     func unsettledClaim(kind: StoreKind) async throws {
         try await kind.withStore { store, time in
             let id = GrantID(rawValue: 1)
@@ -73,7 +73,7 @@ struct LeaseConformanceTests {
         }
     }
 
-    @Test("Whoever may not be called is claimed only for a revocation", arguments: StoreKind.allCases)
+    @Test("A grant in an ended state is claimed only for a revocation", arguments: StoreKind.allCases)
     func endedGrants(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.add(try Sample.grants(1...4))
@@ -93,7 +93,7 @@ struct LeaseConformanceTests {
     }
 
     @Test(
-        "A lease is renewed and released only under its own claim, and renewed only while it lives",
+        "A lease is renewed and released only under its own claim, and renewed only while it lasts",
         arguments: StoreKind.allCases
     )
     func renewal(kind: StoreKind) async throws {
@@ -117,7 +117,7 @@ struct LeaseConformanceTests {
         }
     }
 
-    @Test("Of many who claim at once, each grant goes to one", arguments: StoreKind.allCases)
+    @Test("Of many workers that claim at once, each grant goes to one", arguments: StoreKind.allCases)
     func exclusivity(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.add(try Sample.grants(1...100))

@@ -21,7 +21,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("Every older version is brought to the present one", arguments: 0..<Migration.all.count)
+    @Test("Every older version is upgraded to the current one", arguments: 0..<Migration.all.count)
     func fromOlderVersions(older: Int) async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
@@ -121,7 +121,7 @@ struct MigrationTests {
             }
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
             let grant = try #require(try await store.grant(ofUser: "u"))
-            // No worker lives while a schema is changed, so no request is on its way.
+            // No worker is live while a schema is changed, so no request is in flight.
             #expect(grant.lease == nil)
             #expect(try await store.events(of: grant.id, atMost: 9).count == 1)
             #expect(try await store.integrityProblems().isEmpty)
@@ -176,7 +176,7 @@ struct MigrationTests {
     }
 
     @Test(
-        "A version is not changed under a worker that lives",
+        "A version is not changed while a worker is live",
         arguments: 1..<Migration.all.count,
         [("boot", 970_000, true), ("boot", 1_000_000, true), ("boot", 969_999, false), ("before", 1_000_000, false)]
     )
@@ -210,7 +210,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("A new file is no upgrade, and one that is up to date is opened while workers live")
+    @Test("A new file is not an upgrade, and a current one is opened while workers are live")
     func noUpgrade() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
@@ -238,7 +238,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("A step that fails leaves the version before it whole")
+    @Test("A step that fails leaves the previous version intact")
     func failure() async throws {
         try await withConnection { connection throws in
             #expect(throws: StoreError.self) { try Schema(migrations: [first, failing]).migrate(connection, at: now) }

@@ -2,12 +2,12 @@ import Clocks
 import Store
 import Testing
 
-@Suite("Every store keeps the notices that the backend is owed", .timeLimit(.minutes(10)))
+@Suite("Every store keeps the notices for the backend", .timeLimit(.minutes(10)))
 struct NoticeConformanceTests {
     private let first = GrantID(rawValue: 1)
     private let second = GrantID(rawValue: 2)
 
-    /// A store with grants 1 and 2, of users "user 1" and "user 2".
+    /// Calls `body` with a store with grants 1 and 2, of users "user 1" and "user 2".
     private func withStore(
         _ kind: StoreKind,
         keepsNotices: Bool = true,
@@ -19,7 +19,7 @@ struct NoticeConformanceTests {
         }
     }
 
-    @Test("A change of what the profile shows is one notice, durable with the change", arguments: StoreKind.allCases)
+    @Test("A change of the profile makes one notice, durable with the change", arguments: StoreKind.allCases)
     func creation(kind: StoreKind) async throws {
         try await withStore(kind) { store, _ in
             try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start) }
@@ -74,7 +74,7 @@ struct NoticeConformanceTests {
     }
 
     @Test(
-        "A user's deletion is a notice behind that of the grant, and one without a grant too",
+        "A user's deletion makes a notice after that of the grant, also without a grant",
         arguments: StoreKind.allCases
     )
     func deletion(kind: StoreKind) async throws {
@@ -100,7 +100,7 @@ struct NoticeConformanceTests {
         }
     }
 
-    @Test("A retry that passes is nobody's business", arguments: StoreKind.allCases)
+    @Test("A passing retry makes no notice", arguments: StoreKind.allCases)
     func silence(kind: StoreKind) async throws {
         try await withStore(kind) { store, _ in
             try await store.change(first) { $0.retry(reason: .invalidGrantUnconfirmed, dueAt: start, at: start) }
@@ -135,7 +135,7 @@ struct NoticeConformanceTests {
             try await store.noticeGivenUp(1, at: start + .seconds(61))
             #expect(try await due(61) == [2])
             try await store.noticeAccepted(2, at: start + .seconds(62))
-            // A second answer to the same, and one to what nobody sent, change nothing.
+            // A second response to the same notice, and one to a notice that was never sent, change nothing.
             try await store.noticePostponed(2, until: start)
             try await store.noticeGivenUp(2, at: start)
             try await store.noticeAccepted(77, at: start)
@@ -144,7 +144,7 @@ struct NoticeConformanceTests {
     }
 
     @Test(
-        "A replay delivers again in order, what was accepted or given up, of one user or of all",
+        "A replay delivers settled notices again in order, of one user or of all",
         arguments: StoreKind.allCases
     )
     func replay(kind: StoreKind) async throws {
@@ -178,7 +178,7 @@ struct NoticeConformanceTests {
         try await withStore(kind) { store, _ in
             let numbers: ClosedRange<Int64> = 10...409
             try await store.add(try Sample.grants(numbers))
-            // Two notices each, more than a batch, so that the notices of some grants lie in two batches.
+            // Two notices each, more than a batch, so that the notices of some grants are in two batches.
             try await store.transact { transaction in
                 for second in 1...2 as ClosedRange<Int> {
                     for number in numbers {
@@ -230,7 +230,7 @@ struct NoticeConformanceTests {
         }
     }
 
-    @Test("A clock that was ahead holds no notice back", arguments: StoreKind.allCases)
+    @Test("A clock that was ahead does not hold a notice back", arguments: StoreKind.allCases)
     func clockStep(kind: StoreKind) async throws {
         try await withStore(kind) { store, _ in
             try await store.change(first) { $0.disconnect(reason: .invalidGrant, at: start + .seconds(86_400)) }
@@ -254,12 +254,12 @@ struct NoticeConformanceTests {
     }
 }
 
-@Suite("Which events the backend hears of")
+@Suite("The events that make a notice")
 struct ChangedConnectionTests {
-    /// The states that look connected, so that a move between them changes nothing.
+    /// The states that show as connected, so that a change between them makes no notice.
     private static let connected: Set<GrantState?> = [.active, .retrying]
 
-    @Test("Every move but a first connection, a stay and a retry that passes", arguments: GrantState.allCases)
+    @Test("Every change but a first connection, an unchanged state and a passing retry", arguments: GrantState.allCases)
     func moves(to next: GrantState) {
         for former in [nil] + GrantState.allCases.map(Optional.some) {
             let event = GrantEvent(

@@ -18,7 +18,7 @@ struct PostgresDeadlineTests {
         try await body(try Connection.open(address, until: Deadline(in: .seconds(60))))
     }
 
-    /// Checks that the connection gives the answer to a new question.
+    /// Expects that the connection returns the result of a new query.
     private func expectAnswer(from connection: Connection) throws {
         let answer = try connection.run(Batch(Self.one), until: Deadline(in: .seconds(60)))[0]
         let value = try answer.first { (row: inout Row) throws(Failure) in row.integer() }
@@ -30,7 +30,7 @@ struct PostgresDeadlineTests {
         let losesConnection: Bool
     }
 
-    /// The way in which a batch fails; `nil` if it does not.
+    /// Returns the failure of a batch; `nil` if it succeeds.
     private func ending(of batch: Batch, on connection: Connection, until deadline: Deadline) -> Ending? {
         do throws(Failure) {
             _ = try connection.run(batch, until: deadline)
@@ -40,7 +40,7 @@ struct PostgresDeadlineTests {
         }
     }
 
-    @Test("The server ends a question at its deadline, and its late answer is still received")
+    @Test("The server ends a query at its deadline, and its late response is still received")
     func lateAnswer() async throws {
         try await withConnection { connection in
             var batch = Batch(askingUntil: over)
@@ -65,12 +65,12 @@ struct PostgresDeadlineTests {
         }
     }
 
-    @Test("A server that does not answer within the grace costs the connection")
+    @Test("The connection is lost if a server does not respond within the grace")
     func silentServer() async throws {
         try await withConnection { connection in
             let backend = connection.serverProcess
             try #require(backend > 0)
-            // The server's process is stopped, so that it cannot answer.
+            // The server's process is stopped, so that it cannot respond.
             try await ChildProcess.run(["kill", "-STOP", "\(backend)"])
             let outcome = ending(of: Batch(Self.one), on: connection, until: Deadline(in: .zero, grace: .zero))
             try await ChildProcess.run(["kill", "-CONT", "\(backend)"])
@@ -78,7 +78,7 @@ struct PostgresDeadlineTests {
         }
     }
 
-    @Test("A call whose time was over before its turn came does not run")
+    @Test("A call whose time is over before its turn does not run")
     func expiredInQueue() async throws {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, patience: .seconds(60))

@@ -23,7 +23,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("Sessions that the server ended are made anew, and nobody notices", .timeLimit(.minutes(10)))
+    @Test("Sessions that the server ended are opened again without an error", .timeLimit(.minutes(10)))
     func endedSessions() async throws {
         try await withStore { store, url in
             for attempts in 1...3 {
@@ -37,7 +37,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("A commit is waited for where the database is set not to wait", arguments: ["off", "local", "on"])
+    @Test("A commit is durable even if the database is set not to wait", arguments: ["off", "local", "on"])
     func durability(setting: String) async throws {
         try await PostgresServer.withDatabase { url in
             await (try PostgresStore.open(url: url)).close()
@@ -64,7 +64,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("A connection lost before the commit writes nothing or all, and says which may be")
+    @Test("A transaction that loses its connection before the commit writes nothing, and is unreachable")
     func lostBeforeCommit() async throws {
         try await withStore { store, url in
             let address = url.reveal()
@@ -84,7 +84,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("A body whose reading was cut off is run again")
+    @Test("A body whose read was interrupted is run again")
     func lostWhileReading() async throws {
         try await withStore { store, url in
             let address = url.reveal()
@@ -100,7 +100,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("A database that takes no writes refuses them, and takes them when it does again")
+    @Test("A read-only database refuses writes, and accepts them when it is writable again")
     func readOnly() async throws {
         try await withStore { store, url in
             let name = try #require(url.reveal().firstMatch(of: /test_\w+/)?.0)
@@ -111,7 +111,7 @@ struct PostgresFaultTests {
             #expect(error?.code == .readOnly && error?.mayPass == true)
             #expect(error?.message.contains("takes no writes") == true)
             #expect(try await store.grant(id)?.attempts == 0)
-            // Reading works; a probe that only reads would find nothing amiss.
+            // Reads work; a probe that only reads would find no fault.
             #expect(try await PostgresServer.check(store) == .readOnly)
             try await PostgresServer.run("ALTER DATABASE \(name) SET default_transaction_read_only = off", on: admin)
             try await postpone(store)
@@ -120,7 +120,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("A call waits for a server that restarts; one that does not come back is unreachable")
+    @Test("A call waits for a restarting server; one that does not come back is unreachable")
     func restart() async throws {
         try await TemporaryFolder.with { folder in
             try await ChildProcess.run(["chmod", "755", folder.root])
@@ -142,7 +142,7 @@ struct PostgresFaultTests {
         }
     }
 
-    @Test("Behind a pooler that lends sessions for single transactions all is the same", .timeLimit(.minutes(10)))
+    @Test("A pooler in transaction mode changes nothing", .timeLimit(.minutes(10)))
     func pooler() async throws {
         let direct = try #require(PostgresServer.url)
         let server = try #require(direct.firstMatch(of: /host=(.*)$/)?.1)

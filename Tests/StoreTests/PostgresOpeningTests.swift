@@ -3,10 +3,10 @@ import Secrets
 import Store
 import Testing
 
-@Suite("What a wrong database URL is answered")
+@Suite("The error for a wrong database URL")
 struct DatabaseAddressTests {
     @Test(
-        "No password shows, whether the URL can be read or not",
+        "The password never shows, even if the URL cannot be read",
         arguments: [
             "postgres://user:hunter2@host:5433/base", "host=h dbname=base user=user password=hunter2",
             "postgres://user:hunter2@[host/base", "postgres://user:hun%zzter2@host/base", "host=h hunter2",
@@ -26,7 +26,7 @@ struct DatabaseAddressTests {
     }
 
     @Test(
-        "A password that is not percent-encoded shows in no part of the message",
+        "A password that is not percent-encoded does not show in any part of the message",
         arguments: [
             "postgres://user:hun/ter2@127.0.0.1:1/base", "postgres://user:12/ter2@127.0.0.1:1/base",
             "postgres://user:hun@ter2@127.0.0.1:1/base", "postgres://user:hun\"ter2%zz@127.0.0.1:1/base",
@@ -46,7 +46,7 @@ struct DatabaseAddressTests {
     }
 
     @Test(
-        "What is right is taken as it is meant",
+        "A correct URL is parsed as intended",
         arguments: [
             "postgres://us%40er:hun%2Fter2@a:1,b:65535/base", "postgres://a,b:5432/base", "postgres://us@[::1]:1/base",
             "postgres:///base?host=/run/pg&port=5433", "postgres://user:hun#ter2@a/base",
@@ -57,7 +57,7 @@ struct DatabaseAddressTests {
         #expect(try !DatabaseAddress(url: Secret(url)).description.contains("ter2"))
     }
 
-    @Test("It tells which database on which host")
+    @Test("The description names the database and the host")
     func description() throws {
         let address = try DatabaseAddress(url: Secret("postgres://user:secret@db.example:5433/base"))
         #expect(address.description == "the database base on db.example port 5433 as user")
@@ -81,7 +81,7 @@ struct PostgresOpeningTests {
         Secret(url.reveal().replacing(text, with: other))
     }
 
-    @Test("A server that is not there, a database that is not, and a user that is not are told apart")
+    @Test("A missing server, a missing database and a missing user have different errors")
     func connecting() async throws {
         let url = Secret(try #require(PostgresServer.url))
         let nowhere = try await failure(
@@ -99,7 +99,7 @@ struct PostgresOpeningTests {
     }
 
     @Test(
-        "A setting that libpq does not take ends the start, since no waiting mends it",
+        "A setting that libpq refuses ends the start, since waiting does not fix it",
         arguments: [
             "sslmode=bogus", "service=nosuch", "target_session_attrs=bogus", "keepalives_idle=bogus",
             "channel_binding=bogus", "host=a,b,c&port=1,2",
@@ -112,7 +112,7 @@ struct PostgresOpeningTests {
         #expect(error.message.contains("PGSSLMODE") && !error.message.contains("hunter2"), "\(error)")
     }
 
-    @Test("A wrong password says so, without the password")
+    @Test("The error for a wrong password says so, without the password")
     func password() async throws {
         let url = try #require(PostgresServer.url)
         try await PostgresServer.run(
@@ -125,7 +125,7 @@ struct PostgresOpeningTests {
         #expect(error.code == .refused && error.message.contains("28P01") && !error.message.contains("hunter2"))
     }
 
-    @Test("A schema of a newer version, and one that is another's, are left alone")
+    @Test("A schema of a newer version, and one of another program, are left alone")
     func foreignSchemas() async throws {
         try await PostgresServer.withDatabase { url in
             await (try PostgresStore.open(url: url)).close()
@@ -145,7 +145,7 @@ struct PostgresOpeningTests {
         }
     }
 
-    @Test("A user without the right to make the schema is told what to grant, and works once it is there")
+    @Test("The error for a user who may not create the schema names the grant, and the schema suffices")
     func permissions() async throws {
         try await PostgresServer.withDatabase { url in
             let name = "plain_\(UInt32.random(in: 0...UInt32.max))"

@@ -9,10 +9,10 @@ import Testing
 enum PostgresServer {
     static let variable = "REFRESH_WORKER_TEST_DATABASE"
 
-    /// The URL of the server's database `postgres`, where there is a server.
+    /// The URL of the server's database `postgres`, if there is a server.
     static let url = ProcessInfo.processInfo.environment[variable]
 
-    /// Runs `body` with the URL of a new, empty database, which goes afterwards.
+    /// Runs `body` with the URL of a new, empty database, which is dropped afterwards.
     static func withDatabase<Result>(_ body: (Secret) async throws -> Result) async throws -> Result {
         let url = try url.orThrow("\(variable) is not set")
         let name = "test_" + UUID().uuidString.replacing("-", with: "").lowercased()
@@ -28,7 +28,7 @@ enum PostgresServer {
         return result
     }
 
-    /// Runs SQL as its administrator would, and answers what `psql` prints.
+    /// Runs SQL as the administrator, and returns the output of `psql`.
     @discardableResult
     static func run(_ statement: String, on url: String) async throws -> String {
         try await ChildProcess.run(
@@ -45,7 +45,7 @@ extension Optional {
     }
 }
 
-/// A program that runs to its end beside the test.
+/// A child process that a test waits for.
 enum ChildProcess {
     @discardableResult
     static func run(_ words: [String]) async throws -> String {
@@ -56,7 +56,8 @@ enum ChildProcess {
         }
     }
 
-    /// By `posix_spawn`, since Foundation's `Process` waits for whatever a program leaves behind too, as a server.
+    /// Runs a program with `posix_spawn`, since Foundation's `Process` also waits for processes that it leaves behind,
+    /// such as a server.
     @discardableResult
     static func runNow(_ words: [String]) throws -> String {
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("output-\(UUID().uuidString)")
@@ -89,10 +90,10 @@ enum ChildProcess {
 }
 
 extension PostgresServer {
-    /// Why tests are skipped.
+    /// The reason why tests are skipped.
     static let skipped: Comment = "there is no PostgreSQL server: run scripts/test, which starts one"
 
-    /// True for the first who asks.
+    /// Returns `true` to the first caller only.
     final class Once: Sendable {
         private let asked = Mutex(false)
 
@@ -105,12 +106,12 @@ extension PostgresServer {
     }
 
     private static func ending(of url: String) throws -> (statement: String, admin: String) {
-        let name = try (url.firstMatch(of: /test_\w+/)?.0).map(String.init).orThrow("\(url) names no test database")
+        let name = try (url.firstMatch(of: /test_\w+/)?.0).map(String.init).orThrow("\(url) has no test database")
         let statement = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '\(name)'"
         return (statement, try self.url.orThrow("\(variable) is not set"))
     }
 
-    /// Opens a store of little patience, however long that takes on a busy machine.
+    /// Opens a store with little patience, however long that takes on a busy machine.
     static func openImpatient(_ url: Secret, patience: Duration) async throws -> PostgresStore {
         while true {
             do {
@@ -121,7 +122,8 @@ extension PostgresServer {
         }
     }
 
-    /// The outcome of the readiness check, repeated while the server does not answer in its short time; `nil` if it succeeds.
+    /// Returns the error of the readiness check, repeated while the server does not respond in its short time; `nil` if
+    /// it succeeds.
     static func check(_ store: PostgresStore) async throws -> StoreError.Code? {
         while true {
             do {
@@ -135,7 +137,8 @@ extension PostgresServer {
         }
     }
 
-    /// Ends all sessions of a database, as an administrator may, and waits until they are gone; new ones may have come.
+    /// Ends all sessions of a database, as an administrator may, and waits until they are closed; new ones may have
+    /// been opened.
     static func endSessions(of url: Secret) async throws {
         let (statement, admin) = try ending(of: url.reveal())
         let list = statement.replacing(
@@ -148,13 +151,13 @@ extension PostgresServer {
         while try await run("SELECT count(*) \(condition)", on: admin).first != "0" {}
     }
 
-    /// The same for a body that cannot wait.
+    /// Ends all sessions of a database without waiting, for a body that is not async.
     static func endSessionsNow(of url: String) throws {
         let (statement, admin) = try ending(of: url)
         try ChildProcess.runNow(["psql", "--no-psqlrc", "--quiet", "--command=\(statement)", admin])
     }
 
-    /// Runs `scripts/postgres-for-tests` for a server of a test's own; `start` and `standby` return its URL.
+    /// Runs `scripts/postgres-for-tests` for a server of one test; `start` and `standby` return its URL.
     @discardableResult
     static func control(_ action: String, _ folder: String, _ more: String...) async throws -> String {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

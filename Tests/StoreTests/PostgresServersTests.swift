@@ -8,7 +8,7 @@ import Testing
 struct PostgresServersTests {
     private let id = GrantID(rawValue: 1)
 
-    /// Two servers, and a link that stands for a name that points to one of them.
+    /// Two servers, and a link that acts as a host name that points to one of them.
     private struct Pair {
         let folder: TemporaryFolder
         var primary: String { folder.path("primary") }
@@ -33,7 +33,7 @@ struct PostgresServersTests {
             )
         }
 
-        /// Makes a standby that has everything, and promotes it; the primary goes on and takes writes.
+        /// Creates a standby with all data, and promotes it; the primary continues and accepts writes.
         func failOver() async throws {
             try await PostgresServer.control("standby", standby, primary)
             try await PostgresServer.control("promote", standby)
@@ -69,7 +69,7 @@ struct PostgresServersTests {
         _ = try await store.report(WorkerReport(id: "w", keyIDs: [key], sealingKeyID: key))
     }
 
-    @Test("A former primary that takes writes again is refused, and the new one is used when it answers")
+    @Test("A former primary that accepts writes again is refused, and the new one is used when it responds")
     func formerPrimary() async throws {
         try await withPair { pair in
             try pair.point(to: pair.primary)
@@ -108,7 +108,7 @@ struct PostgresServersTests {
             try await postpone(store)
             try await pair.failOver()
             try pair.point(to: pair.standby)
-            // The claim's connection is new and leads to the new primary; that of transactions still stands.
+            // The claim's connection is new and leads to the new primary; the transactions' connection is still open.
             _ = try await store.claim([id], dueBy: nil, owner: "w", for: .seconds(30))
             try await postpone(store)
             #expect(try await store.grant(id)?.attempts == 2)
@@ -121,7 +121,7 @@ struct PostgresServersTests {
         }
     }
 
-    @Test("Of several hosts that take writes the newest is used from the start")
+    @Test("Of several writable hosts the newest is used from the start")
     func severalHosts() async throws {
         try await withPair { pair in
             try pair.point(to: pair.primary)
@@ -156,7 +156,7 @@ struct PostgresServersTests {
         }
     }
 
-    @Test("Another database cluster is refused by a worker that runs, and reported by one that starts")
+    @Test("Another database cluster is refused by a running worker, and reported by a starting one")
     func otherCluster() async throws {
         try await withPair { pair in
             try pair.point(to: pair.primary)

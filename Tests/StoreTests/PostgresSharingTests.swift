@@ -40,7 +40,7 @@ struct PostgresSharingTests {
         }
     }
 
-    @Test("Leases go by the database's clock")
+    @Test("Leases use the database's clock")
     func leaseClock() async throws {
         try await withStores { first, second, _ in
             try await first.add([try Sample.grant(1)])
@@ -51,7 +51,8 @@ struct PostgresSharingTests {
         }
     }
 
-    /// Two workers on one database, the second of which reads a clock that was set back since the first has read it.
+    /// Calls `body` with two workers on one database; the second reads a clock that was set back after the first has
+    /// read it.
     private func withClockSetBack(
         by step: Duration,
         _ body: (_ before: PostgresStore, _ after: PostgresStore) async throws -> Void
@@ -75,7 +76,7 @@ struct PostgresSharingTests {
     }
 
     @Test(
-        "A lease that ends later than any can is free: the database's clock was set back",
+        "A lease that ends later than possible is free: the database's clock was set back",
         arguments: [(Duration.seconds(20), false), (.seconds(40), true), (.seconds(3600), true)]
     )
     func leaseOfTheFuture(step: Duration, isFree: Bool) async throws {
@@ -105,7 +106,7 @@ struct PostgresSharingTests {
     }
 
     @Test(
-        "A worker whose report is of the future counts as dead until it reports again",
+        "A worker whose report is in the future counts as dead until it reports again",
         arguments: [(Duration.seconds(20), true), (.seconds(40), false)]
     )
     func reportOfTheFuture(step: Duration, lives: Bool) async throws {
@@ -181,7 +182,7 @@ struct PostgresSharingTests {
         }
     }
 
-    @Test("A worker that is stopped in the middle of a transaction holds nobody up for long, and writes nothing")
+    @Test("A worker that pauses within a transaction does not block others for long, and writes nothing")
     func stopped() async throws {
         try await withStores(patience: .seconds(5)) { stopped, other, _ in
             try await other.add([try Sample.grant(1)])
@@ -211,11 +212,11 @@ struct PostgresSharingTests {
         }
     }
 
-    @Test("A worker hears of grants that another one connected, and of nothing else", .timeLimit(.minutes(10)))
+    @Test("A worker is notified of grants that another one connected, and of no other change", .timeLimit(.minutes(10)))
     func notifications() async throws {
         try await withStores { first, second, url in
             var changes = first.changes().makeAsyncIterator()
-            // Said once it listens, for what may have been missed.
+            // Signalled once it listens, for notifications that may have been missed.
             await changes.next()
             try await second.add([try Sample.grant(1)])
             let (grant, events) = Grant.connected(
@@ -231,7 +232,7 @@ struct PostgresSharingTests {
             }
             await changes.next()
             #expect(try await first.grant(grant.id) != nil)
-            // A connection that was lost may have lost word of something: it is told of too.
+            // A lost connection may have lost a notification, so this is signalled too.
             try await PostgresServer.endSessions(of: url)
             await changes.next()
         }

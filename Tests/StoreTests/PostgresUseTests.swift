@@ -29,7 +29,7 @@ struct PostgresUseTests {
         }
     }
 
-    /// The sessions of a database, by the text of their last statement.
+    /// Returns the sessions of a database whose last statement matches a condition.
     private func sessions(of url: Secret, where condition: String) async throws -> [Substring] {
         let name = try #require(url.reveal().firstMatch(of: /test_\w+/)?.0)
         return try await PostgresServer.run(
@@ -38,7 +38,7 @@ struct PostgresUseTests {
         ).split(separator: "\n")
     }
 
-    @Test("A database that was moved takes no claim and no transaction, by whichever worker")
+    @Test("A database that was moved refuses claims and transactions of all workers")
     func moved() async throws {
         try await withStore { store, url in
             let copier = try await PostgresStore.open(url: url)
@@ -81,7 +81,7 @@ struct PostgresUseTests {
         }
     }
 
-    @Test("Calls that run out of time cost no connection")
+    @Test("Calls that run out of time do not lose their connection")
     func expired() async throws {
         try await withStore(patience: .seconds(2)) { store, url in
             while await failure(of: store) != nil {}
@@ -99,7 +99,7 @@ struct PostgresUseTests {
         }
     }
 
-    /// The code of the error that a transaction ends with.
+    /// Returns the code of the error that a transaction ends with.
     private func failure(of store: PostgresStore) async -> StoreError.Code? {
         do {
             try await store.transact { _ = try $0.grant(id) }
@@ -109,7 +109,7 @@ struct PostgresUseTests {
         }
     }
 
-    @Test("A result does not wait behind the requests of strangers")
+    @Test("A result does not wait behind requests from outside")
     func results() async throws {
         try await withStore { store, url in
             let journal = Journal()
@@ -139,10 +139,10 @@ struct PostgresUseTests {
         }
     }
 
-    @Test("A question that waits for a locked table ends in time, and leaves no session behind")
+    @Test("A query that waits for a locked table ends in time, and leaves no session behind")
     func lockedTable() async throws {
         try await withStore(patience: .seconds(1)) { store, url in
-            // Opens both connections for questions, one of which is taken at random, and that for the check.
+            // Opens both connections for reads, one of which is taken at random, and the one for the check.
             var answers = 0
             while answers < 30 {
                 if try await isAnswered({ _ = try await store.grant(id) }) { answers += 1 }
@@ -180,7 +180,7 @@ struct PostgresUseTests {
 
     /// Runs `body` while another worker holds the turn of the transactions.
     private func holdingTurn<Answer>(of url: Secret, _ body: () async throws -> Answer) async throws -> Answer {
-        // The server ends a transaction that holds others up for as long as its store's patience.
+        // The server ends a transaction that holds up others for as long as its store's patience.
         let other = try await PostgresStore.open(url: url, patience: .seconds(600))
         let release = DispatchSemaphore(value: 0)
         let (held, holds) = AsyncStream.makeStream(of: Void.self)
@@ -205,7 +205,7 @@ struct PostgresUseTests {
     }
 }
 
-/// What happened in which order.
+/// The order of events.
 private final class Journal: Sendable {
     private let list = Mutex<[String]>([])
 

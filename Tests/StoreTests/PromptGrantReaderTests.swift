@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A prompt reader", .timeLimit(.minutes(10)))
 struct PromptGrantReaderTests {
-    @Test("sees each commit at once, knows nothing of other users, and has no answer when it is closed")
+    @Test("sees each commit at once, finds no unknown user, and returns nil after it is closed")
     func reading() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")

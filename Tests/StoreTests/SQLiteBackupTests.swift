@@ -5,9 +5,9 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A backup is a whole database of one moment", .timeLimit(.minutes(10)))
+@Suite("A backup is a complete snapshot of the database", .timeLimit(.minutes(10)))
 struct SQLiteBackupTests {
-    @Test("It is made while others write, and holds the picture of its beginning")
+    @Test("It is made while others write, and holds the data of its beginning")
     func whileWriting() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
@@ -48,7 +48,7 @@ struct SQLiteBackupTests {
         }
     }
 
-    @Test("It replaces no file, and says so")
+    @Test("It does not replace a file, and reports that")
     func existing() async throws {
         try await TemporaryFolder.with { folder in
             let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
@@ -78,7 +78,7 @@ struct SQLiteBackupTests {
         }
     }
 
-    @Test("It can be put in the place of a lost database")
+    @Test("It can replace a lost database")
     func restoring() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")

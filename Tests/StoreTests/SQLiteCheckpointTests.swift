@@ -10,7 +10,7 @@ import Testing
 extension SQLiteDiskTests {
     @Suite("No checkpoint runs while a process can commit, and the log stays short", .timeLimit(.minutes(10)))
     struct Checkpoints {
-        /// What other connections met that tried to begin a commit while the database file was written.
+        /// The results of other connections that tried to begin a commit while the database file was written.
         private static let attempts = Mutex<[StoreError.Code?]>([])
         private static let path = Mutex("")
 
@@ -72,7 +72,8 @@ extension SQLiteDiskTests {
                 _ = try await (first, second)
                 reading.cancel()
                 #expect(try await reading.value > 0)
-                // A log without checkpoints has six times this length; on a machine under load readers hold one up for a while.
+                // A log without checkpoints has six times this length; on a machine under load readers delay one for a
+                // while.
                 let limit = 4 * LogState(salts: 0, frames: LogState.greatestLength, copied: 0, pageSize: 4096).size
                 let size = try folder.bytes(of: "grants.db-wal").count
                 #expect(size < limit, "\(size) bytes")
@@ -106,7 +107,8 @@ extension SQLiteDiskTests {
                         Dictionary(uniqueKeysWithValues: claimed.map { ($0.id, $0.lease?.claim ?? 0) })
                     )
                 }
-                // A log without checkpoints has six times this length; on a machine under load readers hold one up for a while.
+                // A log without checkpoints has six times this length; on a machine under load readers delay one for a
+                // while.
                 let limit = 4 * LogState(salts: 0, frames: LogState.greatestLeaseLength, copied: 0, pageSize: 4096).size
                 #expect(try folder.bytes(of: "grants.db-leases-boot-wal").count < limit)
                 await store.close()

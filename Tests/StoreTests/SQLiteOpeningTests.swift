@@ -6,7 +6,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("The SQLite store opens what is its own, and refuses the rest in words", .timeLimit(.minutes(10)))
+@Suite("The SQLite store opens its own files, and refuses others with a clear error", .timeLimit(.minutes(10)))
 struct SQLiteOpeningTests {
     private func open(_ path: String) throws(StoreError) -> SQLiteStore {
         try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot", patience: .seconds(10))
@@ -17,14 +17,14 @@ struct SQLiteOpeningTests {
         return try Connection(path: path, patience: .zero)
     }
 
-    /// The refusal of `path`, which has to name the path.
+    /// Returns the error of opening `path`, which has to name the path.
     private func refusal(of path: String) throws -> StoreError {
         let error = try #require(throws: StoreError.self) { _ = try open(path) }
         #expect(path.isEmpty || error.message.contains(path))
         return error
     }
 
-    @Test("A new database and its log are for their owner's eyes alone")
+    @Test("Only the owner can read a new database and its log")
     func modes() async throws {
         try await TemporaryFolder.with { folder in
             let store = try open(folder.path("grants.db"))
@@ -43,7 +43,7 @@ struct SQLiteOpeningTests {
         }
     }
 
-    @Test("What was stored is there after closing and opening again")
+    @Test("Stored data is there after closing and opening again")
     func reopening() async throws {
         try await TemporaryFolder.with { folder in
             let grant = try Sample.grant(1)
@@ -79,7 +79,7 @@ struct SQLiteOpeningTests {
         }
     }
 
-    @Test("A file that is no database is called damaged, and stays as it is")
+    @Test("A file that is not a database is called damaged, and stays as it is")
     func garbage() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
@@ -140,7 +140,7 @@ struct SQLiteOpeningTests {
     }
 
     @Test(
-        "A file, or a folder, that may not be written is read-only, and the error says so",
+        "A file or folder without write permission is read-only, and the error says so",
         arguments: ["file", "folder"]
     )
     func readOnly(what: String) async throws {

@@ -32,7 +32,7 @@ extension SQLiteDiskTests {
             }
         }
 
-        @Test("A file that is there and may be written, but is said to be missing, may be opened later")
+        @Test("An existing writable file that is reported as missing may be opened later")
         func unexplainedOpen() async throws {
             try await FailingDisk.with { disk in
                 await (try open(disk)).close()
@@ -46,7 +46,7 @@ extension SQLiteDiskTests {
         }
 
         @Test(
-            "A file that may be written, but that SQLite has opened for reading alone, may be opened later",
+            "A writable file that SQLite has opened read-only may be opened later",
             arguments: ["grants.db", "-leases-boot"]
         )
         func openedForReadingAlone(suffix: String) async throws {
@@ -61,7 +61,7 @@ extension SQLiteDiskTests {
             }
         }
 
-        @Test("A shared index that was opened for reading alone may be opened later, if it may be written")
+        @Test("A shared index that was opened read-only may be opened later, if it is writable")
         func readOnlyIndex() async throws {
             try await TemporaryFolder.with { folder in
                 let path = folder.path("grants.db")
@@ -75,7 +75,7 @@ extension SQLiteDiskTests {
             }
         }
 
-        @Test("A file that cannot be opened because of its rights stays a fault of the configuration")
+        @Test("A file that cannot be opened because of its permissions is a fault of the configuration")
         func forbiddenOpen() async throws {
             try await FailingDisk.with { disk in
                 faulty_disk_fail_opens(EACCES)
@@ -84,7 +84,7 @@ extension SQLiteDiskTests {
             }
         }
 
-        @Test("Reads that give zeros once leave the file what it is, and it is not called damaged")
+        @Test("A file is not called damaged after reads that returned zeros once")
         func garbledReads() async throws {
             try await FailingDisk.with { disk in
                 let first = try open(disk)
@@ -111,7 +111,7 @@ extension SQLiteDiskTests {
         }
 
         @Test(
-            "Reads that fail, once or from then on, are failed reads and no damage, whichever read is the first",
+            "Failing reads, once or from any read on, are not reported as damage",
             arguments: ["grants.db", "grants.db-wal", "grants.db-leases-boot"],
             [1, Int32.max]
         )
@@ -139,7 +139,7 @@ extension SQLiteDiskTests {
             }
         }
 
-        /// What a worker does at its start.
+        /// Uses the store as a worker does at its start.
         private func use(_ disk: FailingDisk) async throws {
             let store = try open(disk)
             do {
@@ -153,7 +153,7 @@ extension SQLiteDiskTests {
             await store.close()
         }
 
-        @Test("A second look that meets failed reads does not call the file damaged, whichever read is the first")
+        @Test("A second check with failed reads does not call the file damaged, whichever read fails first")
         func failedSecondLook() async throws {
             try await FailingDisk.with { disk in
                 let store = try open(disk)
@@ -173,7 +173,7 @@ extension SQLiteDiskTests {
             }
         }
 
-        @Test("Damage that one read reports is looked at again before a process ends for it")
+        @Test("Damage that one read reports is checked again before a process ends for it")
         func suspicion() async throws {
             try await FailingDisk.with { disk in
                 let store = try open(disk)

@@ -5,7 +5,7 @@ import Testing
 @testable import SQLiteStore
 
 extension SQLiteDiskTests {
-    @Suite("What SQLite reported as stored survives failed syncs and a power cut", .timeLimit(.minutes(10)))
+    @Suite("Results that SQLite reported as stored survive failed syncs and a power cut", .timeLimit(.minutes(10)))
     struct PowerCuts {
         private static let grants: ClosedRange<Int64> = 1...12
 
@@ -13,7 +13,7 @@ extension SQLiteDiskTests {
             try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
         }
 
-        /// Claims a grant, and stores a result for it until that is reported as stored.
+        /// Claims a grant, and stores a result for it until the store reports success.
         private func refresh(_ id: GrantID, in store: SQLiteStore) async throws {
             _ = try await store.claim([id], dueBy: nil, owner: "worker", for: .seconds(30))
             for _ in 0..<5 {
@@ -30,7 +30,7 @@ extension SQLiteDiskTests {
             Issue.record("\(id) was never stored")
         }
 
-        /// Expects that each result that was reported is there after a power cut.
+        /// Expects that each result whose commit was reported is there after a power cut.
         private func expectStored(_ ids: [GrantID], on disk: FailingDisk) async throws {
             let lost = try await lost(of: ids, on: disk)
             #expect(lost.isEmpty, "lost \(lost.count) of \(ids.count) reported results")
@@ -71,7 +71,7 @@ extension SQLiteDiskTests {
             try await store.writer.run { connection throws(StoreError) in try connection.restartLog(cuts: cuts) }
         }
 
-        @Test("A store that leaves its syncs out loses all that it reported, so that the model of the disk can fail")
+        @Test("A store without syncs loses all reported results, which shows that the model of the disk works")
         func withoutSyncs() async throws {
             try await FailingDisk.with { disk in
                 let store = try await openWithGrants(on: disk)
@@ -96,7 +96,7 @@ extension SQLiteDiskTests {
         }
 
         @Test(
-            "Every third sync fails, and the log is copied and started again in between",
+            "Every third sync fails, and the log is copied and restarted in between",
             arguments: ["", "-wal", "grants.db"]
         )
         func manyFailedSyncs(suffix: String) async throws {
@@ -140,7 +140,7 @@ extension SQLiteDiskTests {
         }
 
         @Test(
-            "A process that is killed after a failed sync leaves nothing that later commits are lost with",
+            "A process that is killed after a failed sync does not cause the loss of later commits",
             arguments: [false, true]
         )
         func killedAfterFailedSync(isRead: Bool) async throws {
@@ -155,7 +155,7 @@ extension SQLiteDiskTests {
                     }
                 }
                 await kill(first)
-                // A reader prevents that the log starts again, which leaves the other way of making it safe.
+                // A reader prevents a restart of the log, which leaves the other way of making it durable.
                 let reader = try Connection.reader(path: first.path, leases: first.leases, patience: .zero)
                 if isRead {
                     try reader.run(Query("begin", "BEGIN"))

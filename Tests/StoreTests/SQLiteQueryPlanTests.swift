@@ -57,7 +57,7 @@ struct SQLiteQueryPlanTests {
 
 extension SQLiteQueryPlanTests {
     @Test(
-        "The plan of each query of several steps goes by these indexes, and scans no table",
+        "The plan of each query of several steps uses these indexes, and scans no table",
         arguments: [
             (
                 Query.hasten,
@@ -95,7 +95,7 @@ extension SQLiteQueryPlanTests {
         #expect(!steps.contains { $0.hasPrefix("SCAN") && !$0.contains("INDEX") }, "\(steps)")
     }
 
-    @Test("The names of the clients are looked up in the due index one by one")
+    @Test("The clients are looked up in the due index one by one")
     func clients() async throws {
         let steps = try await plan(of: .dueClients).filter { $0.contains("grants") }
         #expect(steps.count == 2)
@@ -103,7 +103,7 @@ extension SQLiteQueryPlanTests {
     }
 
     @Test(
-        "A refresh rewrites the index of due times, on a new day that of use as well, and passes over the row once",
+        "A refresh updates the index of due times, on a new day that of use, and the row once",
         arguments: [(0, 1), (1, 2)]
     )
     func refresh(daysLater: Int64, indexes: Int) async throws {
@@ -121,7 +121,7 @@ extension SQLiteQueryPlanTests {
         try await rows(Query("plan", "EXPLAIN QUERY PLAN " + query.text), skipping: 3)
     }
 
-    /// The texts that a statement answers behind so many columns.
+    /// Returns the texts in the column after the first `columns` ones.
     private func rows(_ query: Query, skipping columns: Int) async throws -> [String] {
         try await TemporaryFolder.with { folder in
             let store = try SQLiteStore(path: folder.path("grants.db"), timeSource: ManualTime(), bootID: "boot")
@@ -138,6 +138,6 @@ extension SQLiteQueryPlanTests {
 }
 
 extension Query: CustomTestStringConvertible {
-    /// The query's name, in place of its text.
+    /// The query's name instead of its text.
     public var testDescription: String { name }
 }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A store whose files are changed or abandoned under it stops storing", .timeLimit(.minutes(10)))
+@Suite("A store whose files are changed or removed stops storing", .timeLimit(.minutes(10)))
 struct SQLiteReplacementTests {
     private let id = GrantID(rawValue: 1)
 
@@ -103,7 +103,7 @@ struct SQLiteReplacementTests {
         }
     }
 
-    @Test("A modification time that is set, and content that is written again as it was, are no change")
+    @Test("A new modification time, and content that is written again unchanged, do not count as a change")
     func touched() async throws {
         try await TemporaryFolder.with { folder in
             let store = try open(folder)
@@ -126,7 +126,7 @@ struct SQLiteReplacementTests {
         }
     }
 
-    @Test("A file that is too large to be compared is not used after its time was set, and the error names touch")
+    @Test("A file too large to be compared is not used after its time was set; the error names touch")
     func largeFile() async throws {
         try await TemporaryFolder.with { folder in
             let store = try open(folder)
@@ -156,7 +156,7 @@ struct SQLiteReplacementTests {
         }
     }
 
-    @Test("The log is deleted, and what it held is saved into the file")
+    @Test("The log is deleted, and its content is saved into the file")
     func deletedLog() async throws {
         try await expectRefusal(
             after: { folder, _ in #expect(unlink(folder.path("grants.db-wal")) == 0) },
@@ -184,7 +184,7 @@ struct SQLiteReplacementTests {
         }
     }
 
-    @Test("Checkpoints of another process are no change by a stranger")
+    @Test("Checkpoints of another process do not count as a foreign change")
     func checkpointsElsewhere() async throws {
         try await TemporaryFolder.with { folder in
             let stores = try (0..<2).map { _ in try open(folder) }
@@ -201,7 +201,7 @@ struct SQLiteReplacementTests {
         }
     }
 
-    @Test("What was copied to another place takes no claim, no result and no sign-in, and can be read")
+    @Test("A store that was copied elsewhere refuses claims, results and sign-ins, and can be read")
     func moved() async throws {
         try await TemporaryFolder.with { folder in
             let store = try open(folder)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("The SQLite store loses nothing and keeps nothing that was wiped", .timeLimit(.minutes(10)))
+@Suite("The SQLite store loses nothing and keeps no deleted token", .timeLimit(.minutes(10)))
 struct SQLiteSafetyTests {
     private func withStore(_ body: (SQLiteStore, TemporaryFolder) async throws -> Void) async throws {
         try await TemporaryFolder.with { folder in
@@ -14,7 +14,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    /// Returns when everything that the writer's queue was given before is done.
+    /// Returns when all earlier calls in the writer's queue have finished.
     private func settle(_ store: SQLiteStore) async throws {
         try await store.forgetWorker("nobody")
     }
@@ -32,7 +32,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("Wiped tokens are in no file any more", arguments: [1, 300, 9000])
+    @Test("Deleted tokens are in no file any more", arguments: [1, 300, 9000])
     func wiping(repeats: Int) async throws {
         try await withStore { store, folder in
             let text = { (number: Int64) in String(repeating: "secret-\(number)-", count: repeats) }
@@ -41,7 +41,7 @@ struct SQLiteSafetyTests {
             }
             try await store.add(grants)
             for number in stride(from: 1 as Int64, through: 40, by: 3) {
-                // Rewritten first, so that the tokens have lain in more than one place.
+                // Rewritten first, so that the tokens have been in more than one place.
                 try await store.change(GrantID(rawValue: number)) { grant in
                     grant.scope = String(repeating: "scope ", count: 20)
                     return []
@@ -81,7 +81,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("What was known of a deleted user is in no file any more")
+    @Test("The data of a deleted user is in no file any more")
     func deletedUser() async throws {
         try await withStore { store, folder in
             try await store.transact { transaction in
@@ -100,7 +100,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("A wipe that a reader holds up is finished after a later commit")
+    @Test("The cleaning of the log that a reader holds up is finished after a later commit")
     func delayedWipe() async throws {
         try await withStore { store, folder in
             try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
@@ -121,12 +121,13 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("A wipe that was cut short is finished by the next process that opens the file")
+    @Test("An interrupted cleaning of the log is finished by the next process that opens the file")
     func inheritedWipe() async throws {
         try await withStore { store, folder in
             let secret = Array("secret".utf8)
             try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
-            // As a process would leave it that was killed right after its commit: the debt is known to nobody.
+            // The state after a process is killed right after its commit: no process knows that the log must be
+            // cleaned.
             try await store.writer.run { connection throws(StoreError) in
                 try connection.write { () throws(StoreError) in
                     try connection.execute(Query("wipe", "UPDATE grants SET refresh_token = NULL, refresh_key = NULL"))
@@ -141,7 +142,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("A full disk takes nothing of what was stored, and the store goes on when there is room")
+    @Test("A full disk destroys no stored data, and the store continues when there is room")
     func diskFull() async throws {
         try await withStore { store, _ in
             let kept = try Sample.grants(1...20)
@@ -152,7 +153,7 @@ struct SQLiteSafetyTests {
             #expect(error?.code == .diskFull)
             #expect(error?.mayPass == true)
 
-            // A body that goes on regardless gets the same error, not half of what it wrote.
+            // A body that continues regardless gets the same error, and none of its writes is stored.
             let again = await #expect(throws: StoreError.self) {
                 try await store.transact { transaction in
                     #expect(throws: StoreError.self) { try transaction.insert(large) }
@@ -195,7 +196,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("The connections keep to the settings that durability and wiping rest on")
+    @Test("The connections have the settings that durability and secure deletion need")
     func settings() async throws {
         try await withStore { store, _ in
             let expected: [(String, Int64)] = [
@@ -218,7 +219,7 @@ struct SQLiteSafetyTests {
         }
     }
 
-    @Test("A transaction that is kept beyond its end is a fault")
+    @Test("The use of a transaction after its end is a fault")
     func lateUse() async throws {
         try await withStore { store, _ in
             try await store.writer.run { connection throws(StoreError) in

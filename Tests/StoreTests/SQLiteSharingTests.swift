@@ -35,7 +35,7 @@ struct SQLiteSharingTests {
         }
     }
 
-    @Test("Two names of one file, of which one is a symbolic link, share their leases")
+    @Test("A file and a symbolic link to it share their leases")
     func symbolicLink() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
@@ -82,7 +82,7 @@ struct SQLiteSharingTests {
         }
     }
 
-    @Test("A new boot ends the leases of the one before, and its workers")
+    @Test("A new boot ends the leases and the workers of the previous one")
     func reboot() async throws {
         try await TemporaryFolder.with { folder in
             let time = ManualTime()
@@ -102,7 +102,7 @@ struct SQLiteSharingTests {
         }
     }
 
-    @Test("A write that another process holds up is busy, may pass, and does pass")
+    @Test("A write that another process holds up fails as busy, and succeeds later")
     func busy() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")

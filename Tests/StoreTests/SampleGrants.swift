@@ -2,14 +2,14 @@ import Clocks
 import Secrets
 import Store
 
-/// When every ``ManualTime`` of these tests begins.
+/// The start of every ``ManualTime`` of these tests.
 let start = ManualTime().now
 
 enum Sample {
     static let key = "0a1b2c3d"
     static let otherKey = "ffee0011"
 
-    /// A value of the shape of a sealed one; `text` stands where the ciphertext would.
+    /// Returns a value in the form of a sealed one, with `text` in place of the ciphertext.
     static func sealed(_ text: String, key: String = key) throws -> SealedSecret {
         let nonce = [UInt8](repeating: 7, count: 12)
         let tag = [UInt8](repeating: 9, count: 16)
@@ -32,7 +32,7 @@ enum Sample {
         )
     }
 
-    /// A grant of user "user N" with id N, due a second later for each N.
+    /// Returns a grant of user "user N" with id N, due a second later for each N.
     static func grant(
         _ number: Int64,
         dueAt: Timestamp? = nil,
@@ -61,7 +61,7 @@ enum Sample {
 }
 
 extension Sample {
-    /// A session of a user, with token hash `[1]`, that lives an hour.
+    /// Returns a session of a user, with token hash `[1]`, that lives for an hour.
     static func session(_ number: UInt8, user: String = "user") -> Session {
         Session(
             id: sessionID(number),
@@ -74,7 +74,7 @@ extension Sample {
         )
     }
 
-    /// The first instant of the clock that a session's grace goes by.
+    /// The first instant of the clock that a session's grace uses.
     static let leaseTime = LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: 1_000_000))
 
     /// Presents a token hash to a session at a time after ``start``; a new token would have the hash `[next]`.
@@ -96,12 +96,12 @@ extension Sample {
         )
     }
 
-    /// The text of a value that ``sealed(_:key:)`` made.
+    /// Returns the text of a value that ``sealed(_:key:)`` made.
     static func unsealed(_ sealed: SealedSecret) -> Int? {
         Int(String(decoding: sealed.bytes.dropFirst(22).dropLast(16), as: UTF8.self))
     }
 
-    /// A vault whose one key is drawn anew.
+    /// Returns a vault with one new random key.
     static func vault() throws -> TokenVault {
         let ring = try KeyRing(keys: [try SealingKey.random()])
         return TokenVault(ring: try LiveKeyRing { ring })
@@ -117,7 +117,7 @@ extension Sample {
 }
 
 extension AccountStore {
-    /// Stores sessions, and their users where there are none.
+    /// Stores sessions, and their users if there are none.
     func startSessions(_ sessions: [Session]) async throws {
         try await transact { transaction in
             for session in sessions {

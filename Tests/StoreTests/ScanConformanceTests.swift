@@ -5,12 +5,12 @@ import Testing
 
 @Suite("Every store scans, counts and reports", .timeLimit(.minutes(10)))
 struct ScanConformanceTests {
-    @Test("Due grants come by client, in pages, by due time and then by id", arguments: StoreKind.allCases)
+    @Test("Due grants are returned by client, in pages, by due time and then by id", arguments: StoreKind.allCases)
     func duePages(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             #expect(try await store.clientsWithDueTimes().isEmpty)
             let sameTime = start + .seconds(2)
-            // Even numbers are of client 0, odd ones of client 1.
+            // Even numbers belong to client 0, odd ones to client 1.
             try await store.add([
                 try Sample.grant(9, dueAt: start),
                 try Sample.grant(2, dueAt: start),
@@ -35,7 +35,7 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("What is never due is in no page", arguments: StoreKind.allCases)
+    @Test("A grant without a due time is in no page", arguments: StoreKind.allCases)
     func neverDue(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             try await store.add(try Sample.grants(1...2))
@@ -130,7 +130,7 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("So are all of them when they are more than one transaction changes", arguments: StoreKind.allCases)
+    @Test("The same if they are more than one transaction changes", arguments: StoreKind.allCases)
     func reschedulePages(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let count = Int64(changedPageSize + 1)
@@ -147,7 +147,7 @@ struct ScanConformanceTests {
     }
 
     @Test(
-        "So are grants that were tried by such a clock, but none that awaits a second opinion",
+        "The same for grants that were tried by such a clock, but none that waits for a confirmation",
         arguments: StoreKind.allCases
     )
     func triedByClockAhead(kind: StoreKind) async throws {
@@ -166,7 +166,7 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("Workers live as long as they report", arguments: StoreKind.allCases)
+    @Test("Workers are live as long as they report", arguments: StoreKind.allCases)
     func workers(kind: StoreKind) async throws {
         try await kind.withStore { store, time in
             let key = try #require(KeyID(Sample.key))
@@ -201,11 +201,11 @@ struct ScanConformanceTests {
         }
     }
 
-    @Test("Hastening brings forward what a client's grants retry, but no second opinion", arguments: StoreKind.allCases)
+    @Test("Hastening makes a client's retries due, but no confirmation", arguments: StoreKind.allCases)
     func hasten(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
             let later = start + .seconds(500)
-            // Grants of even number are of client 0.
+            // Grants with even numbers belong to client 0.
             try await store.add(try Sample.grants(1...8))
             for number in [2, 3, 4] as [Int64] {
                 try await store.change(GrantID(rawValue: number)) {
@@ -226,7 +226,7 @@ struct ScanConformanceTests {
                 )
                 batches += 1
             } while cursor != nil
-            #expect(batches == 3, "a batch is no larger than was asked for")
+            #expect(batches == 3, "a batch is at most as large as requested")
             var dueTimes: [Int64: Duration] = [:]
             for number in 1...8 as ClosedRange<Int64> {
                 let dueAt = try #require(try await store.grant(GrantID(rawValue: number))?.dueAt)

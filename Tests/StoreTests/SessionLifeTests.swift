@@ -8,7 +8,8 @@ import Testing
 struct SessionLifeTests {
     private static let renewed = RotationOutcome.rotated(isLateAnswer: false)
 
-    /// Presents tokens in order, each with the seconds after the start and the token that the phone gets; 0 is a refusal.
+    /// Presents tokens in order, each with the seconds after the start and the token that the phone gets; 0 is a
+    /// refusal.
     ///
     /// A new token is named by the position of its presentation, from 2.
     private func present(
@@ -41,12 +42,12 @@ struct SessionLifeTests {
         #expect(session.family.currentHash == [3])
     }
 
-    @Test("Within the grace any token of the family gets the current tokens, however many steps lie between")
+    @Test("Within the grace any token of the family gets the current tokens, however many steps are between")
     func grace() throws {
         try present([(0, 1, 2), (0, 2, 3), (1, 1, 3), (2, 3, 5), (59, 1, 5), (59, 2, 5), (59, 5, 8), (59, 1, 8)])
     }
 
-    @Test("A spent token whose successor was never used is accepted however late, and one successor is current")
+    @Test("A spent token whose successor was never used is accepted at any time, and one successor is current")
     func lostAnswer() throws {
         try present([(0, 1, 2), (59, 1, 2), (120, 1, 4), (121, 1, 4), (3000, 4, 6)])
         try present([(0, 1, 2), (61, 1, 3), (1000, 1, 4), (2000, 4, 5), (3000, 5, 6)], wiping: false)
@@ -62,9 +63,9 @@ struct SessionLifeTests {
 
     @Test("A token that an overtaking answer put back on the phone is accepted hours later")
     func overtaken() throws {
-        // 2 is answered to two calls; the second of these answers reaches the phone after 3 and 4.
+        // 2 is returned to two calls; the second of these answers reaches the phone after 3 and 4.
         try present([(0, 1, 2), (1, 1, 2), (2, 2, 4), (3, 4, 5), (7000, 2, 6), (7100, 6, 7)])
-        // Not if a newer token was used outside the grace: then the phone has let go of it.
+        // Not if a newer token was used outside the grace: then the phone does not hold it any more.
         try present([(0, 1, 2), (1, 1, 2), (2, 2, 4), (100, 4, 5), (7000, 2, 0)])
     }
 
@@ -140,7 +141,7 @@ struct SessionLifeTests {
         }
     }
 
-    @Test("Nothing is rotated once the family is over, whatever is presented", arguments: [1, 77] as [UInt8])
+    @Test("No token is rotated after the family has expired", arguments: [1, 77] as [UInt8])
     func expiry(token: UInt8) throws {
         var session = Sample.session(1)
         #expect(session.isLive(at: start + .seconds(3600) - .milliseconds(1)))
@@ -148,7 +149,7 @@ struct SessionLifeTests {
         #expect(session == Sample.session(1))
     }
 
-    @Test("An id is read from its text alone, and random ones differ")
+    @Test("An id is parsed only from its own form, and random ones differ")
     func ids() throws {
         let seeded = SeededRandom(seed: 7)
         let id = SessionID.random(from: seeded)
@@ -164,7 +165,7 @@ struct SessionLifeTests {
         }
     }
 
-    @Test("A successor is opened for its own session alone")
+    @Test("A successor is opened only for its own session")
     func sealing() throws {
         let vault = try Sample.vault()
         let id = Sample.sessionID(1)

@@ -1,7 +1,7 @@
 import Clocks
 import Store
 
-/// The clocks of a simulated server: real time passes on both; the wall clock steps, and the boot clock begins again.
+/// The clocks of a simulated server: real time passes on both; the wall clock is stepped, and the boot clock restarts.
 struct ServerClocks: Sendable {
     var wall = start
     var lease = LeaseTime(epoch: "boot 0", instant: BootInstant(milliseconds: 1_000_000))
@@ -12,18 +12,18 @@ struct ServerClocks: Sendable {
     }
 }
 
-/// The server of a simulation: the rules alone, or a real store.
+/// The server of a simulation: only the rules, or a real store.
 protocol SimulatedServer {
     func begin(token: Int, at clocks: ServerClocks) async throws
-    /// Answers the token that the presenter gets; `nil` if it is refused.
+    /// Returns the token that the caller gets; `nil` if it is refused.
     func present(_ token: Int, next: Int, at clocks: ServerClocks) async throws -> Int?
     func sweep(at clocks: ServerClocks) async throws
 }
 
 /// One phone, its network, and a thief, in a random schedule that a seed determines.
 ///
-/// The phone behaves as the app does: each call sends the token that is stored when it starts, and stores the token of its
-/// answer whatever is stored by then. A call takes `longestCall` at most; what takes longer is lost.
+/// The phone behaves as the app does: each call sends the token that is stored when it starts, and stores the token of
+/// its answer regardless of the token that is stored by then. A call takes at most `longestCall`; a slower one is lost.
 struct SessionSimulation<Server: SimulatedServer> {
     struct Violation: Error, CustomStringConvertible {
         let description: String
@@ -58,7 +58,7 @@ struct SessionSimulation<Server: SimulatedServer> {
     private(set) var held = 0
     private(set) var everHeld = [0]
     private(set) var isSignedOut = false
-    /// `true` once a thief has presented a token: a sign-out may then be the theft coming to light.
+    /// `true` once a thief has presented a token: a sign-out may then be the discovery of the theft.
     private var isRobbed = false
 
     init(server: Server, seed: UInt64) {
@@ -151,7 +151,7 @@ struct SessionSimulation<Server: SimulatedServer> {
             note("stores", token, gets: 0)
             held = token
             everHeld.append(token)
-            // Another call may have failed with the former access token meanwhile.
+            // Another call may have failed with the former access token since then.
             if chance(20) { add(.send, after: pick(300)) }
         case .kill:
             note("killed", gets: 0)
@@ -183,13 +183,13 @@ struct SessionSimulation<Server: SimulatedServer> {
         now = end
     }
 
-    /// Waits until the family's last change lies outside the grace.
+    /// Waits until the family's last change is outside the grace.
     private mutating func waitOutsideGrace() async throws {
         try await runQueue(until: .max)
         try await wait(61_000 + pick(3_600_000))
     }
 
-    /// One refresh of the phone whose answer arrives.
+    /// Runs one refresh of the phone whose answer arrives.
     private mutating func refreshCleanly() async throws {
         guard !isSignedOut else { return }
         let answer = try await present(held)
@@ -206,7 +206,7 @@ struct SessionSimulation<Server: SimulatedServer> {
         return answer
     }
 
-    /// A thief with a spent token that the phone does not hold, who uses it outside the grace.
+    /// Plays a thief with a spent token that the phone does not hold, who uses it outside the grace.
     ///
     /// After one refresh of the owner none of the thief's tokens is good.
     mutating func robSpentToken() async throws {
@@ -226,7 +226,8 @@ struct SessionSimulation<Server: SimulatedServer> {
         try await expectWorthless(loot)
     }
 
-    /// A thief with any token, who uses what is stolen at any time, also within the grace and between the owner's calls.
+    /// Plays a thief with any token, who uses stolen tokens at any time, also within the grace and between the owner's
+    /// calls.
     ///
     /// After two refreshes of the owner outside the grace none of the thief's tokens is good.
     mutating func robAnyToken() async throws {
@@ -251,6 +252,6 @@ struct SessionSimulation<Server: SimulatedServer> {
             throw violation("the thief's token \(token) is good after the owner's refresh")
         }
         // The theft is visible: the owner has to sign in again.
-        guard try await present(held) == nil else { throw violation("the theft stays unseen") }
+        guard try await present(held) == nil else { throw violation("the theft is not detected") }
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import Store
 import Testing
 
-/// The rules alone, on one session value.
+/// Only the rules, on one session value.
 private final class RulesServer: SimulatedServer {
     private var session: Session?
 
@@ -22,7 +22,7 @@ private final class RulesServer: SimulatedServer {
 
     static func hash(_ token: Int) -> [UInt8] { Array("token \(token)".utf8) }
 
-    /// The outcome, and the token that it gives the presenter.
+    /// Returns the outcome, and the token for the caller.
     static func rotate(
         _ session: inout Session,
         _ token: Int,
@@ -55,7 +55,7 @@ private final class RulesServer: SimulatedServer {
     func sweep(at clocks: ServerClocks) async throws { _ = session?.wipeSuccessor(at: clocks.wall) }
 }
 
-/// The same rules over a store, each presentation in one transaction.
+/// The same rules over a store, with each presentation in one transaction.
 private struct StoreServer: SimulatedServer {
     let store: any AccountStore
 
@@ -80,7 +80,8 @@ private struct StoreServer: SimulatedServer {
 
 @Suite("Sessions under random schedules of a phone and a thief", .timeLimit(.minutes(10)))
 struct SessionSimulationTests {
-    /// `MODEL_ROUNDS` sets the number of schedules of each kind; `MODEL_SEED` begins with the seed of a failure.
+    /// Runs schedules of each kind; `MODEL_ROUNDS` sets their number, and `MODEL_SEED` begins with the seed of a
+    /// failure.
     private static func run(
         _ rounds: UInt64,
         _ body: (UInt64) async throws -> Void
@@ -106,7 +107,7 @@ struct SessionSimulationTests {
         }
     }
 
-    @Test("A stolen spent token is worth nothing after one refresh of the owner, and the theft is visible")
+    @Test("A stolen spent token is worthless after one refresh of the owner, and the theft is visible")
     func spentToken() async throws {
         try await Self.run(1000) { seed in
             var simulation = SessionSimulation(server: RulesServer(), seed: seed)
@@ -115,7 +116,7 @@ struct SessionSimulationTests {
         }
     }
 
-    @Test("Any stolen token is worth nothing after two refreshes of the owner, and the theft is visible")
+    @Test("Any stolen token is worthless after two refreshes of the owner, and the theft is visible")
     func anyToken() async throws {
         try await Self.run(1000) { seed in
             var simulation = SessionSimulation(server: RulesServer(), seed: seed)
@@ -124,7 +125,7 @@ struct SessionSimulationTests {
         }
     }
 
-    @Test("The stores keep what the rules need", arguments: StoreKind.allCases)
+    @Test("The stores keep the data that the rules need", arguments: StoreKind.allCases)
     func stores(kind: StoreKind) async throws {
         try await Self.run(4) { seed in
             try await kind.withStore { store, _ in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStore
 
-@Suite("A store is copied whole", .timeLimit(.minutes(10)))
+@Suite("A store is copied completely", .timeLimit(.minutes(10)))
 struct StoreCopyTests {
     @Test("Every kind of record arrives, and comes back, with the same checksum", arguments: StorePair.allCases)
     func thereAndBack(pair: StorePair) async throws {
@@ -51,19 +51,19 @@ struct StoreCopyTests {
                 at: "elsewhere",
                 pause: { (span: Duration) async throws in
                     let mark = try await source.movedTo
-                    #expect(mark != nil, "nobody claims while the leases end")
+                    #expect(mark != nil, "no worker claims while the leases end")
                     waited.withLock { $0 += span }
                 }
             )
             _ = try await copy.run()
-            #expect(waited.withLock { $0 } == .seconds(30), "no longer than any worker's lease lasts")
+            #expect(waited.withLock { $0 } == .seconds(30), "at most the duration of a worker's lease")
             #expect(try await target.grant(GrantID(rawValue: 1)) == unleased)
             #expect(try await target.claimNotices(owner: "another", for: .seconds(60)))
             for store in [source, target] { await store.close() }
         }
     }
 
-    @Test("What the copied store makes next comes after what was copied", arguments: StorePair.allCases)
+    @Test("New rows in the copy come after the copied ones", arguments: StorePair.allCases)
     func sequences(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
@@ -76,7 +76,7 @@ struct StoreCopyTests {
             #expect(try await target.count(of: .event) == events + 1)
             let next = try await target.lastKey(of: .notice)
             guard case .number(let former) = last, case .number(let latest) = next else {
-                Issue.record("notices have no numbers")
+                Issue.record("notices do not have numbers")
                 return
             }
             #expect(latest > former)
@@ -84,7 +84,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A copy that ended after any page goes on from there", arguments: StorePair.allCases, 1...9)
+    @Test("A copy that ended after any page continues from there", arguments: StorePair.allCases, 1...9)
     func resumed(pair: StorePair, pages: Int) async throws {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
@@ -134,7 +134,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("Half a copy of something else is told at once", arguments: StorePair.allCases)
+    @Test("A part of a different copy is detected at once", arguments: StorePair.allCases)
     func foreign(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
@@ -155,7 +155,7 @@ struct StoreCopyTests {
     }
 
     @Test(
-        "Nothing is copied while a worker lives on either side",
+        "Nothing is copied while a worker is live on either side",
         arguments: StorePair.allCases,
         [StoreCopy.Side.source, .target]
     )
@@ -175,7 +175,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("What was copied knows where to, keeps workers off, and can be copied again", arguments: StorePair.allCases)
+    @Test("A copied store knows its target, refuses workers, and can be copied again", arguments: StorePair.allCases)
     func moved(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
@@ -200,7 +200,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A worker that starts while both are compared is found, and the source stays in use")
+    @Test("A worker that starts during the comparison is found, and the source stays in use")
     func notMoved() async throws {
         try await StorePair.with(.fileToFile) { stores in
             let source = try await stores.open("source")
@@ -262,7 +262,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("An empty store that was moved takes a copy, and is at home again", arguments: StorePair.allCases)
+    @Test("An empty store that was moved accepts a copy, and can be used again", arguments: StorePair.allCases)
     func movedBack(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
@@ -275,7 +275,7 @@ struct StoreCopyTests {
         }
     }
 
-    @Test("A row that changes on its way is found, and the copy stays unfinished", arguments: StorePair.allCases)
+    @Test("A row that changes during the copy is found, and the copy stays unfinished", arguments: StorePair.allCases)
     func damagedOnTheWay(pair: StorePair) async throws {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
@@ -301,13 +301,13 @@ struct StoreCopyTests {
     }
 }
 
-/// Which store is copied into which.
+/// The kinds of the source and the target of a copy.
 enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
     case fileToFile
     case fileToServer
     case serverToFile
 
-    /// A server only where `scripts/test` started one; it says so when there is none.
+    /// With a server only if `scripts/test` started one.
     static var allCases: [StorePair] {
         PostgresServer.url == nil ? [.fileToFile] : [.fileToFile, .fileToServer, .serverToFile]
     }
@@ -320,7 +320,7 @@ enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// Opens the stores of one test by their names; `source` and `target` are of the pair's kinds, any other is a file.
+    /// Opens the stores of one test by their names; `source` and `target` have the pair's kinds, any other is a file.
     struct Stores: Sendable {
         let folder: TemporaryFolder
         let server: Secret?
@@ -349,8 +349,8 @@ enum StorePair: CaseIterable, CustomTestStringConvertible, Sendable {
 private struct Mismatch: Error {}
 
 extension StoreArchive {
-    /// Users with grants, histories and sessions, a deleted one among them, the health of a client, security events, and
-    /// notices that wait and that are settled.
+    /// Stores users with grants, histories and sessions, one of them deleted, the health of a client, security events,
+    /// and pending and settled notices.
     fileprivate func fill(users count: Int) async throws {
         guard count > 0 else { return }
         for number in 1...Int64(count) {

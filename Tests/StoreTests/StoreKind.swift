@@ -4,13 +4,13 @@ import SQLiteStore
 import Store
 import Testing
 
-/// The stores that the conformance suite runs over.
+/// The stores that the conformance suite covers.
 enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
     case inMemory
     case sqlite
     case postgres
 
-    /// PostgreSQL only where `scripts/test` started a server; without one, its own suites say that they are skipped.
+    /// PostgreSQL only if `scripts/test` started a server; without one, its own suites report that they are skipped.
     static var allCases: [StoreKind] {
         PostgresServer.url == nil ? [.inMemory, .sqlite] : [.inMemory, .sqlite, .postgres]
     }
@@ -23,7 +23,7 @@ enum StoreKind: CaseIterable, CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// A new, empty store whose clocks stand still until the test moves them.
+    /// Calls `body` with a new, empty store whose clocks move only when the test moves them.
     func withStore(
         keepsNotices: Bool = false,
         _ body: (any AccountStore, ManualTime) async throws -> Void
@@ -66,7 +66,7 @@ extension GrantStore {
         }
     }
 
-    /// What is due of all clients, up to ten of each, by due time.
+    /// Returns the due grants of all clients, up to ten of each, by due time.
     func allDue(by limit: Timestamp) async throws -> [DueEntry] {
         var due: [DueEntry] = []
         for client in try await clientsWithDueTimes() {

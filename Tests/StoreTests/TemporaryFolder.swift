@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder that goes when the test is over.
+/// A folder that is deleted after the test.
 struct TemporaryFolder: Sendable {
     let root: String
 
@@ -32,12 +32,12 @@ struct TemporaryFolder: Sendable {
 
     func bytes(of name: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path(name))) }
 
-    /// The names of the files that hold `bytes` somewhere.
+    /// Returns the names of the files that contain `bytes`.
     func names(holding bytes: [UInt8]) throws -> [String] {
         try names().filter { try self.bytes(of: $0).range(of: Data(bytes)) != nil }
     }
 
-    /// Puts one file in the place of another.
+    /// Replaces one file with another.
     func replace(_ name: String, with other: String) throws {
         try FileManager.default.removeItem(atPath: path(name))
         try FileManager.default.moveItem(atPath: path(other), toPath: path(name))

@@ -2,7 +2,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("A refresh token is known again by what a security event tells of it")
+@Suite("A refresh token is recognised by its name in a security event")
 struct TokenMarkTests {
     private static let token = "1//0example-of-a-refresh-token"
     // `printf %s TOKEN | openssl sha512 -binary | openssl sha512 -binary | base64 -w0`
@@ -33,7 +33,7 @@ struct TokenMarkTests {
         }
     }
 
-    @Test("What is no hash of that length names nothing")
+    @Test("A text that is not a hash of that length names no token")
     func noDigest() {
         for text in ["", "=", "====", "!", String(Self.doubleHash.dropFirst(4)), Self.doubleHash + "=", "é"] {
             #expect(TokenMark(doubleHash: text) == nil, "\(text)")
@@ -47,7 +47,7 @@ struct TokenMarkTests {
         #expect(marks.prefix.bytes.count == 32 && marks.digest.bytes.count == 32)
     }
 
-    @Test("Tokens stored before there were marks are marked once", arguments: StoreKind.allCases)
+    @Test("Tokens stored before marks existed are marked once", arguments: StoreKind.allCases)
     func marking(kind: StoreKind) async throws {
         let vault = try Sample.vault()
         try await kind.withStore { store, _ in

@@ -1,11 +1,11 @@
-/// The last answers about one client's proven grants, by which a wave of `invalid_grant` is told from users who left.
+/// The last answers about one client's proven grants, which distinguish a wave of `invalid_grant` from users who left.
 ///
-/// When something breaks at Google, or in a configuration, many grants answer `invalid_grant` at once although their
-/// users never revoked anything. Only grants that a refresh has proven count: an import of dead tokens is no wave.
+/// If something breaks at Google, or in a configuration, many grants answer `invalid_grant` at once although their
+/// users never revoked anything. Only proven grants count, so an import of dead tokens does not look like a wave.
 package struct AnswerWindow: Hashable, Sendable {
-    /// How many answers are looked at.
+    /// The number of answers that are kept.
     package static let span = 200
-    /// A wave has at least this many answers of `invalid_grant`.
+    /// The smallest number of `invalid_grant` answers in a wave.
     package static let fewestInWave = 20
     /// A wave has more than one `invalid_grant` in this many answers.
     package static let answersPerInvalid = 5

@@ -5,8 +5,8 @@ import Store
 
 /// The stored form: JSON, so that an operator can read it with the database's own shell.
 ///
-/// A field that is missing or cannot be read counts as nothing known: health is advice, never the only copy of anything. Version 1
-/// had no `version`, and the ids of grants between the signs of its window.
+/// A field that is missing or cannot be read counts as unknown: health only advises and can be learned again. Version 1
+/// had no `version`, and kept the ids of grants between the signs of its window.
 extension ClientHealth {
     package init(stored: [UInt8]?, epoch: String) {
         guard let stored, let body = JSONValue.object(in: stored), let storedEpoch = body["epoch"]?.string else {
@@ -134,7 +134,7 @@ extension Pacer.Limits {
 }
 
 extension AnswerWindow {
-    /// One sign an answer: `-` for `invalid_grant` and `+` for anything else.
+    /// One character per answer: `-` for `invalid_grant` and `+` for anything else.
     fileprivate var text: String {
         String(decoding: answers.map { $0 ? UInt8(ascii: "-") : UInt8(ascii: "+") }, as: UTF8.self)
     }
@@ -174,7 +174,9 @@ extension InvalidGrantRate {
         line.field("usual", "\(usual.day)/\(usual.answers)/\(usual.ended)")
     }
 
-    /// Rows of numbers, each between slashes, apart by spaces; what a row lacks is zero, and damaged rows are left out.
+    /// Parses rows of numbers, with slashes between numbers and spaces between rows.
+    ///
+    /// A number that a row lacks is zero, and damaged rows are left out.
     private static func rows(_ stored: JSONValue?) -> [[Int64]] {
         let text = stored?.string ?? ""
         return text.split(separator: " ").prefix(16).compactMap { (row: Substring) -> [Int64]? in
@@ -205,7 +207,7 @@ extension RefusalRow {
     }
 }
 
-/// Numbers within bounds that no arithmetic on them leaves: a damaged text must not end the process.
+/// Numbers within bounds that keep all arithmetic on them from overflowing: a damaged text must not end the process.
 extension JSONValue {
     fileprivate var milliseconds: Int64? { integer(within: 0...1 << 53) }
 

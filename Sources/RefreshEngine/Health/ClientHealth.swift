@@ -2,9 +2,9 @@ package import Clocks
 package import Scheduler
 package import Store
 
-/// What is known of one client id, shared by all workers through the store.
+/// The condition of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {
-    /// A grant that was ended because `invalid_grant` was believed at once; it is called back if a wave shows soon after.
+    /// A grant that an `invalid_grant` ended without confirmation; it is recalled if a wave shows soon after.
     package struct Believed: Hashable, Sendable {
         package var grant: GrantID
         package var at: Timestamp
@@ -15,12 +15,12 @@ package struct ClientHealth: Hashable, Sendable {
         }
     }
 
-    /// How many grants can be called back; a client that ends more in ten minutes usually does so.
+    /// The largest number of grants that can be recalled; a client that ends more in ten minutes usually does so.
     package static let mostBelieved = 200
-    /// How long an end that was believed at once can be called back.
+    /// The time during which a grant that was ended without confirmation can be recalled.
     package static let recallSpan: Duration = .seconds(600)
 
-    /// The epoch of the instants below: those of another boot mean nothing.
+    /// The epoch of the boot instants below; instants of another epoch are not comparable.
     package var epoch: String
     package var breaker: Breaker
     package var limits: Pacer.Limits
@@ -29,11 +29,11 @@ package struct ClientHealth: Hashable, Sendable {
     package var believed: [Believed]
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
-    /// The time at which the endpoint last worked again after it had failed for all.
+    /// The time at which the endpoint last worked again after it had failed for every grant.
     package var outageEndedAt: Timestamp?
-    /// The first of the endpoint's failures in a row.
+    /// The instant of the first of the endpoint's failures in a row.
     package var failingSince: BootInstant?
-    /// Refusals of proven grants that may be the client's fault, since a proven grant last succeeded.
+    /// The refusals since the last success of a proven grant that may be the client's fault.
     package var refusals: RefusalRow
 
     package init(
@@ -73,18 +73,18 @@ package struct ClientHealth: Hashable, Sendable {
         )
     }
 
-    /// Judges one more `invalid_grant`; `uncounted` is 1 if it is not among the noted answers.
+    /// Judges one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
     package func level(at now: Timestamp, uncounted: Int = 0) -> InvalidGrantRate.Level {
         window.isWave ? .wave : rate.level(at: now, uncounted: uncounted)
     }
 
-    /// Notes an answer that says whether a token lives: any success, and the refusals of proven grants.
+    /// Records an answer that shows if a token is alive: any success, and the refusals of proven grants.
     package mutating func note(saysInvalid: Bool, at now: Timestamp) {
         window.append(saysInvalid: saysInvalid)
         rate.record(saysInvalid: saysInvalid, at: now)
     }
 
-    /// Notes that a grant was ended; `atOnce` without a second opinion.
+    /// Records that a grant was ended; `atOnce` if that was without confirmation.
     package mutating func noteEnd(of grant: GrantID, atOnce: Bool, at now: Timestamp) {
         rate.recordEnd(at: now)
         guard atOnce else { return }
@@ -92,7 +92,7 @@ package struct ClientHealth: Hashable, Sendable {
         believed = believed.suffix(Self.mostBelieved - 1) + [Believed(grant: grant, at: now)]
     }
 
-    /// The grants to call back because a wave has shown; they are forgotten here.
+    /// Removes and returns the grants to recall because a wave has shown.
     package mutating func takeBelieved(at now: Timestamp) -> [GrantID] {
         guard !believed.isEmpty else { return [] }
         defer { believed = [] }
@@ -103,7 +103,7 @@ package struct ClientHealth: Hashable, Sendable {
 
 /// Refusals in a row that blame the client or the grant, until a proven grant succeeds.
 package struct RefusalRow: Hashable, Sendable {
-    /// While others succeed now and then, a row does not last as long.
+    /// The shortest time that a row must last; while other grants succeed now and then, a row does not last as long.
     package static let shortestSpan: Duration = .seconds(60)
 
     package var since: BootInstant?

@@ -1,18 +1,20 @@
 package import Clocks
 
-/// How often the proven grants of one client answer `invalid_grant`: over the last ten minutes, over the last one to two thousand
-/// answers, and usually.
+/// The rate at which one client's proven grants answer `invalid_grant`: in the last ten minutes, in the last one to two
+/// thousand answers, and usually.
 ///
-/// A share of the last answers alone does not tell a wave of a few per cent from users who left. The usual rate does: it is learned
-/// from grants that ended for good, so a wave whose grants come back does not raise it.
+/// A share of the last answers alone does not tell a wave of a few per cent from users who left; the comparison with
+/// the usual rate does. The usual rate is learned from grants that ended for good, so a wave whose grants come back
+/// does not raise it.
 package struct InvalidGrantRate: Hashable, Sendable {
-    /// What the recent answers say about one more `invalid_grant`.
+    /// The meaning of the recent answers for one more `invalid_grant`.
     package enum Level: Hashable, Comparable, Sendable {
-        /// As many as usual: it is believed at once.
+        /// As many as usual: the answer is believed at once.
         case usual
-        /// More than usual: nothing is believed before it is usual again, or for ``RefreshRules/longestDoubt``.
+        /// More than usual: no `invalid_grant` is believed until the rate is usual again, or for
+        /// ``RefreshRules/longestDoubt``.
         case unusual
-        /// More than usual, and several grants: those that were believed a moment ago are called back.
+        /// More than usual, for several grants: those that were ended without confirmation just before are recalled.
         case wave
     }
 
@@ -23,11 +25,11 @@ package struct InvalidGrantRate: Hashable, Sendable {
         package var invalid = 0
         /// Grants that were ended in this minute because `invalid_grant` was believed.
         package var ended = 0
-        /// Rotated tokens that came too late to be stored.
+        /// Rotated tokens that arrived too late to be stored.
         package var dropped = 0
     }
 
-    /// The counts of up to a thousand answers, for clients that have as many in seconds.
+    /// The counts of up to a thousand answers, for clients that get as many within seconds.
     package struct Block: Hashable, Sendable {
         /// The minute of the first answer.
         package var since: Int64
@@ -35,7 +37,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
         package var invalid = 0
     }
 
-    /// What is usual; halved once a day, so that it follows the last days.
+    /// The usual counts, halved once a day so that they follow the last days.
     package struct Usual: Hashable, Sendable {
         package var day: Int64 = 0
         package var answers = 0
@@ -45,11 +47,11 @@ package struct InvalidGrantRate: Hashable, Sendable {
     package static let minutesKept: Int64 = 10
     static let span: Duration = .seconds(60 * minutesKept)
     package static let answersPerBlock = 1_000
-    /// A wave has at least this many grants that answered `invalid_grant` for the first time.
+    /// The smallest number of grants in a wave that answered `invalid_grant` for the first time.
     package static let fewestInWave = 3
-    /// The weight of the assumption that one answer in two hundred is usual, as long as little is known of a client.
+    /// The prior: one answer in two hundred is assumed to be usual while little is known of a client.
     private static let assumed = (answers: 1_000, ended: 5)
-    /// Below this multiple of the usual rate nothing is unusual; chance is allowed for on top.
+    /// Rates below this multiple of the usual rate are never unusual; an allowance for chance is added.
     private static let tolerated = 1.5
     private static let mostCounted = 1 << 40
 
@@ -82,12 +84,12 @@ package struct InvalidGrantRate: Hashable, Sendable {
         count(at: now) { $0.ended += 1 }
     }
 
-    /// Takes back the grants that were ended in the last minutes: they were called back.
+    /// Removes the ends of the last minutes from the count, because those grants were recalled.
     package mutating func forgetEnds() {
         for place in minutes.indices { minutes[place].ended = 0 }
     }
 
-    /// Counts a rotated token that cannot be stored any more; returns how many there were in the last minutes.
+    /// Counts a rotated token that can no longer be stored; returns the number of them in the last minutes.
     package mutating func recordDroppedToken(at now: Timestamp) -> Int {
         count(at: now) { $0.dropped += 1 }
         return minutes.reduce(0) { $0 + $1.dropped }
@@ -98,7 +100,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
         change(&minutes[minutes.count - 1])
     }
 
-    /// Begins a minute: what is older than the kept ones becomes part of what is usual.
+    /// Begins a minute; minutes that are older than the kept ones are added to the usual counts.
     private mutating func move(to minute: Int64) {
         guard minutes.last?.number != minute else { return }
         // Minutes from the future were counted before the clock was set back.
@@ -125,9 +127,11 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     // MARK: Judging
 
-    /// `true` once the client got an answer more than ten minutes ago: even a single `invalid_grant` can be unusual for it then.
+    /// `true` once the client has got an answer more than ten minutes ago: from then on even a single `invalid_grant`
+    /// can be unusual.
     ///
-    /// Before that the first one is believed: somebody who tries the worker out should not wait for a second opinion.
+    /// Before that the first one is believed, so that an operator who tries the worker out does not have to wait for a
+    /// confirmation.
     private var isKnown: Bool { usual.answers > 0 }
 
     /// Judges one more `invalid_grant`; `uncounted` is 1 if it is not among the recorded answers.
@@ -148,7 +152,8 @@ package struct InvalidGrantRate: Hashable, Sendable {
         return max(overMinutes, overAnswers)
     }
 
-    /// Allows for chance with 1.5 standard deviations: a second opinion too many costs one request, one too few a user's trust.
+    /// Allows for chance with 1.5 standard deviations: a needless confirmation costs one request, a missing one the
+    /// user's trust.
     private func judge(answers: Int, invalid: Int) -> Level {
         let rate = Double(usual.ended + Self.assumed.ended) / Double(usual.answers + Self.assumed.answers)
         let expected = Self.tolerated * rate * Double(answers)

@@ -4,9 +4,9 @@ package import Store
 
 /// The due times of grants whose last refresh, or the app's own token, is good.
 package enum DueTimes {
-    /// The due time by the access token that is stored now; at once where there is none that lives.
+    /// Returns the due time for the stored access token; `now` if there is none or it has expired.
     ///
-    /// Without a refresh token it is the token's expiry, when the grant has run out.
+    /// Without a refresh token it is the token's expiry, at which the grant ends.
     package static func due(_ grant: Grant, at now: Timestamp) -> Timestamp {
         due(
             accessToken: grant.accessToken,
@@ -16,7 +16,7 @@ package enum DueTimes {
         )
     }
 
-    /// The due time after a refresh that succeeded at `now`: always in the future.
+    /// Returns the due time after a refresh that succeeded at `now`: always in the future.
     static func dueAfterRefresh(_ grant: Grant, at now: Timestamp) -> Timestamp {
         guard let token = grant.accessToken else { return now + DuePolicy.shortestWait }
         return DuePolicy.due(
@@ -28,7 +28,7 @@ package enum DueTimes {
         )
     }
 
-    /// `true` if a success that is stored at `now` follows the last one so soon that the schedule cannot have asked for it.
+    /// `true` if a success at `now` follows the last one so soon that the schedule cannot have asked for it.
     static func isQuick(_ token: Grant.AccessToken, afterSuccessAt last: Timestamp?, at now: Timestamp) -> Bool {
         guard token.expiresAt > now else { return true }
         // A success in the future was stored before the clock was set back.

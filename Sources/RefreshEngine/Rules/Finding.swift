@@ -5,9 +5,9 @@ package import Scheduler
 package import Secrets
 package import Store
 
-/// One refresh that was tried, and what came of it: what the rules decide about.
+/// One attempt at a refresh and its answer: the input of the rules.
 package struct Finding: Sendable {
-    /// The claim under which it was tried.
+    /// The claim under which the attempt was made.
     package var attempt: Attempt
     package var answer: Answer
 
@@ -16,21 +16,21 @@ package struct Finding: Sendable {
         self.answer = answer
     }
 
-    /// What was answered, its tokens sealed for the grant.
+    /// The answer, with its tokens sealed for the grant.
     package enum Answer: Sendable {
         case granted(RefreshedTokens)
-        /// A faulty 200; a refresh token in it is kept whatever else was wrong.
+        /// A faulty 200; a refresh token in it is kept regardless of the fault.
         case flawed(code: String, rotated: Grant.RefreshToken?)
-        /// Any other verdict, with how long the server asks to be left alone.
+        /// Any other verdict, with the wait that the server asks for.
         case refused(RefreshVerdict, retryAfter: Duration?)
-        /// Nothing was asked: there is no refresh token.
+        /// No request was sent, because the grant does not have a refresh token.
         case nothingToSend
-        /// Nothing was asked: the stored token cannot be opened.
+        /// No request was sent, because the stored token cannot be opened.
         case unreadable(SealError)
-        /// A revocation at Google was tried; `nil` when it is done.
+        /// An attempt at a revocation; `failure` is `nil` if it succeeded.
         case revocation(failure: LookupFailure?)
 
-        /// Whether the answer holds tokens, of which there may be no other copy.
+        /// `true` if the answer holds tokens, of which there may be no other copy.
         package var bringsTokens: Bool {
             switch self {
             case .granted: true
@@ -39,14 +39,14 @@ package struct Finding: Sendable {
             }
         }
 
-        /// Whether the worker kept the request here: there is nothing to store.
+        /// `true` if the worker did not send the request, so there is nothing to store.
         var isNotSent: Bool {
             guard case .refused(.notSent, _) = self else { return false }
             return true
         }
     }
 
-    /// The refresh token that the answer brings in place of the one it was asked with.
+    /// The refresh token that the answer brings to replace the one that was sent.
     var rotated: Grant.RefreshToken? {
         switch answer {
         case .granted(let tokens): tokens.rotated
@@ -69,19 +69,19 @@ package struct Finding: Sendable {
     }
 }
 
-/// A claim on a grant, as it stood when the grant was taken.
+/// A claim on a grant, with the grant's state at the time of the claim.
 package struct Attempt: Hashable, Sendable {
     package var grant: GrantID
     package var clientID: String
     package var claim: Int64
-    /// The fence: what is found out is about this version of the refresh token.
+    /// The fence: the result is about this version of the refresh token.
     package var generation: Int64
-    /// The time of the grant's last change of standing before the claim: a later one came while the request was in flight.
+    /// The grant's `lastAttemptAt` at the claim; a different value means a change while the request was in flight.
     package var lastAttemptAt: Timestamp?
 
-    /// The refresh token that was stored at the claim; an answer to it counts while it is still the stored one.
+    /// The refresh token that was stored at the claim; its answer counts while it is still the stored one.
     package var refreshToken: Grant.RefreshToken?
-    /// `true` if an earlier claim on the grant was never settled, so that its answer may be lost.
+    /// `true` if the result of an earlier claim on the grant was never committed, so that an answer may be lost.
     package var followsUnsettledClaim: Bool
 
     package init(
@@ -117,23 +117,24 @@ package struct Moment: Sendable {
     }
 }
 
-/// What the rules made of one finding.
+/// The decision of the rules about one result.
 package struct Ruling: Sendable {
     package var outcome: RefreshOutcome
     package var events: [GrantEvent] = []
     package var breakerChange: Breaker.Change?
     package var limitsChanged = false
     package var alarm: Alarm?
-    /// Whether an outage of the endpoint ends with this answer, so that what failed meanwhile is tried again at once.
+    /// `true` if this answer ends an outage of the endpoint, so that the grants that failed during it are tried again
+    /// at once.
     package var endsOutage = false
-    /// The grants to call back that this client's wave disconnected before it showed.
+    /// The grants to recall, which this client's wave ended before it was recognised.
     package var recalls: [GrantID] = []
-    /// The scopes that the grant had before this answer and does not have any more.
+    /// The scopes that the grant had before this answer and has lost with it.
     package var lostScopes: [String] = []
 }
 
 extension StoreTransaction {
-    /// Stores a grant as a ruling left it, with its history and the notices that are due.
+    /// Stores a grant as the rules changed it, with its history and the notices that are due.
     func store(_ grant: Grant, after ruling: Ruling, at now: Timestamp) throws {
         try update(grant)
         for event in ruling.events { try record(event) }
@@ -143,7 +144,7 @@ extension StoreTransaction {
     }
 }
 
-/// Something that a person must look at.
+/// An event that a person must look at.
 package struct Alarm: Hashable, Sendable {
     package var kind: AlarmKind
     package var clientID: String

@@ -3,20 +3,21 @@ import Observability
 import Scheduler
 import Store
 
-/// Refusals that are not believed at once, because they may say more about Google or the client than about the grant.
+/// The treatment of refusals in doubt, which may say more about Google or the client than about the grant.
 extension RefreshRules {
     // MARK: invalid_grant
 
-    /// Ends the grant, unless the client gets more `invalid_grant` than usual and this one has not been confirmed.
+    /// Ends the grant, unless the client gets more `invalid_grant` than usual and this one is not confirmed yet.
     func doubtOrEnd(_ grant: inout Grant, health: inout ClientHealth, at moment: Moment, ruling: inout Ruling) {
         let now = moment.now
         let awaitsSecondOpinion =
             grant.reason == .invalidGrantUnconfirmed || grant.state == .suspended && grant.suspectedSince != nil
         let isEarly = awaitsSecondOpinion && !(grant.dueAt.map { $0 <= now } ?? true)
-        // Only first opinions count: a grant that is asked again must not keep up the wave that it waits for.
+        // Only first refusals count: the retry of a grant in doubt must not prolong the wave that it waits for.
         if !awaitsSecondOpinion { note(grant, saysInvalid: true, in: &health, at: moment) }
         let first = awaitsSecondOpinion ? min(grant.suspectedSince ?? now, now) : now
-        // The refusal of a grant that never worked is not counted, so that strangers cannot make a wave. It is weighed for itself.
+        // The refusal of a grant that never worked is not recorded, so that dead tokens which strangers bring cannot
+        // look like a wave. It counts only in the decision about that grant.
         let isUncounted = !grant.isProven && now - first < InvalidGrantRate.span
         let level = health.level(at: now, uncounted: isUncounted ? 1 : 0)
         if level == .wave { ruling.recalls = health.takeBelieved(at: now) }
@@ -35,10 +36,10 @@ extension RefreshRules {
         ruling.outcome = .held
         let next = Self.opinions.first { now - first < $0 }.map { first + $0 } ?? now + Self.secondOpinionAfter
         if isEarly {
-            // A caller asked before the second opinion was due: this is still the first one.
+            // A caller asked before the confirmation was due, so this is still the first refusal.
             grant.postpone(until: grant.dueAt ?? next, at: now)
         } else if grant.state == .suspended {
-            // It shows as disconnected already, and must not show as connected because of this.
+            // It shows as disconnected already, and must not show as connected because of this refusal.
             grant.postpone(until: next, at: now)
         } else {
             ruling.events = grant.retry(reason: .invalidGrantUnconfirmed, dueAt: next, at: now)
@@ -48,10 +49,10 @@ extension RefreshRules {
 
     // MARK: Tokens of another client
 
-    /// `unauthorized_client` and `invalid_request`: the client's fault, or a token that was issued to another client.
+    /// Decides about `unauthorized_client` and `invalid_request`: a fault of the client, or a foreign token.
     ///
-    /// While others of the same client are refreshed, it is this grant that does not belong. The suspicion is stored with the grant,
-    /// so any number of them can be told from a fault of the client.
+    /// While other grants of the client are refreshed, the fault is with this grant. The suspicion is stored with the
+    /// grant, so any number of foreign tokens can be distinguished from a client fault.
     func weighForeignToken(
         _ code: String,
         grant: inout Grant,
@@ -62,11 +63,13 @@ extension RefreshRules {
         let since = grant.reason == .invalidGrantUnconfirmed ? nil : grant.suspectedSince
         let othersSucceeded = since.map { since in health.provenSuccessAt.map { $0 > since } ?? false } ?? false
         guard othersSucceeded, let since else {
-            // The suspicion begins anew until others succeed after it: before that the client itself may be at fault.
+            // The suspicion starts again and needs later successes of other grants: until then the client itself may be
+            // at fault.
             return weighFirstRefusal(code, grant: &grant, health: &health, at: moment, ruling: &ruling)
         }
         health.breaker.probeWasInconclusive(at: moment.instant)
-        // Others must have succeeded since the last try as well: the client may have failed meanwhile.
+        // Other grants must have succeeded since this grant's last attempt too: the client may have failed since the
+        // suspicion.
         let isCurrent = grant.lastAttemptAt.map { last in health.provenSuccessAt.map { $0 > last } ?? false } ?? true
         if !grant.isProven || isCurrent && moment.now - since >= Self.patienceWithProvenGrant {
             ruling.events = grant.requireSignIn(reason: .clientMismatch, at: moment.now)

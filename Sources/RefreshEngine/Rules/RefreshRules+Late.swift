@@ -1,12 +1,12 @@
 import Observability
 import Store
 
-/// Answers that come after their grant has moved on.
+/// The treatment of answers that arrive after their grant has changed.
 extension RefreshRules {
-    /// The outcome of a finding that is stored already; `nil` where it is not, or where that cannot be told.
+    /// Returns the outcome of a result that is stored already; `nil` if it is not stored, or if that is unknown.
     ///
-    /// The sealed bytes are unique, so a stored token that has them came with this finding. A rotated token that was replaced since
-    /// is known by its claim.
+    /// The sealed bytes are unique, so a stored token with the same bytes came with this result. A rotated token that
+    /// has been replaced since is recognised by its claim.
     func outcomeIfStored(_ finding: Finding, _ grant: Grant) -> RefreshOutcome? {
         guard grant.lease?.claim != finding.attempt.claim else { return nil }
         let attempt = finding.attempt
@@ -25,12 +25,12 @@ extension RefreshRules {
         }
     }
 
-    /// Decides about an answer to a version of the refresh token that is no longer current.
+    /// Decides about an answer to a version of the refresh token that is not current any more.
     ///
-    /// A worker stood still beyond its lease and comes late with a good answer. Meanwhile another one asked with the same token, was
-    /// told that it is spent, and ended the grant; the grant may have been called back since, or reconnected without a refresh
-    /// token. The token was spent by this very answer, which brings its successor: that is stored as long as the stored token is
-    /// the one that was sent.
+    /// Example: worker A sends a refresh, pauses beyond its lease, and then comes with a good answer. Before that, B
+    /// sent the same token, got the answer that it is spent, and ended the grant; the grant may have been recalled
+    /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
+    /// stored as long as the stored token is the one that A sent.
     func decideLate(
         _ finding: Finding,
         grant: inout Grant,
@@ -56,7 +56,7 @@ extension RefreshRules {
                 kind: .rotatedTokensDropped,
                 clientID: grant.clientID,
                 text: """
-                    several answers brought rotated refresh tokens for grants that have changed meanwhile, and were dropped: look \
+                    several answers brought rotated refresh tokens for grants that had changed, and were dropped: look \
                     for a second database in use, or for workers that stand still
                     """
             )

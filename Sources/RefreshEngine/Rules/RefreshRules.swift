@@ -4,31 +4,33 @@ import Observability
 import Scheduler
 package import Store
 
-/// What an answer makes of its grant and of its client's health: the one place where that is decided.
+/// Decides how an answer changes its grant and its client's health: the only place that decides this.
 ///
-/// Pure: a finding, the grant and the health as stored at this instant go in, both come out changed. It runs inside the
-/// store's transaction, so no other worker's answer can come between. What the answer itself means is read in
-/// `RefreshVerdict+Reading.swift`; how a state may change is said in `Grant+Life.swift`.
+/// Pure: it takes a result, and the stored grant and health, and changes both. It runs inside the store's transaction,
+/// so no other worker's answer can come between. `RefreshVerdict+Reading.swift` reads the meaning of an answer;
+/// `Grant+Life.swift` defines the changes of state.
 package struct RefreshRules: Sendable {
-    /// When an `invalid_grant` of a wave is asked again.
+    /// The wait before an `invalid_grant` in a wave is checked again.
     package static let secondOpinionAfter: Duration = .seconds(300)
-    /// The later opinions while there are more than usual, counted from the first `invalid_grant`: most waves last for minutes.
+    /// The times of the confirmations while the rate is unusual, counted from the first `invalid_grant`: most waves
+    /// last for minutes.
     static let opinions: [Duration] = [secondOpinionAfter, .seconds(900), .seconds(1_800), longestDoubt]
-    /// How long `invalid_grant` is doubted in a wave: a user who left shows as connected no longer than that.
+    /// The longest doubt about `invalid_grant` in a wave: a user who left shows as connected no longer than that.
     package static let longestDoubt: Duration = .seconds(3_000)
-    /// As many rotated tokens that cannot be stored in ten minutes are no chance.
+    /// The number of rotated tokens lost within ten minutes that is too large for chance.
     package static let droppedTokensToAlarm = 5
-    /// When a suspended grant is probed.
+    /// The interval between the probes of a suspended grant.
     package static let probeSuspendedAfter: Duration = .seconds(86_400)
-    /// How long a proven grant may answer as if it were another client's before its user is asked to sign in again.
+    /// The time during which a proven grant may answer as if its token were foreign before its user is asked to sign in
+    /// again.
     package static let patienceWithProvenGrant: Duration = .seconds(86_400)
-    /// When a grant whose stored token cannot be opened is looked at again.
+    /// The wait before a grant whose stored token cannot be opened is tried again.
     package static let lookAgainAfter: Duration = .seconds(600)
-    /// How long a revocation is tried before the tokens go all the same.
+    /// The time during which a revocation is retried; after it the tokens are deleted anyway.
     package static let revocationPatience: Duration = .seconds(86_400)
 
     let backOff = BackOff()
-    /// Requests a second of one client: what a halved ceiling is half of.
+    /// The requests per second of one client; a halved ceiling is half of it.
     private let maxRate: Double
 
     package init(maxRate: Double) {
@@ -54,7 +56,7 @@ package struct RefreshRules: Sendable {
         at moment: Moment
     ) -> Ruling {
         var ruling = Ruling(outcome: .unchanged)
-        // A commit whose answer was lost is tried again, though it may have been done.
+        // A commit whose confirmation was lost is repeated, although it may have been done.
         if let outcome = outcomeIfStored(finding, grant) {
             ruling.outcome = outcome
             return ruling
@@ -72,11 +74,11 @@ package struct RefreshRules: Sendable {
             decideLate(finding, grant: &grant, health: &health, at: moment, ruling: &ruling)
             return ruling
         }
-        // Until a refresh succeeds: the process that asked before has died, maybe after Google rotated the token.
+        // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
         if finding.attempt.followsUnsettledClaim { grant.noteLostAnswer(at: moment.now) }
         switch finding.answer {
         case .granted(let tokens):
-            // Good news is good whoever holds the lease now: a rotated token must not be lost.
+            // A good answer counts regardless of the current lease: a rotated token must not be lost.
             accept(tokens, of: finding.attempt, grant: &grant, health: &health, at: moment, ruling: &ruling)
         case .flawed(let code, let rotated):
             ruling.events = grant.rotate(to: rotated, at: moment.now)
@@ -103,7 +105,7 @@ package struct RefreshRules: Sendable {
 
     // MARK: The client
 
-    /// What the answer says of the client and of the endpoint, whatever has become of the grant.
+    /// Applies an answer to the health of the client and of the endpoint, independent of the grant's fate.
     private func learn(
         _ finding: Finding,
         health: inout ClientHealth,
@@ -114,7 +116,8 @@ package struct RefreshRules: Sendable {
         defer {
             let failedFor = health.failingSince.map { moment.instant - $0 } ?? .zero
             health.failingSince = health.breaker.hasEndpointFailures ? health.failingSince ?? moment.instant : nil
-            // Five failures and one success are an outage only if they took a while, and are followed by no other soon.
+            // Five failures and one success are an outage only if they took a while and no outage has ended shortly
+            // before.
             let endedLately =
                 health.outageEndedAt.map { $0 <= moment.now && moment.now - $0 < Breaker.pauseBetweenOutages } ?? false
             ruling.endsOutage =
@@ -141,10 +144,11 @@ package struct RefreshRules: Sendable {
                 ruling.limitsChanged = pacer.limits != health.limits
                 health.limits = pacer.limits
             case .clientOrForeignToken where health.breaker.reason == nil || health.breaker.reason == .endpointFailing:
-                // Whoever is at fault, the endpoint works.
+                // The endpoint works, even if the client or the grant is at fault.
                 ruling.breakerChange = health.breaker.succeeded()
             case .clientFault, .clientOrForeignToken, .flawed, .notSent, .givenUp, .unknown:
-                // The first two are weighed with the grant, in `refuse`; the rest tells nothing of the client.
+                // The first two are judged together with the grant, in `refuse`; the others say nothing about the
+                // client.
                 break
             }
         case .flawed, .nothingToSend, .unreadable, .revocation:
@@ -166,7 +170,7 @@ package struct RefreshRules: Sendable {
         health.provenSuccessAt = moment.now
         health.refusals = RefusalRow()
         let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: grant.lastSuccessAt, at: moment.now)
-        // The account was disabled while the request was in flight: what Google granted before does not end that.
+        // The account was disabled while the request was in flight: an answer from before that does not lift it.
         if grant.reason == .accountDisabled, grant.lastAttemptAt != attempt.lastAttemptAt {
             ruling.events = grant.store(tokens, isQuick: isQuick, at: moment.now)
             ruling.outcome = .suspended
@@ -216,7 +220,7 @@ package struct RefreshRules: Sendable {
             ruling.alarm = Alarm(
                 kind: .unknownAnswer,
                 clientID: grant.clientID,
-                text: "the token endpoint answers in a way that nobody has described (\(GrantReason(rawValue: code)))"
+                text: "the token endpoint gave an answer of an unknown kind (\(GrantReason(rawValue: code)))"
             )
         case .throttled(let code), .endpointFault(let code), .noAnswer(let code), .givenUp(let code),
             .flawed(let code, _):
@@ -224,12 +228,12 @@ package struct RefreshRules: Sendable {
         case .notJSON:
             retry(&grant, code: verdict.code, health: health, at: moment, ruling: &ruling)
         case .granted, .notSent:
-            // `granted` arrives as an answer of its own; what was not sent leaves everything as it is.
+            // `granted` has a case of its own in `Answer`; a request that was not sent changes nothing.
             ruling.outcome = .unchanged
         }
     }
 
-    /// The client is at fault: nothing happens to the grant, which others are tried before.
+    /// Blames the client: the grant stays as it is, and other grants are tried before it.
     func blameClient(
         _ code: String,
         grant: inout Grant,
@@ -242,7 +246,7 @@ package struct RefreshRules: Sendable {
         ruling.outcome = .unchanged
     }
 
-    /// Without a refresh token a grant lasts as long as the app's own access token.
+    /// Ends a grant without a refresh token once the app's own access token has expired.
     private func runOut(_ grant: inout Grant, at moment: Moment, ruling: inout Ruling) {
         if let expiresAt = grant.accessToken?.expiresAt, expiresAt > moment.now {
             grant.reschedule(to: expiresAt)
@@ -312,7 +316,8 @@ package struct RefreshRules: Sendable {
     ) {
         let life = grant.accessToken.map { $0.expiresAt - moment.now }
         let failingFor = grant.failingSince.map { moment.now - $0 } ?? .zero
-        // An outage is over for all: what fails after it by chance is as good as new.
+        // The end of an outage clears the count for all grants: a failure by chance soon after it counts as a first
+        // one.
         let outageEndedFor = health.outageEndedAt.flatMap { $0 <= moment.now ? moment.now - $0 : nil }
         let countedFor = min(failingFor, outageEndedFor ?? failingFor)
         let failures = min(grant.attempts + 1, backOff.failures(within: countedFor))
@@ -327,7 +332,7 @@ package struct RefreshRules: Sendable {
             )
         ruling.outcome = .retrying
         if grant.state == .suspended {
-            // A probe that failed says nothing new: the grant stays suspended, and shows as disconnected.
+            // A failed probe brings no news: the grant stays suspended and shows as disconnected.
             grant.postpone(until: moment.now + max(BackOff.slowPace, notBefore ?? .zero), at: moment.now)
         } else {
             let dueAt = moment.now + max(delay, notBefore ?? .zero)

@@ -4,8 +4,8 @@ private import Synchronization
 
 /// Compares the account of a grant's first refresh with the account that the app proved to be its user's.
 ///
-/// An app brings an access token, whose account Google names, and a refresh token, which nobody can look up. An app that kept a
-/// refresh token from before its user switched accounts would give one user the mail of another.
+/// An app brings an access token, whose account Google names, and a refresh token, whose account cannot be looked up.
+/// If an app kept a refresh token from before its user switched accounts, one user would get the mail of another.
 struct AccountCheck: Sendable {
     let endpoint: any TokenEndpoint
 
@@ -23,10 +23,10 @@ struct AccountCheck: Sendable {
             && !identityScopes.isDisjoint(with: grant.scope.split(separator: " "))
     }
 
-    /// The answer as it counts for the grant.
+    /// Returns the answer as it counts for the grant.
     ///
-    /// Without an ID token Google is asked once, unless `mayAsk` is `false`. An answer whose account stays unknown is not vended,
-    /// but its rotated refresh token is kept.
+    /// If the answer has no ID token, Google is asked once for the account, unless `mayAsk` is `false`. An answer whose
+    /// account stays unknown is not vended, but its rotated refresh token is kept.
     func checked(_ answer: RefreshAnswer, for grant: Grant, mayAsk: Bool) async -> RefreshAnswer {
         guard case .granted(let tokens) = answer.verdict, let expected = grant.owner.googleUserID else { return answer }
         let account: String?
@@ -57,7 +57,7 @@ struct AccountCheck: Sendable {
 
 /// The check of one answer, which can be cancelled before and after it has begun.
 ///
-/// It always ends by bringing the answer: cancelling only ends the wait for Google.
+/// It always ends by passing the answer on: a cancellation only ends the wait for Google.
 final class AccountLookup: Sendable {
     private let state = Mutex<(task: Task<Void, Never>?, isCancelled: Bool)>((nil, false))
 

@@ -3,7 +3,7 @@ import GoogleOAuth
 import Secrets
 import Store
 
-/// Carries claimed grants to Google and back: opens their tokens, asks, and reads and seals what was answered.
+/// Sends the requests of claimed grants: opens their tokens, calls Google, then reads and seals the answers.
 struct Courier: Sendable {
     let endpoint: any TokenEndpoint
     let vault: TokenVault
@@ -11,7 +11,7 @@ struct Courier: Sendable {
     let leaseNeededToSend: Duration
     let clientSecrets: [String: Secret]
 
-    /// What a journey brought back, with what the log says of it.
+    /// The result of one request, with the fields for its log line.
     struct Report: Sendable {
         var finding: Finding
         var status: Int?
@@ -19,9 +19,9 @@ struct Courier: Sendable {
         var latency: Duration?
     }
 
-    /// Sends flights off to ask for tokens; answers for those that have something to ask what gives it up.
+    /// Sends the token requests of flights; returns a closure for each flight in flight that cancels its request.
     ///
-    /// `arrive` is told once of each what comes of it, on any thread, maybe before this returns.
+    /// `arrive` is called once for each flight with its answer, on any thread, possibly before this returns.
     func depart(
         _ flights: [Flight],
         arrive: @escaping @Sendable (Arrival) -> Void
@@ -69,12 +69,12 @@ struct Courier: Sendable {
         let client = OAuthClient(id: attempt.clientID, secret: clientSecrets[attempt.clientID])
         let sentAt = time.sinceBoot
         return RefreshQuestion(token: token, client: client) {
-            // A lease that could run out before the answer is stored sends nothing.
+            // A request is not sent if its lease could run out before the answer is stored.
             flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         } receive: { reply in
             let latency = time.sinceBoot - sentAt
-            // An answer that is later than any deadline lay in its socket while the process stood still, who knows for how
-            // long: its life is counted from the asking.
+            // An answer later than any deadline waited in its socket while the process stood still, for an unknown
+            // time: the token's lifetime is counted from the time of the request.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
             let bring = { @Sendable (reply: RefreshReply) in
                 arrive(
@@ -85,7 +85,7 @@ struct Courier: Sendable {
             }
             guard let lookup else { return bring(reply) }
             lookup.run {
-                // A lease that could run out before the answer is stored asks nothing more.
+                // No further request is sent if the lease could run out before the answer is stored.
                 let mayAsk = flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
                 let answer = RefreshAnswer.reading(reply, sent: token)
                 let check = AccountCheck(endpoint: endpoint)
@@ -113,16 +113,16 @@ struct Courier: Sendable {
         )
     }
 
-    /// A token that was not opened.
+    /// Reports a token that could not be opened.
     ///
-    /// Where another worker may have its key, the lease is given back and the grant stays as it is.
+    /// If another worker may have its key, the lease is given back and the grant stays as it is.
     private func unopened(_ attempt: Attempt, _ error: SealError) -> Report {
         guard case .unknownKey(let id) = error, vault.ring.doubt(id) else { return .unreadable(attempt, error) }
         let verdict = RefreshVerdict.notSent(code: "unknown_key")
         return Report(finding: Finding(attempt: attempt, answer: .refused(verdict, retryAfter: nil)), text: "\(error)")
     }
 
-    /// Tells Google of a disconnection that was asked for, unless the lease could run out before the answer is stored.
+    /// Revokes a grant at Google after a disconnect, unless the lease could run out before the answer is stored.
     func revoke(_ flight: Flight) async -> Report {
         let attempt = flight.attempt
         let token: Secret?
@@ -178,7 +178,9 @@ struct Courier: Sendable {
         }
     }
 
-    /// A server that repeats the refresh token it was sent has not rotated it.
+    /// Seals a rotated refresh token.
+    ///
+    /// A server that returns the refresh token it was sent has not rotated it.
     private func seal(
         rotated: Secret?,
         sent: Secret,
@@ -196,13 +198,13 @@ extension Courier.Report {
     }
 }
 
-/// A flight that has come back, its answer not read yet.
+/// A flight with its answer, which is not read yet.
 struct Arrival: Sendable {
     let flight: Flight
-    /// Reads the answer and seals what is in it: work that whoever brings the answer leaves to whoever stores it.
+    /// Reads the answer and seals its tokens; the committer calls it, so that network threads are not held up.
     ///
-    /// It can be called again after a failure: the answer is kept until it is sealed, since a rotated token in it has no
-    /// other copy.
+    /// It can be called again after a failure: the answer is kept until it is sealed, since a rotated token in it has
+    /// no other copy.
     let report: @Sendable () throws(SealError) -> Courier.Report
 
     init(_ flight: Flight, report: @escaping @Sendable () throws(SealError) -> Courier.Report) {

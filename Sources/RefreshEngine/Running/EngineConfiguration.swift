@@ -1,23 +1,24 @@
 package import Secrets
 
-/// What an engine is told from outside.
+/// The settings of an engine.
 package struct EngineConfiguration: Sendable {
-    /// The memory of so many requests does not count, and at a second each they still make hundreds of refreshes a second.
+    /// The memory for this many requests is small, and even at one second per request they make hundreds of refreshes
+    /// per second.
     package static let usualMostInFlight = 512
 
-    /// The name that this worker signs its leases and its log lines with.
+    /// The name of this worker in its leases and log lines.
     package var workerName: String
-    /// Requests a second of one client id.
+    /// The requests per second of one client id.
     package var maxRate: Double
-    /// The secrets of confidential clients by their client ids; Google's public clients have none.
+    /// The secrets of confidential clients, by client id; Google's public clients do not have one.
     package var clientSecrets: [String: Secret]
-    /// Requests on their way at once, at most: ``InFlightLimit`` asks for as many as are of use.
+    /// The maximum number of requests in flight; ``InFlightLimit`` decides how many are worth having.
     package var mostInFlight: Int
-    /// What one request may take in all; a lease must outlast it.
+    /// The longest time that one request may take; a lease must outlast it.
     package var requestDeadline: Duration
-    /// How long a claim lasts unless it is renewed, which happens at a third of it.
+    /// The duration of a claim, which is renewed after a third of it.
     package var leaseSpan: Duration
-    /// How often the due index is read, and how far ahead.
+    /// The interval between reads of the due index, and how far ahead each one reads.
     package var scanInterval: Duration
     package var scanAhead: Duration
 
@@ -41,6 +42,7 @@ package struct EngineConfiguration: Sendable {
         self.scanAhead = scanAhead
     }
 
-    /// What a lease must have left at the moment a request is sent: the request's deadline, and time to store its answer.
+    /// The time that a lease must have left when a request is sent: the request's deadline, and time to store its
+    /// answer.
     package var leaseNeededToSend: Duration { requestDeadline + .seconds(5) }
 }

@@ -2,15 +2,16 @@ import Clocks
 import Store
 import Synchronization
 
-/// One grant that this worker has claimed, from the claim until its result is stored.
+/// One grant that this worker has claimed, from the claim until its result is committed.
 final class Flight: Sendable {
     let grant: Grant
     let claim: Int64
-    /// When the grant was due; the lateness in the logs is measured from here.
+    /// The time at which the grant was due; the lateness in the logs is measured from it.
     let dueAt: Timestamp?
-    /// Whether a caller asked for it before it was due.
+    /// `true` if a caller asked for the refresh before it was due.
     let isForced: Bool
-    /// Until when the lease stands by this process's own boot clock: read before the lease was asked for, so never late.
+    /// The end of the lease by this process's own boot clock, which was read before the lease was requested: so never
+    /// too late.
     private let leaseStandsUntil: Mutex<BootInstant>
 
     init(grant: Grant, claim: Int64, isForced: Bool, leaseStandsUntil: BootInstant) {
@@ -33,7 +34,7 @@ final class Flight: Sendable {
         )
     }
 
-    /// Whether the token endpoint is asked at all: not for a revocation, nor without a refresh token.
+    /// `true` if a request to the token endpoint is needed: not for a revocation, and not without a refresh token.
     var asksForToken: Bool { grant.refreshToken != nil && grant.revocationAskedAt == nil }
 
     func leaseRenewed(until instant: BootInstant) {
@@ -45,19 +46,19 @@ final class Flight: Sendable {
     }
 }
 
-/// How a flight ended, for whoever waited for it.
+/// The end of a flight, for the callers that wait for it.
 enum FlightEnd: Sendable {
-    /// The result is stored.
+    /// The result is committed.
     case settled(Settled)
     /// Another worker has the grant, or it was not due any more.
     case elsewhere
-    /// The lease was given back, or the store failed, before anything was known.
+    /// The lease was given back, or the store failed, before there was an answer.
     case abandoned
-    /// A caller's flight that did not begin: the client's breaker or pace forbids it.
+    /// A caller's flight did not begin, because the client's breaker or pace forbids it.
     case objected(String)
 }
 
-/// The end of a flight, awaited by any number of callers, before or after it has come.
+/// The end of a flight, which any number of callers can await, before or after it has come.
 final class Landing: Sendable {
     private struct State {
         var end: FlightEnd?
@@ -78,7 +79,7 @@ final class Landing: Sendable {
         }
     }
 
-    /// Wakes all who wait; only the first call counts.
+    /// Wakes all waiting callers; only the first call counts.
     func complete(_ end: FlightEnd) {
         let waiters = state.withLock { state in
             guard state.end == nil else { return [CheckedContinuation<FlightEnd, Never>]() }

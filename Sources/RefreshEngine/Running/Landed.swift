@@ -1,18 +1,18 @@
-/// A flight whose result is stored, or will not be.
+/// A flight whose result is committed, or never will be.
 struct Landed: Sendable {
     let flight: Flight
-    /// `nil` when what was answered could not be sealed, and so not be read.
+    /// The report; `nil` if the answer could not be sealed and so was not read.
     let report: Courier.Report?
-    /// `nil` when nothing was asked after all, and when the worker stops while the store refuses.
+    /// The committed result; `nil` if no request was sent, or if the worker stops while the store fails.
     let settled: Settled?
     /// The fate of an answer with tokens that is not stored.
     var unstored: Unstored?
 
-    /// Whether nothing was sent, so that the grant can be called again at once.
+    /// `true` if no request was sent, so that the grant can be tried again at once.
     var isNotSent: Bool { report?.finding.answer.isNotSent ?? false }
 }
 
-/// Where an answer with tokens is that the store did not take.
+/// The place of an answer with tokens that the store did not take.
 enum Unstored: Sendable {
     /// In the spill file.
     case spilled

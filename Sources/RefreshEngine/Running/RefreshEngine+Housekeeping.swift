@@ -2,13 +2,13 @@ import Clocks
 import Scheduler
 import Store
 
-/// What the engine looks after beside refreshing: its leases and the machine's clock.
+/// The engine's upkeep: its leases and the machine's clock.
 extension RefreshEngine {
-    /// How far the wall clock may run apart from the boot clock between two turns before it counts as stepped.
+    /// The difference between the progress of the wall clock and of the boot clock that counts as a step.
     private static let tolerance: Duration = .seconds(2)
     private static let hasteningBatch = 500
 
-    /// Renews the leases of everything in flight; to be called at a third of a lease's life.
+    /// Renews the leases of everything in flight; to be called after a third of a lease's duration.
     package func renewLeases() async {
         let aloft = flights.values.compactMap(\.flight)
         guard !aloft.isEmpty else { return }
@@ -23,18 +23,18 @@ extension RefreshEngine {
         }
     }
 
-    /// How often ``renewLeases()`` is to be called.
+    /// The interval at which to call ``renewLeases()``.
     package var leaseRenewalInterval: Duration { configuration.leaseSpan / 3 }
 
-    /// Makes the grants due that an outage of the endpoint left in back-off.
+    /// Makes the grants due at once that an outage of the endpoint left in back-off.
     ///
-    /// Beside the transactions that store results, a batch at a time: after a long outage there may be millions, and no result
-    /// may wait for them.
+    /// It runs outside the transactions that store results, in batches: after a long outage there may be millions of
+    /// grants, and no result may wait for them.
     func hastenRetries(of client: String) {
         let (store, log, dueBy) = (store, log, time.now)
         let former = hastening
         hastening = Task {
-            // The end of the last one ends those before it.
+            // The end of the latest outage supersedes earlier ones.
             await withTaskCancellationHandler {
                 await former?.value
             } onCancel: {
@@ -48,20 +48,21 @@ extension RefreshEngine {
                         after: cursor,
                         atMost: Self.hasteningBatch
                     )
-                    // The cursor is itself optional: none stands for the beginning, and ends nothing.
+                    // The cursor is itself optional: `nil` stands for the beginning, and does not end the loop.
                     return ChangedPage(changed: 0, next: next.map(Optional.some))
                 }
             } catch {
-                // They are tried at the end of their back-off.
+                // The remaining grants are tried at the end of their back-off.
                 log.storeTrouble(error, waiting: 0)
             }
             storeChanged()
         }
     }
 
-    /// Notices a step of the wall clock, and mends what was stored by a clock that was ahead.
+    /// Detects a step of the wall clock, and repairs the times that a clock ahead of time stored.
     ///
-    /// The first call of a process compares with what the last process stored, so a step between two runs is noticed too.
+    /// The first call of a process compares with the reading that the last process stored, so a step between two runs
+    /// is detected too.
     package func watchClock() async {
         do {
             let reading = presentReading
@@ -77,7 +78,7 @@ extension RefreshEngine {
                 if isFirst { try await store.record(reading) }
                 return
             }
-            // Until everything below is done, the next turn finds the same step again.
+            // The reading is kept until everything below is done, so that the next turn detects the same step again.
             readingBeforeStep = former
             if !isRepeated { log.clockStep(step) }
             if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
@@ -104,16 +105,16 @@ extension RefreshEngine {
         ClockReading(now: time.now, sinceBoot: time.sinceBoot, bootID: store.bootID)
     }
 
-    /// How far the wall clock moved beyond the time that passed.
+    /// Returns how far the wall clock moved beyond the time that passed.
     ///
-    /// Across a restart of the machine nobody knows how much time passed: only a clock that went backwards shows.
+    /// Across a restart of the machine the passed time is unknown, so only a clock that went backwards is detected.
     static func step(from former: ClockReading, to reading: ClockReading) -> Duration {
         let byWall = reading.now - former.now
         guard former.bootID == reading.bootID else { return min(byWall, .zero) }
         return byWall - (reading.sinceBoot - former.sinceBoot)
     }
 
-    /// Drops the window of the due index, which was ordered by the clock as it was.
+    /// Drops the window of the due index, which was ordered by the former clock.
     private func forgetWindow() {
         heap = .init()
         clients = [:]

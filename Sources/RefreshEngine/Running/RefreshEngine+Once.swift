@@ -4,7 +4,7 @@ import Scheduler
 import Secrets
 import Store
 
-/// What one pass over the due grants came to.
+/// The result of one pass over the due grants.
 package struct PassSummary: Sendable, Hashable {
     package var due = 0
     package var refreshed = 0
@@ -15,7 +15,7 @@ package struct PassSummary: Sendable, Hashable {
     package var disconnected = 0
     package var skipped = 0
 
-    /// Whether something is left for a later run.
+    /// `true` if grants remain for a later run.
     package var leavesWork: Bool { retrying + held > 0 }
 
     mutating func add(_ other: PassSummary) {
@@ -42,18 +42,18 @@ package struct PassSummary: Sendable, Hashable {
             case .reauthRequired: reauthRequired += 1
             case .disconnected: disconnected += 1
             case .retrying, .unchanged: retrying += 1
-            // Somebody else changed or took the grant while it was on its way: it is theirs.
+            // Another process has changed or claimed the grant since, and handles it.
             case .void, .lostLease: skipped += 1
             }
         }
     }
 }
 
-/// One pass over all due grants, as cron wants it.
+/// One pass over all due grants, for cron.
 extension RefreshEngine {
     private static let passPage = 100
 
-    /// Tries each grant that is due now once, waiting for the pace but for no back-off, until `deadline`.
+    /// Tries each due grant once until `deadline`; it waits for the pace, but not for back-off.
     package func runOnce(within deadline: Duration) async throws -> PassSummary {
         let started = time.now
         let end = time.sinceBoot + deadline
@@ -79,7 +79,7 @@ extension RefreshEngine {
                 let page = try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: Self.passPage)
                 guard !page.isEmpty else { break }
                 cursor = page.last
-                // A few pages aloft keep the wire busy while the slowest answer of a page is awaited.
+                // A few pages in flight at once keep requests going while the slowest answer of a page is awaited.
                 if pages >= mostPagesAloft, let ends = try await group.next() { for end in ends { summary.count(end) } }
                 pages += 1
                 group.addTask { await self.pass(page.map(\.id)[...], of: client, dueBy: dueBy, until: end) }
@@ -110,8 +110,9 @@ extension RefreshEngine {
         return ends
     }
 
-    /// How many grants of a client may go now: waits for its pace, and answers none when its breaker is open, this run is
-    /// stopping, or the time is up.
+    /// Returns the number of grants of a client that may be sent now.
+    ///
+    /// It waits for the pace, and returns 0 if the breaker is open, the run is stopping or the time is up.
     private func allowance(of client: String, wanting count: Int, until end: BootInstant) async -> Int {
         while !isStopping, keyRing.standsBy == nil {
             guard time.sinceBoot < end else { return 0 }
@@ -119,7 +120,7 @@ extension RefreshEngine {
                 guard await hasSlept(pause) else { return 0 }
                 continue
             }
-            // The next report tells whether another worker has a key that was met and is not known.
+            // The next report of the workers shows if another worker has the missing key.
             guard keyRing.isComplete else {
                 guard await hasSlept(.milliseconds(50)) else { return 0 }
                 continue
@@ -141,7 +142,7 @@ extension RefreshEngine {
         return 0
     }
 
-    /// Waits; returns `false` when the task was cancelled.
+    /// Waits; returns `false` if the task was cancelled.
     private func hasSlept(_ span: Duration) async -> Bool {
         do {
             try await Task.sleep(for: span)

@@ -1,15 +1,15 @@
 import Scheduler
 package import Store
 
-/// The part of the work and of each client's pace that falls to this worker.
+/// This worker's share of the grants and of each client's pace.
 extension RefreshEngine {
-    /// Takes the part of the work that the reports of all workers leave to this one, and the same part of each client's pace.
+    /// Takes the share of the grants, and of each client's pace, that follows from the reports of all workers.
     package func takeShare(among reports: [WorkerReport]) {
         let share = Share(of: configuration.workerName, among: reports)
         guard share != self.share else { return }
         self.share = share
         sharePace()
-        // What others had, and what is theirs now, shows in the index.
+        // The grants that now belong to this worker are found in the due index.
         storeChanged()
     }
 
@@ -20,6 +20,6 @@ extension RefreshEngine {
         }
     }
 
-    /// How many flights there may be now.
+    /// The number of flights that may be in flight now.
     var mostInFlight: Int { inFlightLimit.limit(at: configuration.maxRate / Double(share.count)) }
 }

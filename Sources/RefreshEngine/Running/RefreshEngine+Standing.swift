@@ -1,6 +1,6 @@
 import Scheduler
 
-/// How one client id stands with Google, as far as this worker knows.
+/// The condition of one client id at Google, as far as this worker knows.
 package struct ClientStanding: Hashable, Sendable {
     package enum Breaker: String, Sendable {
         case closed, open, probing
@@ -8,12 +8,12 @@ package struct ClientStanding: Hashable, Sendable {
 
     package var clientID: String
     package var breaker: Breaker
-    /// Requests a second that are allowed now.
+    /// The requests per second that are allowed now.
     package var ceiling: Double
 }
 
 extension RefreshEngine {
-    /// The client ids that this worker has come across, in the order of their names.
+    /// The client ids that this worker has seen, sorted by name.
     package var clientStandings: [ClientStanding] {
         let instant = sharedNow
         return gates.sorted { $0.key < $1.key }.map { client, gate in

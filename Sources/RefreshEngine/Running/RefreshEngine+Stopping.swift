@@ -1,8 +1,8 @@
 /// Answers with tokens that a stopping worker could not store.
 package struct UnstoredResults: Sendable, Hashable {
-    /// How many are kept in the spill file.
+    /// The number of results in the spill file.
     package var spilled: Int
-    /// How many are kept nowhere: where the server rotates refresh tokens, these grants are lost.
+    /// The number of results that were kept nowhere: if the server rotates refresh tokens, these grants are lost.
     package var lost: Int
 
     package init(spilled: Int = 0, lost: Int = 0) {
@@ -11,18 +11,18 @@ package struct UnstoredResults: Sendable, Hashable {
     }
 }
 
-/// The end of an engine.
+/// The stop of an engine.
 extension RefreshEngine {
     private static let timeToStoreWhatWasCancelled: Duration = .seconds(1)
     private static let timeToSpill: Duration = .seconds(2)
 
-    /// The longest that ``stop(within:)`` takes beyond its deadline.
+    /// The longest time that ``stop(within:)`` takes beyond its deadline.
     package static let longestOverrun = timeToStoreWhatWasCancelled + timeToSpill
 
-    /// Stops taking work, lets what is in flight finish until the deadline, and gives back the rest.
+    /// Takes no more work, lets flights finish until the deadline, and gives back the other leases.
     ///
-    /// Answers with tokens that the store has not taken by then go to the spill. Neither the store nor the spill is waited for
-    /// longer.
+    /// Answers with tokens that the store has not taken by then go to the spill file. The store and the spill file get
+    /// no more time than that.
     package func stop(within deadline: Duration) async -> UnstoredResults {
         isStopping = true
         wake()
@@ -36,7 +36,7 @@ extension RefreshEngine {
                 try await Task.sleep(for: Self.timeToSpill)
                 abandonFlights()
             } catch is CancellationError {
-                // All flights landed in time.
+                // All flights ended in time.
             } catch {
                 preconditionFailure("a sleep fails only when it is cancelled: \(error)")
             }
@@ -56,7 +56,7 @@ extension RefreshEngine {
         for slot in flights.values { slot.cancel?() }
     }
 
-    /// Ends flights whose claim, or whose return of a lease, waits for a store that does not answer.
+    /// Ends flights whose claim, or whose return of a lease, waits for a store that does not respond.
     private func abandonFlights() {
         for id in flights.keys { land(id, as: .abandoned) }
     }

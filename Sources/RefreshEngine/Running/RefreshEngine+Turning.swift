@@ -3,26 +3,27 @@ import Scheduler
 import Secrets
 import Store
 
-/// The turning of the engine: scan, heap, pace, launch.
+/// One turn of the engine: scan, heap, pace, launch.
 extension RefreshEngine {
-    /// How many entries one page of the due index has.
+    /// The number of entries in one page of the due index.
     private static let pageSize = 2_000
-    /// How many grants of one client that are due wait in memory, and how many of all that will be soon; the store keeps the
-    /// rest.
+    /// The largest number of due grants of one client in memory, and of coming grants of all clients; the others stay
+    /// in the store.
     private static let longestQueue = 4_000
     private static let widestWindow = 100_000
-    /// How many grants one claim takes.
+    /// The number of grants in one claim.
     private static let batchSize = 100
-    /// How long a few grants wait for more to be claimed with, while others are on their way: a claim of one costs as much as
-    /// one of many.
+    /// The time that a short queue waits for more grants while others are in flight: a claim of one costs as much as a
+    /// claim of many.
     private static let gatheringTime: Duration = .milliseconds(20)
-    /// How long a grant that is another worker's to refresh lies due before this one tries to take it.
+    /// The time for which another worker's grant must be overdue before this worker tries to claim it.
     private static let courtesy: Duration = .milliseconds(1_500)
     private static let pauseWhileResultsWait: Duration = .seconds(1)
 
     /// Turns until the task is cancelled or the engine is stopped.
     ///
-    /// - Parameter onProgress: told that the loop is alive, after each turn and after each call of the store that it waited for.
+    /// - Parameter onProgress: called after each turn, and after each call of the store within it, to show that the
+    ///   loop is alive.
     package func run(onProgress: @escaping @Sendable () -> Void) async {
         let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.wake = { wake.yield() }
@@ -38,7 +39,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Does all that is to be done now; answers when to turn again.
+    /// Does all that is due now; returns the time of the next turn.
     package func turn() async -> Timestamp {
         await watchClock()
         beat()
@@ -60,8 +61,8 @@ extension RefreshEngine {
             for client in try await store.clientsWithDueTimes() {
                 guard !isStopping else { return }
                 gate(of: client) { _ in }
-                // The beginning of the index is read each time, though the rest of a long one be read on from where the last
-                // page ended: what another worker had taken, and has left, lies there.
+                // The beginning of the index is read each time, even if a long index is being read on from its last
+                // page: grants that another worker had claimed and left are there.
                 try await readPage(of: client, after: nil)
                 try await readOn(client)
             }
@@ -75,7 +76,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Reads on where a queue runs short and the index has more.
+    /// Reads on for clients whose queue runs short while the index has more.
     private func readOn() async {
         for (client, gate) in gates where gate.cursor != nil && gate.queue.count < Self.longestQueue / 2 {
             guard await minding({ try await readOn(client) }) else { return }
@@ -92,7 +93,7 @@ extension RefreshEngine {
 
     /// Reads one page of a client's part of the due index into the window.
     ///
-    /// The cursor moves only to what there was room for: the grants that are due first are refreshed first.
+    /// The cursor moves only past entries that found room, so that the grants that are due first are refreshed first.
     private func readPage(of client: String, after cursor: DueEntry?) async throws {
         let horizon = time.now + configuration.scanAhead
         let page = try await store.due(ofClient: client, by: horizon, after: cursor, atMost: Self.pageSize)
@@ -101,17 +102,18 @@ extension RefreshEngine {
         let taken = take(page, of: client)
         queueWhatIsDue()
         gate(of: client) { gate in
-            // A page of the beginning does not take back what was read beyond it.
+            // A page from the beginning must not move the cursor back.
             guard cursor == gate.cursor else { return }
             let isLast = taken.count == page.count && page.count < Self.pageSize
             gate.cursor = isLast ? nil : taken.last ?? cursor
         }
     }
 
-    /// Takes a page into the window, as far as the queue has room for what is due; answers what was looked at.
+    /// Takes a page into the window as far as the queue has room for due grants; returns the entries that were
+    /// considered.
     ///
-    /// What another worker leaves lying is taken only by one that is not behind with its own: workers that are all behind
-    /// would queue up for the same grants otherwise.
+    /// Only a worker that is not behind with its own share takes overdue grants of other workers: otherwise all workers
+    /// that are behind would compete for the same grants.
     private func take(_ page: [DueEntry], of client: String) -> ArraySlice<DueEntry> {
         let now = time.now
         let leftLying = now + (.zero - Self.courtesy)
@@ -132,10 +134,10 @@ extension RefreshEngine {
         return page[...]
     }
 
-    /// Whether a grant neither waits in the queue nor is on its way.
+    /// `true` if a grant is neither queued nor in flight.
     private func isOpen(_ id: GrantID) -> Bool { flights[id] == nil && !queued.contains(id) }
 
-    /// Returns `false` when the store failed.
+    /// Runs a call of the store and reports its failure; returns `false` if it failed.
     @discardableResult
     private func minding(_ body: () async throws -> Void) async -> Bool {
         do {
@@ -163,16 +165,17 @@ extension RefreshEngine {
 
     // MARK: Sending
 
-    /// Launches what the clients' breakers and paces let through; answers how long until more may go.
+    /// Launches the grants that the clients' breakers and paces allow; returns the wait until more may go.
     private func dispatch() async -> Duration? {
         var shortestWait: Duration?
         let names = gates.keys.sorted()
         guard !names.isEmpty else { return nil }
-        // Another client goes first each time, or one with a long queue would take every place that becomes free.
+        // Another client goes first each time, so that one with a long queue does not take every place that becomes
+        // free.
         turns &+= 1
         let first = Int(turns % UInt64(names.count))
         for client in names[first...] + names[..<first] {
-            // A failed claim ends the turn: the next one would wait as long for the same failure.
+            // A failed claim ends the turn: the next claim would wait as long for the same failure.
             if let pause = claimPause { return pause }
             guard let wait = await dispatch(client) else { continue }
             shortestWait = min(shortestWait ?? wait, wait)
@@ -180,9 +183,9 @@ extension RefreshEngine {
         return shortestWait
     }
 
-    /// How long nothing is to be claimed, because the store has failed; `nil` when it works.
+    /// The time for which claims are paused because the store has failed; `nil` while it works.
     var claimPause: Duration? {
-        // What lands wakes the engine, so this need not be exact.
+        // A completed flight wakes the engine, so this does not have to be exact.
         if settler.isStoreFailing { return Self.pauseWhileResultsWait }
         let pause = claimsResume - time.sinceBoot
         return claimFailures > 0 && pause > .zero ? pause : nil
@@ -200,7 +203,7 @@ extension RefreshEngine {
             case .all:
                 let wanted = min(gate.queue.count, Self.batchSize)
                 let room = min(mostInFlight - flights.count, wanted)
-                // A landing flight wakes the engine, so a full sky needs no timer.
+                // At the in-flight limit no timer is needed: a completed flight wakes the engine.
                 guard room >= min(wanted, leastRoom) else { return nil }
                 if let wait = gatheringWait(of: gate) { return wait }
                 let allowed = gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
@@ -212,11 +215,11 @@ extension RefreshEngine {
         return claimPause
     }
 
-    /// How many places must be free before more grants are claimed than there are places for: claims of few cost as much as
-    /// claims of many.
+    /// The number of places that must be free before more grants are claimed: a claim of few costs as much as a claim
+    /// of many.
     var leastRoom: Int { min(max(mostInFlight / 4, 1), Self.batchSize / 2) }
 
-    /// How long a short queue is still to be left alone; `nil` when it may go.
+    /// The time for which a short queue still waits for more grants; `nil` if it may go.
     private func gatheringWait(of gate: ClientGate) -> Duration? {
         guard let since = gate.waitingSince, gate.queue.count < leastRoom, flights.count >= leastRoom else {
             return nil
@@ -234,13 +237,14 @@ extension RefreshEngine {
         return taken
     }
 
-    /// Sends one grant through an open breaker, if no other worker is doing so.
+    /// Sends one grant through an open breaker, unless another worker is doing so.
     private func probe(_ client: String) async {
         guard gates[client]?.isAskingForProbe == false else { return }
         gate(of: client) { $0.isAskingForProbe = true }
         defer { gate(of: client) { $0.isAskingForProbe = false } }
         guard await beginProbe(client) else { return }
-        // Grants that another worker has, or that ask nothing of Google, prove nothing: the next one is the probe.
+        // A grant that another worker has, or that needs no request to the token endpoint, proves nothing: the next one
+        // is the probe.
         while !isStopping, let id = takeFromQueue(of: client, atMost: 1).first {
             guard await !launch([id], dueBy: time.now).claim.hasFailed else { return }
             guard let flight = flights[id]?.flight, flight.asksForToken else { continue }
@@ -249,7 +253,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Asks the store, where all workers ask, whether this one may probe.
+    /// Asks the store, which all workers share, if this worker may probe.
     func beginProbe(_ client: String) async -> Bool {
         let deadline = configuration.leaseNeededToSend
         do {

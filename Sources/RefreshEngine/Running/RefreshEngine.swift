@@ -4,10 +4,10 @@ import Scheduler
 package import Secrets
 package import Store
 
-/// Keeps grants fresh: scans the due index, claims what is due, asks Google, and stores what the rules make of the answer.
+/// Keeps grants fresh: scans the due index, claims due grants, calls Google, and stores what the rules decide.
 ///
-/// The engine holds no truth: what it knows is in the store, and it can die at any instant. Its own state is a window of
-/// the due index (the heap), the grants that wait for their client's pace, and the flights.
+/// All lasting state is in the store, so the engine can die at any instant. Its own state is a window of the due index
+/// (the heap), the grants that wait for their client's pace, and the flights.
 package actor RefreshEngine {
     let store: any GrantStore
     let time: any TimeSource
@@ -23,36 +23,37 @@ package actor RefreshEngine {
     var gates: [String: ClientGate] = [:]
     /// Grants that wait in a gate's queue.
     var queued: Set<GrantID> = []
-    /// Grants that are being claimed or are on their way, with whoever waits for each.
+    /// The grants that are being claimed or are in flight, with the callers that wait for each.
     var flights: [GrantID: FlightSlot] = [:]
     var nextScan: BootInstant
-    /// How often the clients were served, which says whose turn it is to be first.
+    /// The number of rounds over the clients, which decides which client is served first.
     var turns: UInt64 = 0
     var isStopping = false
-    /// Makes the loop turn soon.
+    /// Wakes the loop for another turn.
     var wake: @Sendable () -> Void = {}
     /// Reports that the loop is alive, after each call of the store that it waited for.
     var beat: @Sendable () -> Void = {}
-    /// Claims that failed in a row, and when the next is tried.
+    /// The number of claims that failed in a row, and the instant of the next try.
     var claimFailures = 0
     var claimsResume: BootInstant
     var drained: [CheckedContinuation<Void, Never>] = []
     var clockWitness: ClockReading?
-    /// The last reading before a step whose effects are not repaired in the store yet.
+    /// The last reading before a step of the clock whose effects are not repaired in the store yet.
     var readingBeforeStep: ClockReading?
-    /// The clock that all workers judge breakers and paces by: its epoch, and how far it is ahead of this machine's boot clock.
+    /// The clock that all workers share for breakers and paces: its epoch, and how far it is ahead of this machine's
+    /// boot clock.
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
     var inFlightLimit: InFlightLimit
-    /// The part of the work that falls to this worker.
+    /// This worker's share of the grants.
     var share = Share.whole
     private let spill: (any ResultSpill)?
-    /// Reports that nobody may go on with the store, because it was moved elsewhere or replaced.
+    /// The errors after which the store must not be used any more, because the database was moved or replaced.
     package nonisolated let useEnds: AsyncStream<StoreError>
     private nonisolated let useEnd: AsyncStream<StoreError>.Continuation
-    /// Brings forward what an outage left in back-off; the last such task.
+    /// The last task that makes the grants due which an outage left in back-off.
     var hastening: Task<Void, Never>?
 
-    /// Stores what the flights bring.
+    /// Commits the results of the flights.
     lazy var settler = Settler(
         store: store,
         rules: RefreshRules(maxRate: configuration.maxRate),
@@ -65,11 +66,11 @@ package actor RefreshEngine {
 
     private static let claimBackOff = BackOff(first: .seconds(1), longest: .seconds(5))
 
-    /// A place among the flights: claimed or about to be.
+    /// A place among the flights: claimed, or about to be.
     struct FlightSlot {
         let landing = Landing()
         var flight: Flight?
-        /// Gives the asking up.
+        /// Cancels the request.
         var cancel: (@Sendable () -> Void)?
     }
 
@@ -102,24 +103,24 @@ package actor RefreshEngine {
         )
     }
 
-    /// The keys, and whether they suffice to refresh.
+    /// The keys, and their sufficiency to refresh.
     package nonisolated var keyRing: LiveKeyRing { courier.vault.ring }
 
     package var inFlight: Int { flights.count }
-    /// Grants of the coming window that are not due yet.
+    /// The number of grants in the heap, which are not due yet.
     package var waiting: Int { heap.count }
 
-    /// The time since results can no longer be stored; `nil` while they can.
+    /// The time for which results could not be stored; `nil` while they can.
     package var storingFailsFor: Duration? { settler.failsFor }
 
-    /// Takes another pace, as when the configuration is read again.
+    /// Sets another pace, as after a reload of the configuration.
     package func change(maxRate: Double) async {
         configuration.maxRate = maxRate
         sharePace()
         await settler.use(RefreshRules(maxRate: maxRate))
     }
 
-    /// This instant by the clock that all workers share.
+    /// The current instant of the clock that all workers share.
     var sharedNow: BootInstant { time.sinceBoot + sharedClock.ahead }
 
     func readSharedClock() async throws {
@@ -127,34 +128,34 @@ package actor RefreshEngine {
         sharedClock = (reading.epoch, reading.instant - time.sinceBoot)
     }
 
-    /// Somebody else in this process has changed when grants are due: the due index is read again at once.
+    /// Reads the due index at once, because another part of this process has changed due times.
     package func storeChanged() {
         nextScan = time.sinceBoot
         wake()
     }
 
-    /// Reports an error of the store, or of what keeps results.
+    /// Reports an error of the store, or of the spill file.
     package nonisolated func note(_ error: any Error, waiting: Int) {
         log.storeTrouble(error, waiting: waiting)
         if let error = error as? StoreError, error.endsUse { useEnd.yield(error) }
     }
 
-    /// Whether the store failed when it was last asked to take something.
+    /// `true` if the last write to the store failed.
     package var isStoreFailing: Bool { claimFailures > 0 || settler.isStoreFailing }
 
     // MARK: Flights
 
     /// The outcome of a claim.
     struct ClaimOutcome {
-        /// How many of the grants were not sent: another worker has them, or the store failed.
+        /// The number of grants that were not sent: another worker has them, or the store failed.
         var lost = 0
-        /// Whether the store failed, and would fail for any other grant as well.
+        /// `true` if the store failed in a way that concerns every grant.
         var hasFailed = false
     }
 
-    /// Claims grants, sends those that were won, and returns where the end of each can be awaited, and the outcome of the claim.
+    /// Claims grants and sends those that were claimed; returns the flights to await, and the outcome of the claim.
     ///
-    /// A grant that is aloft already is joined: there is never a second flight of it.
+    /// A grant that is in flight already is joined: it never has a second flight.
     @discardableResult
     func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> (landings: [Landing], claim: ClaimOutcome) {
         let free = ids.filter { flights[$0] == nil }
@@ -165,9 +166,9 @@ package actor RefreshEngine {
         return (landings, claim)
     }
 
-    /// Claims grants and sends those that were won.
+    /// Claims grants and sends those that were claimed.
     ///
-    /// `seen` is a grant as whoever asked for this had read it: what another worker has made of it since counts as done.
+    /// `seen` is a grant as the caller had read it: a change by another worker since then counts as done.
     @discardableResult
     func claimAndSend(_ ids: [GrantID], dueBy: Timestamp?, seen: Grant? = nil) async -> ClaimOutcome {
         guard keyRing.isComplete else {
@@ -179,12 +180,12 @@ package actor RefreshEngine {
         do {
             let claimed = try await store.claim(ids, dueBy: dueBy, owner: configuration.workerName, for: span)
             claimFailures = 0
-            // The store may have kept this claim waiting until after the stop: an answer to it might find nobody to store it.
+            // The store may have delayed this claim until after the stop: an answer might then never be stored.
             if isStopping {
                 await giveBack(claimed, of: ids)
                 return ClaimOutcome()
             }
-            // A store that many share may lease a grant at the very instant at which its calls end.
+            // With several workers, a grant may end between the selection of due grants and their lease.
             let ended = claimed.filter { $0.state.endsCalls && $0.revocationAskedAt == nil }
             if !ended.isEmpty { await giveBack(ended, of: ended.map(\.id)) }
             var departing: [Flight] = []
@@ -199,7 +200,7 @@ package actor RefreshEngine {
                 departing.append(flight)
             }
             if isStopping {
-                // Giving others back took until after the stop.
+                // The return of the other leases took until after the stop.
                 await giveBack(departing.map(\.grant), of: departing.map(\.grant.id))
             } else {
                 depart(departing)
@@ -235,7 +236,7 @@ package actor RefreshEngine {
         return outcome
     }
 
-    /// Leaves a store alone for a moment that has failed: a call may wait for seconds before it fails.
+    /// Pauses claims for a moment after the store failed: a call may wait for seconds before it fails.
     private func pauseClaims() {
         claimFailures += 1
         claimsResume =
@@ -247,7 +248,7 @@ package actor RefreshEngine {
             )
     }
 
-    /// Sends flights off.
+    /// Sends the requests of flights.
     private func depart(_ departing: [Flight]) {
         let settler = settler
         let revoking = departing.filter { $0.grant.revocationAskedAt != nil }
@@ -262,7 +263,7 @@ package actor RefreshEngine {
         for (id, cancel) in courier.depart(asking, arrive: { settler.take($0) }) { flights[id]?.cancel = cancel }
     }
 
-    /// Google is not told of an end that would take along a grant which was brought since it was asked for.
+    /// Revokes at Google, unless the revocation would also end a grant that was brought after the disconnect.
     private func revoke(_ flight: Flight) async -> Courier.Report {
         let failure: LookupFailure?
         do {
@@ -278,7 +279,7 @@ package actor RefreshEngine {
         return Courier.Report(finding: Finding(attempt: flight.attempt, answer: .revocation(failure: failure)))
     }
 
-    /// Takes note of flights whose results are stored, and ends them.
+    /// Handles flights whose results are committed, and ends them.
     private func land(_ batch: [Landed]) {
         let instant = time.sinceBoot
         let now = time.now
@@ -293,7 +294,7 @@ package actor RefreshEngine {
             }
             if let settled = landed.settled, let report = landed.report {
                 log.settled(settled, flight: flight, report: report, at: now)
-                // Each tells its client's health as the whole batch left it.
+                // Each result holds its client's health after the whole batch.
                 if client != learntOf { gate(of: client) { $0.learn(settled.health) } }
                 learntOf = client
                 logPaceAndBreaker(settled, client: client)
@@ -308,13 +309,13 @@ package actor RefreshEngine {
             }
         }
         settler.expect(aloft: flights.count)
-        // The results that come after these must not wait for it.
+        // The results after these must not wait for it.
         if !kept.isEmpty { Task { [kept] in await giveBack(kept) } }
     }
 
-    /// Gives leases back unused: the grants are due again for whoever comes first.
+    /// Releases leases unused: the grants are due for any worker.
     private func giveBack(_ claims: [GrantID: Int64], as end: FlightEnd = .abandoned) async {
-        // The leases run out by themselves.
+        // On failure the leases expire by themselves.
         if !claims.isEmpty, !(isStopping && isStoreFailing) {
             do {
                 try await store.release(claims)
@@ -325,14 +326,14 @@ package actor RefreshEngine {
         for id in claims.keys { land(id, as: end) }
     }
 
-    /// Gives back what was claimed of `ids` before anything was sent.
+    /// Releases the claims of `ids` before a request was sent.
     private func giveBack(_ claimed: [Grant], of ids: [GrantID], as end: FlightEnd = .abandoned) async {
         let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
         await giveBack(Dictionary(claims) { first, _ in first }, as: end)
         for id in ids { land(id, as: end) }
     }
 
-    /// Ends a flight: wakes who waited for it and makes room for the next.
+    /// Ends a flight: wakes the callers that waited for it and frees its place.
     func land(_ id: GrantID, as end: FlightEnd) {
         guard let slot = flights.removeValue(forKey: id) else { return }
         slot.landing.complete(end)
@@ -343,14 +344,14 @@ package actor RefreshEngine {
         wake()
     }
 
-    /// Puts a grant's next due time into the heap when it lies within the window.
+    /// Puts a grant's next due time into the heap if it is within the window.
     func expect(_ grant: Grant) {
         guard let dueAt = grant.dueAt, dueAt <= time.now + configuration.scanAhead else { return }
         clients[grant.id] = grant.clientID
         heap.set(grant.id.rawValue, deadline: dueAt)
     }
 
-    /// Changes a client's gate where it lies: a copy of it would copy its whole queue.
+    /// Changes a client's gate in place: a copy of it would copy its whole queue.
     func gate(of client: String, _ change: (inout ClientGate) -> Void) {
         change(&gates[client, default: newGate()])
     }
@@ -377,7 +378,7 @@ package actor RefreshEngine {
 }
 
 extension Grant {
-    /// Whether it was tried, or got another token, between this reading and a later one.
+    /// `true` if the grant was tried, or got another token, between this reading and a later one.
     fileprivate func wasTried(before later: Grant) -> Bool {
         lastAttemptAt != later.lastAttemptAt || accessToken != later.accessToken
     }

@@ -1,12 +1,12 @@
 package import Store
 
-/// What became of one finding once it is durable.
+/// The outcome of one refresh after its commit.
 package struct Settled: Sendable {
     package var finding: Finding
     package var ruling: Ruling
-    /// The grant as stored; `nil` when it has been deleted meanwhile.
+    /// The grant as stored; `nil` if it has been deleted since the claim.
     package var grant: Grant?
     package var health: ClientHealth
-    /// Events of other grants that were called back because of this finding.
+    /// The events of other grants that were recalled because of this result.
     package var recalled: [GrantEvent] = []
 }

@@ -4,23 +4,23 @@ import Scheduler
 import Store
 import Synchronization
 
-/// Turns what arrives into stored grants: many in one transaction, none ever dropped.
+/// Commits results: many in one transaction, and never drops one.
 ///
-/// While one transaction runs the next arrivals gather, so the batch is as large as the load asks for. A batch that cannot
-/// be stored is tried again until it is, or until the worker gives up at the end of its stop deadline; its grants are not
-/// called again before. Answers with tokens that are still not stored then go to the spill.
+/// While one transaction runs the next results gather, so the batch grows with the load. A batch that cannot be stored
+/// is tried again until it is stored, or until the worker gives up at the end of its stop deadline; its grants are not
+/// sent again before. Answers with tokens that are still not stored then go to the spill file.
 actor Settler {
-    /// What arrived and waits, for whoever brings it from any thread.
+    /// The results that wait; any thread may add to them.
     private struct Intake {
         var waiting: [Arrival] = []
-        /// Whether somebody waits for one of them.
+        /// `true` if a caller waits for one of them.
         var isAwaited = false
         var isWriting = false
-        /// The time of the first failure since a result was stored last.
+        /// The instant of the first failure since a result was last stored.
         var failingSince: BootInstant?
         var hasGivenUp = false
 
-        /// Adds arrivals; answers whether a round of writing is to begin.
+        /// Adds results; returns `true` if the caller must start a round of writing.
         mutating func add(_ arrivals: [Arrival]) -> Bool {
             waiting += arrivals
             if arrivals.contains(where: \.flight.isForced) { isAwaited = true }
@@ -29,17 +29,17 @@ actor Settler {
         }
     }
 
-    /// What is told of one arrival.
+    /// One result that has been read, on its way to the store.
     private struct Entry {
         let flight: Flight
         let report: Courier.Report
     }
 
-    /// How many arrivals one transaction takes: beyond about a hundred rows it only holds the writer longer.
+    /// The number of results in one transaction: more than about a hundred rows only hold the writer longer.
     private static let batchSize = 100
-    /// A batch this large is worth its commit.
+    /// The size of a batch that is worth a commit.
     private static let worthwhileBatch = 50
-    /// How long a smaller one waits for the answers that are still on their way.
+    /// The time that a smaller batch waits for answers that are still in flight.
     private static let gatheringTime: Duration = .milliseconds(5)
 
     private let store: any GrantStore
@@ -52,25 +52,25 @@ actor Settler {
     private let deliver: @Sendable ([Landed]) async -> Void
 
     private nonisolated let intake = Mutex(Intake())
-    /// How many flights there are, those that wait here included.
+    /// The number of flights, including those whose results wait here.
     private nonisolated let aloft = Atomic(0)
-    /// Whether the last try to store something failed for a reason that passes.
+    /// `true` if the last attempt to store failed for a reason that may pass.
     private nonisolated let fails = Atomic(false)
-    /// What is being written, as long as its fate is not told.
+    /// The batch that is being written, until its fate is reported.
     private var inHand: [Entry] = []
-    /// What the store refused for a reason that does not pass, and answers that could not be sealed; it comes again when the
-    /// others have been stored.
+    /// The results that the store refused for a lasting reason, and answers that could not be sealed; they are retried
+    /// after all others.
     private var aside: [Arrival] = []
     /// Answers with tokens that the store did not take.
     ///
-    /// One that is being written to the spill counts as lost until it is there: a process that ends meanwhile leaves it nowhere.
+    /// A result counts as lost until it is written to the spill file, because the process may end during the write.
     private(set) var unstored = UnstoredResults()
     private var lastDelivery: Task<Void, Never>?
 
-    /// Begins with nothing to store.
+    /// Creates a committer.
     ///
-    /// `onTrouble` hears when the store, sealing or the spill fails, with how many results wait. `deliver` hears of each arrival
-    /// once, when its result is durable or given up; batch by batch, in order.
+    /// `onTrouble` is called with the number of waiting results when the store, sealing or the spill file fails.
+    /// `deliver` is called once for each result when it is committed or given up, in batches and in order.
     init(
         store: any GrantStore,
         rules: RefreshRules,
@@ -93,20 +93,20 @@ actor Settler {
         self.rules = rules
     }
 
-    /// Hears how many flights there are, from any thread.
+    /// Updates the number of flights, from any thread.
     nonisolated func expect(aloft count: Int) {
         aloft.store(count, ordering: .relaxed)
     }
 
-    /// The time since results can no longer be stored; `nil` while they can.
+    /// The time for which results could not be stored; `nil` while they can.
     nonisolated var failsFor: Duration? {
         let now = time.sinceBoot
         return intake.withLock(\.failingSince).map { now - $0 }
     }
 
-    /// Takes what arrived, from any thread.
+    /// Takes a result, from any thread.
     ///
-    /// Unless a caller waits for it, it may be kept for a moment for others of those that are aloft.
+    /// Unless a caller waits for it, it may wait a moment for the results of other flights.
     nonisolated func take(_ arrival: Arrival) {
         begin(with: [arrival])
     }
@@ -116,13 +116,13 @@ actor Settler {
         Task { await writeAll() }
     }
 
-    /// Whether results wait because the store fails: until it works, nothing more is to be asked for.
+    /// `true` while results wait because the store fails: until it works, no more requests should be sent.
     nonisolated var isStoreFailing: Bool { fails.load(ordering: .relaxed) }
 
-    /// Stops trying: the stop deadline has passed and the store still refuses, or everything in it was moved elsewhere.
+    /// Stops trying: the stop deadline has passed and the store still fails, or the database was moved.
     ///
-    /// What waits, and what comes later, goes to the spill and is delivered as not stored. A commit that is under way is not
-    /// waited for: what it stores all the same is found to be stored when the spill is recovered.
+    /// Results that wait, and later ones, go to the spill file and are delivered as not stored. A commit in progress is
+    /// not waited for: if it succeeds, the recovery of the spill file finds its results stored.
     func giveUp() async {
         intake.withLock { $0.hasGivenUp = true }
         let taken = inHand
@@ -139,7 +139,7 @@ actor Settler {
         }
     }
 
-    /// Reads answers for the last time; those that cannot be sealed even now are lost.
+    /// Reads answers for the last time; those that still cannot be sealed are lost.
     private func readOrLose(_ arrivals: [Arrival]) -> [Entry] {
         arrivals.compactMap { arrival in
             do {
@@ -153,9 +153,9 @@ actor Settler {
         }
     }
 
-    /// Saves answers with tokens to the spill, and tells that these are not stored.
+    /// Writes answers with tokens to the spill file, and delivers all as not stored.
     ///
-    /// Every other answer would be given again to whoever asks again.
+    /// Google would give every other answer again to the next request.
     private func keep(_ entries: [Entry]) async {
         let findings = entries.map(\.report.finding).filter(\.answer.bringsTokens)
         unstored.lost += findings.count
@@ -175,7 +175,7 @@ actor Settler {
         while let batch = await nextBatch() { await write(batch) }
     }
 
-    /// The next arrivals, read; `nil` when there are none, which ends the round.
+    /// Returns the next results, read; `nil` if there are none, which ends the round.
     private func nextBatch() async -> [Entry]? {
         let isSmall = intake.withLock { intake in
             let worthwhile = min(Self.worthwhileBatch, aloft.load(ordering: .relaxed))
@@ -221,7 +221,7 @@ actor Settler {
         await store(batch)
     }
 
-    /// Stores a batch that is in hand, unless the worker gives up meanwhile, which takes it out of hand.
+    /// Stores the batch that is being written, unless ``giveUp()`` takes it before the commit ends.
     private func store(_ batch: [Entry]) async {
         var failures = 0
         while !intake.withLock(\.hasGivenUp) {
@@ -241,7 +241,7 @@ actor Settler {
                 onTrouble(error, batch.count + intake.withLock(\.waiting.count))
                 let code = (error as? StoreError)?.code
                 if (error as? StoreError)?.endsUse ?? false { return await giveUp() }
-                // One finding that the store cannot take must not keep the others from being stored.
+                // One result that the store cannot take must not keep the others from being stored.
                 if !((error as? StoreError)?.mayPass ?? false) {
                     if batch.count > 1 {
                         for entry in batch { await store([entry]) }
@@ -258,14 +258,15 @@ actor Settler {
         }
     }
 
-    /// Takes a batch out of hand; returns `false` when ``giveUp()`` has taken it, which tells its fate.
+    /// Ends the writing of a batch; returns `false` if ``giveUp()`` has taken it and reports its fate.
     private func release(_ batch: [Entry]) -> Bool {
         guard !intake.withLock(\.hasGivenUp) else { return false }
         inHand.removeFirst(batch.count)
         return true
     }
 
-    /// Reads what waits while the store fails: tokens wait for it sealed, and what was not sent does not wait.
+    /// Reads the results that wait while the store fails: tokens wait in sealed form, and requests that were not sent
+    /// do not wait.
     private func readWhatWaits() {
         var read: [Arrival] = []
         var unasked: [Landed] = []
@@ -289,7 +290,7 @@ actor Settler {
         }
     }
 
-    /// Lets the arrivals behind this one go first.
+    /// Moves a result behind the others.
     private func setAside(_ arrival: Arrival) {
         aside.append(arrival)
         Task {
@@ -319,7 +320,7 @@ actor Settler {
                 return try Self.apply(finding, at: moment, by: rules, in: transaction, book: &book)
             }
             try book.save()
-            // Each gets its client's health as the whole batch left it.
+            // Each result gets its client's health after the whole batch.
             return try settled.map { settled in
                 var settled = settled
                 settled.health = try book.health(of: settled.finding.attempt.clientID)
@@ -348,7 +349,7 @@ actor Settler {
         return settled
     }
 
-    /// Calls back the grants that the answers of a wave disconnected before it could be told from users who left.
+    /// Recalls the grants that the answers of a wave ended before the wave was recognised.
     private static func recall(
         _ ids: [GrantID],
         except current: GrantID,

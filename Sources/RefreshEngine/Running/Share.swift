@@ -1,13 +1,14 @@
 package import Store
 
-/// Which part of the work is this worker's, when several that live refresh the grants of one store.
+/// This worker's share when several workers refresh the grants of one database.
 ///
-/// Nobody hands parts out: each worker finds its own from the reports of all. While they do not agree yet, as when one has just
-/// come or gone, a grant is nobody's or two workers', and the claim decides: what its worker leaves lying any other takes.
+/// Shares are not assigned: each worker derives its own from the reports of all. While their views differ, as after one
+/// has started or stopped, a grant may belong to none or to two, and the claim decides. Grants that a worker leaves
+/// overdue are taken by any other.
 package struct Share: Hashable, Sendable {
     package static let whole = Share(rank: 0, count: 1)
 
-    /// The worker's place among all that refresh, in the order of their names.
+    /// The worker's position among all that refresh, sorted by name.
     let rank: Int
     package let count: Int
 
@@ -22,9 +23,10 @@ package struct Share: Hashable, Sendable {
         self.init(rank: names.firstIndex(of: worker) ?? 0, count: names.count)
     }
 
-    /// Whether this worker is the first to try a grant.
+    /// `true` if this worker is the first to try a grant.
     func owns(_ id: GrantID) -> Bool {
-        // The low bits of an id are random and have no part in its phase, so each worker's part is spread over all instants.
+        // The low bits of an id are random and do not affect its home instant, so each worker's share is spread over
+        // the whole period.
         id.rawValue % Int64(count) == Int64(rank)
     }
 }

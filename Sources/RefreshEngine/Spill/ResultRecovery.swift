@@ -4,15 +4,15 @@ package import Store
 
 /// Stores results that a former process could not store.
 ///
-/// The same rules decide about them as about an answer that comes late. Storing a result twice changes nothing.
+/// The same rules decide about them as about an answer that comes late. Storing a result twice has no further effect.
 package struct ResultRecovery: Sendable {
     /// The outcome of a recovery.
     package struct Summary: Hashable, Sendable {
-        /// Results that are stored now, or were stored before.
+        /// Results that are now stored, or were stored before.
         package var stored = 0
-        /// Results that do not count any more: their grants were brought anew or ended meanwhile.
+        /// Results that no longer count: their grants have been reconnected or ended since.
         package var outdated = 0
-        /// Results of grants that the store does not hold.
+        /// Results of grants that are not in the store.
         package var unknown = 0
 
         package init() {}
@@ -60,7 +60,7 @@ package struct ResultRecovery: Sendable {
                     summary.unknown += 1
                     continue
                 }
-                // What an old answer tells of the client's health is out of date.
+                // The client's health in an old answer is out of date.
                 var health = ClientHealth(epoch: transaction.leaseTime.epoch)
                 let moment = Moment(now: now, instant: transaction.leaseTime.instant, unit: unit)
                 let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)

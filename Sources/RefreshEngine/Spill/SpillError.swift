@@ -1,6 +1,6 @@
-/// Why results could not be kept outside the store, or not be read back.
+/// The reason why results could not be written to, or read from, the spill file.
 package struct SpillError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What happened, where, and what to do about it.
+    /// The failure, its place, and the advice to the operator.
     package var message: String
 
     package init(_ message: String) {

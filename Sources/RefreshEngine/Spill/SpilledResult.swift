@@ -5,8 +5,8 @@ package import Store
 
 /// A result that the store did not take, as one sealed value.
 ///
-/// The tokens in it are sealed already. The whole is sealed once more, so that nobody without the key ring can change which
-/// grant, which version of its token or which answer it tells of.
+/// The tokens in it are sealed already. The whole value is sealed again, so that only a process with the key ring can
+/// change its grant, its generation or its answer.
 package enum SpilledResult {
     private static let version = 1
 

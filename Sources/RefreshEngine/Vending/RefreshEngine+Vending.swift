@@ -4,26 +4,26 @@ import Scheduler
 package import Secrets
 import Store
 
-/// What a caller asks for.
+/// The request of a caller for a token.
 private enum VendWish {
     case life(Duration)
-    /// Another token than this one, which Google did not take.
+    /// Another token than this one, which Google refused.
     case otherThan(Secret)
 }
 
-/// Handing tokens out: a stored one at once, a fresh one by the flight that everybody shares.
+/// Vending of tokens: a stored one at once, or a fresh one from a flight that all callers share.
 extension RefreshEngine {
-    /// How long a caller waits for a refresh, its own or another worker's.
+    /// The time that a caller waits for a refresh, by this worker or another.
     private static let patience: Duration = .seconds(25)
-    /// How often another worker's lease is looked at.
+    /// The interval at which another worker's lease is checked.
     private static let glance: Duration = .milliseconds(100)
 
-    /// Gives the user's access token with at least `minimumLife` to live, refreshing it if need be.
+    /// Returns the user's access token with at least `minimumLife` left, after a refresh if necessary.
     package func freshToken(of userID: String, minimumLife: Duration) async throws -> VendedToken {
         try await vend(to: userID, .life(minimumLife))
     }
 
-    /// Gives another access token than the one that Google did not take: the stored one if it is another, else a fresh one.
+    /// Returns another access token than the one that Google refused: the stored one if it differs, else a fresh one.
     package func renewedToken(of userID: String, insteadOf rejected: Secret) async throws -> VendedToken {
         try await vend(to: userID, .otherThan(rejected))
     }
@@ -34,18 +34,18 @@ extension RefreshEngine {
         var reason = VendReason.timeout.rawValue
         while time.sinceBoot < end {
             guard let grant = try await store.grant(ofUser: userID) else { throw VendFailure.unknownUser }
-            // After a refresh whatever lives is the best there is, even if more life was asked for than Google gives.
+            // After a refresh any live token is the best available, even if more life was asked for than Google gives.
             switch try decide(isAfterRefresh ? .life(.zero) : wish, grant) {
             case .serve:
                 if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
-                    // The token endpoint repeated the token that does not work.
+                    // The token endpoint returned the rejected token again.
                     throw VendFailure.unavailable(reason: VendReason.tokenNotReplaced.rawValue)
                 }
                 return try VendedToken(of: grant, vault: courier.vault, isFresh: isAfterRefresh)
             case .refuse:
                 throw VendFailure.refused(grant)
             case .refresh:
-                // A flight that is under way is joined: that costs nothing.
+                // Joining a flight costs nothing, so the pause after a failure does not apply to it.
                 if flights[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
                     return try serveOldToken(of: grant, wish, reason: grant.reason.rawValue)
                 }
@@ -94,7 +94,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Whether a token is the one that is stored, in a time that does not tell how nearly it is.
+    /// `true` if a token is the stored one; the comparison takes constant time.
     private func stores(_ token: Secret, _ grant: Grant) throws(VendFailure) -> Bool {
         do throws(SealError) {
             return try courier.vault.openAccessToken(of: grant) == token
@@ -103,7 +103,7 @@ extension RefreshEngine {
         }
     }
 
-    /// A token that still lives is served with a warning while refreshing fails, unless it is the one that does not work.
+    /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
     private func serveOldToken(of grant: Grant, _ wish: VendWish, reason: String) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
             throw VendFailure.unavailable(reason: reason)
@@ -116,7 +116,7 @@ extension RefreshEngine {
 
     /// Sends one grant for a caller.
     ///
-    /// All who ask meanwhile share the flight, its wait for the client's pace included.
+    /// All callers during that time share the flight, including its wait for the client's pace.
     private func launchForCaller(_ grant: Grant, until end: BootInstant) -> Landing {
         if let slot = flights[grant.id] { return slot.landing }
         let slot = FlightSlot()
@@ -136,9 +136,10 @@ extension RefreshEngine {
         return slot.landing
     }
 
-    /// Why a caller's refresh may not go out now; `nil` when it may.
+    /// Returns the reason why a caller's refresh may not be sent now; `nil` if it may.
     ///
-    /// What other workers learnt of the client counts too: a command is a process of its own and has seen no answer yet.
+    /// The stored health of the client, which other workers share, counts too: a command is a process of its own and
+    /// has seen no answer yet.
     private func objection(toRefreshing grant: Grant, until end: BootInstant) async throws -> String? {
         let client = grant.clientID
         try await readSharedClock()
@@ -146,7 +147,7 @@ extension RefreshEngine {
         gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: sharedClock.epoch)) }
         while true {
             guard !isStopping else { return VendReason.stopping.rawValue }
-            // What is asked for now could not be stored either.
+            // The new token could not be stored either.
             guard !settler.isStoreFailing else { return VendReason.storeFailing.rawValue }
             let instant = sharedNow
             switch gates[client]?.health.breaker.permits(at: instant) {
@@ -157,12 +158,12 @@ extension RefreshEngine {
             if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return nil }
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
             guard time.sinceBoot + wait < end else { return VendReason.throttled.rawValue }
-            // In pieces, so that a stop is noticed soon.
+            // In short waits, so that a stop is noticed soon.
             try await Task.sleep(for: min(wait, .seconds(1)))
         }
     }
 
-    /// Waits while another worker has the grant; answers the grant as that worker left it.
+    /// Waits while another worker has the grant; returns the grant as that worker left it.
     private func waitForOthers(_ grant: Grant, until end: BootInstant) async throws -> Grant? {
         var current: Grant?
         while time.sinceBoot < end {
@@ -175,7 +176,7 @@ extension RefreshEngine {
 }
 
 extension RefreshEngine {
-    /// Tells Google of a disconnection that was asked for; answers whether that is done, or was done before.
+    /// Revokes a grant at Google after a disconnect; returns `true` if that is done, or was done before.
     package func finishRevocation(of userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
         _ = await launch([grant.id], dueBy: nil).landings.first?.end

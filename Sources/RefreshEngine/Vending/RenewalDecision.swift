@@ -2,21 +2,22 @@ package import Clocks
 import Scheduler
 package import Store
 
-/// What to do for a caller whose token Google did not take: pure, from the grant as stored.
+/// The decision for a caller whose token Google refused: pure, from the grant as stored.
 package enum RenewalDecision: Hashable, Sendable {
-    /// The stored token is already another, and lives.
+    /// The stored token is already another one, and is live.
     case serve
-    /// A fresh one is needed.
+    /// A refresh is necessary.
     case refresh
-    /// The last try is only just over: a caller that gets a 401 each time must not turn into a call to Google each time.
+    /// The last attempt has only just ended: a caller that gets a 401 each time must not cause a call to Google each
+    /// time.
     case wait(Duration)
-    /// No refresh is possible: the user must act, or an administrator.
+    /// A refresh is not possible: the user, or an administrator, must act.
     case refuse
 
-    /// How far apart the tries of one grant are that callers can bring about.
+    /// The shortest interval between attempts that callers can cause for one grant.
     package static let pause: Duration = .seconds(10)
 
-    /// Decides; `storesRejectedToken` is whether the stored access token is the one that Google did not take.
+    /// Decides; `storesRejectedToken` is `true` if the stored access token is the one that Google refused.
     package static func make(for grant: Grant, storesRejectedToken: Bool, at now: Timestamp) -> RenewalDecision {
         guard grant.state.isConnected else { return .refuse }
         guard storesRejectedToken else {
@@ -30,19 +31,20 @@ package enum RenewalDecision: Hashable, Sendable {
         return pauseLeft(of: grant, at: now).map { .wait($0) } ?? .refresh
     }
 
-    /// Whether a try of the grant has only just failed: who asks again and again must not turn into a call to Google each
-    /// time, and would hear the same.
+    /// `true` if an attempt at the grant has only just failed: repeated calls must not cause a call to Google each
+    /// time, which would give the same answer.
     package static func hasJustFailed(_ grant: Grant, at now: Timestamp) -> Bool {
         grant.state == .retrying && pauseLeft(of: grant, at: now) != nil
     }
 
-    /// `true` if the grant was refreshed so often that a token which still lives is served instead of another refresh.
+    /// `true` if the grant was refreshed so often that a live token is served instead of another refresh.
     package static func isRefreshedTooOften(_ grant: Grant, at now: Timestamp) -> Bool {
         grant.quickRefreshes > DuePolicy.quickRefreshesAllowed && pauseLeft(of: grant, at: now) != nil
             && VendDecision.remainingLife(of: grant, at: now) != nil
     }
 
-    /// The pause grows with the number of quick refreshes: a caller that rejects every token must not cause six calls a minute.
+    /// Returns the pause, which grows with the number of quick refreshes: a caller that rejects every token must not
+    /// cause six calls a minute.
     private static func pause(of grant: Grant) -> Duration {
         let excess = grant.quickRefreshes - DuePolicy.quickRefreshesAllowed
         return excess > 0 ? max(BackOff().cap(failures: excess + 1), pause) : pause
@@ -50,7 +52,7 @@ package enum RenewalDecision: Hashable, Sendable {
 
     private static func pauseLeft(of grant: Grant, at now: Timestamp) -> Duration? {
         let pause = pause(of: grant)
-        // A try that lies ahead of the clock was made before the clock was set back.
+        // An attempt in the future was recorded before the clock was set back.
         guard let last = grant.lastAttemptAt, last <= now, now < last + pause else { return nil }
         return last + pause - now
     }

@@ -1,6 +1,7 @@
-/// The reasons that a caller gets no token, or an older one, although its grant has not ended.
+/// The reasons why a caller gets no token, or an older one, although its grant has not ended.
 ///
-/// They stand in `reason` and in `warning` of answers, beside error codes of Google and the reasons of a grant that is being retried.
+/// They appear in the fields `reason` and `warning` of answers, as do Google's error codes and the reasons of a grant
+/// in `retrying`.
 package enum VendReason: String, CaseIterable, Sendable {
     case timeout
     case tokenNotReplaced = "token_not_replaced"

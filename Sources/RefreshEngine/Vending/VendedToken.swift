@@ -8,14 +8,14 @@ package struct VendedToken: Sendable {
     package var type: String
     package var expiresAt: Timestamp
     package var scope: String
-    /// Whether a refresh went before it that this caller waited for.
+    /// `true` if the caller waited for a refresh that brought this token.
     package var isFresh: Bool
-    /// The code of what keeps the grant from being refreshed; `nil` while its refreshes succeed.
+    /// The code of the failure that keeps the grant from being refreshed; `nil` while its refreshes succeed.
     package var warning: String?
 }
 
 extension VendedToken {
-    /// Opens the stored access token of a grant; the token of a grant that is being retried carries the reason as a warning.
+    /// Opens the stored access token of a grant; if the grant is in `retrying`, its reason becomes the warning.
     init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendFailure) {
         let opened: Secret?
         do throws(SealError) {
@@ -36,14 +36,14 @@ extension VendedToken {
     }
 }
 
-/// Why there is no token for a caller.
+/// The reason why a caller gets no token.
 package enum VendFailure: Error, Hashable, Sendable {
     case unknownUser
     /// The user, or an administrator, must act.
     case refused(state: GrantState, reason: GrantReason, since: Timestamp)
     /// Google cannot be reached, or not yet again, and the stored token has expired.
     case unavailable(reason: String)
-    /// Another token was asked for in place of one that is only just there; it may be asked for again after that time.
+    /// The caller rejects a token that was issued just before; it may ask again after that time.
     case tooSoon(wait: Duration)
     /// The stored token cannot be opened with the key ring.
     case unreadable(SealError)
@@ -54,9 +54,9 @@ extension VendFailure {
         .unavailable(reason: reason.rawValue)
     }
 
-    /// What a caller hears of a grant from which no refresh can come.
+    /// Returns the failure for a grant that can no longer be refreshed.
     static func refused(_ grant: Grant) -> VendFailure {
-        // A grant whose token cannot be renewed shows as connected until the engine comes to it.
+        // A grant whose token cannot be renewed shows as connected until the engine handles it.
         grant.state.isConnected
             ? .refused(
                 state: .reauthRequired,

@@ -2,14 +2,14 @@ package import Clocks
 package import Secrets
 package import Store
 
-/// The one way to a user's access token for whoever asks: a stored one at once, else by the engine.
+/// The only way for callers to get a user's access token: a stored one at once, else through the engine.
 ///
-/// A token that lives long enough costs one read of the store and one unsealing, and nothing waits for the engine.
+/// A token with enough life left costs one read of the store and one unsealing, and does not wait for the engine.
 package struct Vendor: Sendable {
-    /// A caller that asks for nearly the whole life of a token would have each answer refreshed.
+    /// The largest share of a token's life that a caller gets: a higher demand would refresh on each call.
     private static let greatestShareOfLife = 0.8
 
-    /// Reads a user's grant on the thread of whoever asks, without waiting for anybody; `nil` where the store has to be asked.
+    /// Reads a user's grant on the caller's thread, without waiting; `nil` if the store has to be asked.
     package typealias PromptRead = @Sendable (_ userID: String) throws -> Grant?
 
     private let store: any GrantStore
@@ -18,7 +18,9 @@ package struct Vendor: Sendable {
     private let engine: RefreshEngine
     private let time: any TimeSource
 
-    /// Without a `promptRead` every answer takes its way through the store's queue.
+    /// Creates a vendor.
+    ///
+    /// Without a `promptRead` every call goes through the store's queue.
     package init(
         store: any GrantStore,
         promptRead: @escaping PromptRead = { _ in nil },
@@ -33,26 +35,26 @@ package struct Vendor: Sendable {
         self.time = time
     }
 
-    /// The grant to vend from, as it is stored now.
+    /// Returns the stored grant to vend from.
     package func grant(ofUser userID: String) async throws -> Grant? {
         try await store.grant(ofUser: userID)
     }
 
-    /// The grant to vend from, where it can be read at once.
+    /// Returns the grant to vend from, if it can be read without waiting.
     package func promptGrant(ofUser userID: String) throws -> Grant? {
         try promptRead(userID)
     }
 
-    /// Gives the stored access token of a grant that was just read, if at least `minimumLife` is left of it.
+    /// Returns the stored access token of a grant that was just read, if it has at least `minimumLife` left.
     package func storedToken(of grant: Grant, minimumLife: Duration) throws -> VendedToken? {
         let wanted = Self.reasonable(minimumLife, of: grant)
         guard VendDecision.make(for: grant, minimumLife: wanted, at: time.now) == .serve else { return nil }
         return try VendedToken(of: grant, vault: vault)
     }
 
-    /// Gives the access token of a grant that was just read, refreshing it if less than `minimumLife` is left of it.
+    /// Returns the access token of a grant that was just read, after a refresh if less than `minimumLife` is left.
     ///
-    /// No more is ever asked for than four fifths of what the stored token had at its birth.
+    /// The demand is limited to four fifths of the life that the stored token had when it was issued.
     package func token(of grant: Grant, minimumLife: Duration) async throws -> VendedToken {
         let wanted = Self.reasonable(minimumLife, of: grant)
         switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
@@ -62,9 +64,9 @@ package struct Vendor: Sendable {
         }
     }
 
-    /// Gives another access token in place of one that Google did not take.
+    /// Returns another access token to replace one that Google refused.
     ///
-    /// Of all who ask at once, one refresh is made; of one grant, at most one in ``RenewalDecision/pause``.
+    /// Simultaneous calls share one refresh; one grant gets at most one per ``RenewalDecision/pause``.
     package func renewedToken(of grant: Grant, insteadOf rejected: Secret) async throws -> VendedToken {
         try await engine.renewedToken(of: grant.userID, insteadOf: rejected)
     }

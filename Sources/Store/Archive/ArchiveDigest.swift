@@ -1,14 +1,14 @@
 private import Clocks
 private import Secrets
 
-/// A checksum over records that does not depend on the store that they lie in, nor on the pages that they were read by.
+/// A checksum over records that does not depend on their store, or on the page size with which they were read.
 package struct ArchiveDigest: Hashable, Sendable, CustomStringConvertible {
     package private(set) var count = 0
     private var hash = [UInt8](repeating: 0, count: 32)
 
     package init() {}
 
-    /// SHA-256 over the checksum so far and the record.
+    /// Adds a record: the new checksum is the SHA-256 of the former one and the record.
     package mutating func add(_ record: ArchiveRecord) {
         var bytes = CanonicalBytes(hash)
         bytes.add(record)
@@ -20,7 +20,7 @@ package struct ArchiveDigest: Hashable, Sendable, CustomStringConvertible {
     package var description: String { Hexadecimal.encode(hash) }
 }
 
-/// Fields one after another, so that no two different rows of fields give the same bytes.
+/// An unambiguous encoding: two different rows of fields never give the same bytes.
 private struct CanonicalBytes {
     private(set) var bytes: [UInt8]
 

@@ -1,8 +1,8 @@
 package import Clocks
 
-/// One thing that a store keeps, whole and without what belongs to that store alone.
+/// One record of a store, without the parts that only make sense in that store.
 package enum ArchiveRecord: Hashable, Sendable {
-    /// What can be copied, in the order in which one refers to the other.
+    /// The kinds of records, in an order in which each refers only to earlier ones.
     package enum Kind: String, CaseIterable, Sendable {
         case user
         case grant
@@ -13,7 +13,7 @@ package enum ArchiveRecord: Hashable, Sendable {
         case notice
     }
 
-    /// What the records of a kind are ordered by: numbers by size, texts and bytes by their bytes.
+    /// The key that orders the records of a kind: numbers by size, texts and bytes by their bytes.
     package enum Key: Hashable, Sendable {
         case number(Int64)
         case text(String)
@@ -24,7 +24,7 @@ package enum ArchiveRecord: Hashable, Sendable {
     case grant(Grant)
     case event(sequence: Int64, GrantEvent)
     case session(Session)
-    /// Bytes that only the engine understands; what in them goes by the clock of a former store it leaves out itself.
+    /// Bytes that only the engine understands; it drops the parts that depend on a former store's clock.
     case clientHealth(clientID: String, [UInt8])
     case securityEvent(identifier: String, at: Timestamp)
     case notice(ArchivedNotice)
@@ -53,7 +53,7 @@ package enum ArchiveRecord: Hashable, Sendable {
         }
     }
 
-    /// A grant as a record: a lease is a right in one store, at one moment.
+    /// Creates the record of a grant without its lease, which is valid only in one store at one time.
     package init(_ grant: Grant) {
         var grant = grant
         grant.lease = nil
@@ -61,10 +61,10 @@ package enum ArchiveRecord: Hashable, Sendable {
     }
 }
 
-/// A notice, and what became of it so far.
+/// A notice with the state of its delivery.
 package struct ArchivedNotice: Hashable, Sendable {
     package var notice: Notice
-    /// When it is to be delivered; `nil` for one that waits for another of its user, or is settled.
+    /// The time of the next delivery; `nil` if it waits for another notice of its user, or is settled.
     package var nextTryAt: Timestamp?
     package var acceptedAt: Timestamp?
     package var givenUpAt: Timestamp?

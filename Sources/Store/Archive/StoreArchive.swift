@@ -1,45 +1,45 @@
-/// A store that everything can be copied out of, and into: a page of records at a time, in an order that is the same in
-/// every store.
+/// A store whose records can be copied out and in: page by page, in an order that is the same in every store.
 ///
-/// Leases, live workers and readings of clocks belong to one store and one moment, and are no part of it.
+/// Leases, live workers and clock readings belong to one store at one time, and are not copied.
 package protocol StoreArchive: AccountStore {
     func count(of kind: ArchiveRecord.Kind) async throws -> Int
 
-    /// The records of a kind after a key, in the order of their keys.
+    /// Returns the records of a kind after a key, sorted by key.
     func records(of kind: ArchiveRecord.Kind, after key: ArchiveRecord.Key?, atMost count: Int) async throws
         -> [ArchiveRecord]
 
-    /// The greatest key of a kind: how far a copy has come.
+    /// Returns the greatest key of a kind, which shows how far a copy has come.
     func lastKey(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord.Key?
 
-    /// Whether a copy into this store was begun and not finished: what it holds is a part of something.
+    /// `true` if a copy into this store was begun and is not finished, so that the store is incomplete.
     var isReceiving: Bool { get async throws }
 
-    /// Notes, in a store that holds no record at all, that it receives a copy; in any other this throws
-    /// ``StoreError/Code/conflict``, but where it was noted before.
+    /// Marks an empty store as the target of a copy.
+    ///
+    /// Throws ``StoreError/Code/conflict`` if the store holds records, unless it is marked already.
     func beginReceiving() async throws
 
-    /// Adds records of one kind under the keys that they have, in one transaction.
+    /// Adds records of one kind with their keys, in one transaction.
     func receive(_ records: [ArchiveRecord]) async throws
 
-    /// Notes that the copy is whole, and so that this is where its records are at home, whatever was noted before.
+    /// Marks the copy as complete, and this database as the one to use; a note that it was moved is removed.
     func endReceiving() async throws
 
-    /// Where everything was copied to, in words, if it was: then nobody may go on with it here, or grants would be refreshed in
-    /// two places.
+    /// The place to which the database was moved, as text; then it must not be used any more, or grants would be
+    /// refreshed in two places.
     var movedTo: String? { get async throws }
 
-    /// How long the last lease of this store has still to run; `nil` when there is none.
+    /// Returns the remaining time of the last lease in this store; `nil` if there is none.
     func remainingLease() async throws -> Duration?
 
-    /// Notes that everything was copied there; `nil` takes the note back.
+    /// Notes that the database was moved to a place; `nil` removes the note.
     ///
-    /// As long as it stands, claims and transactions throw ``StoreError/Code/moved``.
+    /// While the note exists, claims and transactions throw ``StoreError/Code/moved``.
     func noteMove(to place: String?) async throws
 }
 
 extension StoreError {
-    /// Everything was copied from `database` to `place`, and who would go on in the former is kept from it.
+    /// Creates the error for any further use of `database`, which was copied to `place`.
     package init(moved database: String, to place: String) {
         self.init(
             .moved,

@@ -1,8 +1,8 @@
-/// Copies everything that one store keeps into another that keeps nothing, and makes sure that it arrived.
+/// Copies all records from one store to an empty one, and verifies the copy.
 ///
-/// What is copied stays copied: after an end of whatever kind the same copy, begun again, goes on. No worker may use either
-/// store meanwhile: the source is marked as moved before anything is read from it, so that a worker that stood still, and is not
-/// seen among the living, claims and stores nothing in it any more.
+/// Copied records stay: after an interruption the same copy can be started again and continues. No worker may use
+/// either store during the copy. The source is marked as moved before anything is read from it, so that a worker that
+/// paused, and does not appear among the live workers, can no longer claim or store anything in it.
 package struct StoreCopy: Sendable {
     /// The two ends of a copy.
     package enum Side: String, Sendable {
@@ -10,43 +10,43 @@ package struct StoreCopy: Sendable {
         case target
     }
 
-    /// How far a copy has come.
+    /// The progress of a copy.
     package enum Progress: Hashable, Sendable {
-        /// Workers that are not seen hold leases, the last of them for so long.
+        /// Workers that are not live hold leases; the last of them ends after this time.
         case waiting(Duration)
         case copied(ArchiveRecord.Kind, Int, of: Int)
         case compared(ArchiveRecord.Kind, Int, of: Int)
     }
 
-    /// What both stores hold at the end.
+    /// The contents of both stores at the end.
     package struct Summary: Hashable, Sendable {
         package var counts: [ArchiveRecord.Kind: Int] = [:]
-        /// Over all kinds in their order.
+        /// The checksum over all kinds in their order.
         package var digest = ArchiveDigest()
-        /// How many records were copied now; the others were there from a former try.
+        /// The number of records that this run copied; the others were copied by an earlier run.
         package var copiedNow = 0
     }
 
-    /// Why nothing, or not everything, was copied.
+    /// The reason why the copy did not take place, or is not complete.
     package enum Failure: Error, Hashable, Sendable {
         /// These workers use the store.
         case workers(Side, [String])
-        /// The target holds records that are no part of a copy.
+        /// The target holds records that do not come from a copy.
         case occupied
-        /// What the target has of this kind is not what the source has.
+        /// The target's records of this kind differ from the source's.
         case differs(ArchiveRecord.Kind, source: ArchiveDigest, target: ArchiveDigest)
     }
 
-    /// Big enough that a transaction costs little against its rows, small enough that a page is no weight in memory.
+    /// Large enough that the cost of a transaction is small against its rows, and small enough to use little memory.
     package static let usualPageSize = 1000
 
-    /// The longest that leases are waited for: as long as a worker's last.
+    /// The longest wait for leases: the duration of a worker's lease.
     private static let longestLease: Duration = .seconds(30)
     private static let glance: Duration = .seconds(1)
 
     private let source: any StoreArchive
     private let target: any StoreArchive
-    /// What the source is told of where it went.
+    /// The target, as the note in the source names it.
     private let place: String
     private let pageSize: Int
     private let pause: @Sendable (Duration) async throws -> Void
@@ -75,11 +75,11 @@ package struct StoreCopy: Sendable {
                 throw Failure.occupied
             }
         }
-        // Looks again, in one transaction with the note that a copy is on its way.
+        // Checks again, in the transaction that marks the target.
         try await target.beginReceiving()
         try await compareBeginnings()
         let mark = try await source.movedTo
-        // The mark of this copy when it was interrupted: when it ends without success, the source can be used again.
+        // The mark of this copy if it was interrupted before: if it ends without success, the source can be used again.
         let former = mark == Self.unfinished(place) ? nil : mark
         try await source.noteMove(to: Self.unfinished(place))
         let summary: Summary
@@ -89,14 +89,15 @@ package struct StoreCopy: Sendable {
             try await source.noteMove(to: former)
             throw error
         }
-        // Ends the use of the source before that of the target begins, so that no end of this program leaves both to be used. From here
-        // on a failure takes nothing back: the target may be in use although the answer of its database was lost.
+        // The use of the source ends before that of the target begins, so that no failure of this program leaves both
+        // usable. From here on a failure undoes nothing: the target may be in use although the response of its database
+        // was lost.
         try await source.noteMove(to: place)
         try await target.endReceiving()
         return summary
     }
 
-    /// What the source is told of where it goes, as long as not everything has arrived.
+    /// The note in the source while the copy is not complete.
     package static func unfinished(_ place: String) -> String {
         "\(place) (a copy that is not finished: run the same store copy again)"
     }
@@ -106,12 +107,12 @@ package struct StoreCopy: Sendable {
         var summary = Summary()
         for kind in ArchiveRecord.Kind.allCases { summary.copiedNow += try await copy(kind) }
         for kind in ArchiveRecord.Kind.allCases { try await compare(kind, into: &summary) }
-        // One that was started before the mark may have reported since.
+        // A worker that was started before the mark may have reported since.
         try await refuseWorkers()
         return summary
     }
 
-    /// Waits until no request can be on its way that was sent under a lease of the source.
+    /// Waits until every request that was sent under a lease of the source must have ended.
     private func waitForLeases() async throws {
         var waited: Duration = .zero
         while waited < Self.longestLease, let rest = try await source.remainingLease() {
@@ -129,7 +130,7 @@ package struct StoreCopy: Sendable {
         }
     }
 
-    /// Finds out at once when the target is half a copy of something else.
+    /// Detects early that the target holds a part of a different copy.
     private func compareBeginnings() async throws {
         for kind in ArchiveRecord.Kind.allCases {
             let theirs = try await target.records(of: kind, after: nil, atMost: 1)
@@ -149,7 +150,7 @@ package struct StoreCopy: Sendable {
         while true {
             let page = try await source.records(of: kind, after: key, atMost: pageSize)
             guard let last = page.last else { return copied }
-            // Between two pages is where a copy may end: each is stored as a whole or not at all.
+            // A copy may be interrupted between two pages: each is stored as a whole or not at all.
             try Task.checkCancellation()
             try await target.receive(page)
             copied += page.count

@@ -59,7 +59,7 @@ struct ClientHealthTextTests {
         #expect(ClientHealth(stored: bare.stored, epoch: "boot \"1\"") == bare)
     }
 
-    @Test("of another boot keeps what no boot clock measured", arguments: breakers)
+    @Test("of another boot keeps the fields that do not depend on the boot clock", arguments: breakers)
     func otherEpoch(breaker: Breaker.State) {
         let health = Self.health(breaker)
         let read = ClientHealth(stored: health.stored, epoch: "boot 2")
@@ -73,7 +73,7 @@ struct ClientHealthTextTests {
         #expect(read.refusals == RefusalRow() && read.failingSince == nil)
     }
 
-    @Test("that is missing or no text of ours is as good as nothing known")
+    @Test("that is missing or has another form counts as unknown")
     func nothingKnown() {
         let nothing = ClientHealth(epoch: "boot")
         #expect(ClientHealth(stored: nil, epoch: "boot") == nothing)
@@ -105,7 +105,7 @@ struct ClientHealthTextTests {
     }
 
     @Test(
-        "with numbers out of all bounds does no harm",
+        "with numbers out of bounds does no harm",
         arguments: [
             "-9223372036854775808", "9223372036854775807", "-1", "1e15", "1e400", "99999999999999999999", "0.5",
         ]
@@ -148,7 +148,7 @@ struct ClientHealthTextTests {
         }
     }
 
-    /// Does with a health all that an engine does: none of it may trap, and what comes of it can be stored again.
+    /// Exercises a health in every way that an engine does: no call may trap, and the result can be stored again.
     private static func exercise(_ bench: inout Bench) throws {
         let verdicts: [RefreshVerdict] = [
             .noAnswer(code: "timeout"), .clientFault(code: "invalid_client"), .throttled(code: "http_429"),

@@ -6,7 +6,7 @@ import Scheduler
 import Store
 import Testing
 
-@Suite("What a verdict makes of the client")
+@Suite("The effect of a verdict on the client")
 struct ClientRuleTests {
     @Test(
         "A fault of the client opens its breaker at once and postpones the grant by seconds",
@@ -28,7 +28,7 @@ struct ClientRuleTests {
             #expect(ruling.events.isEmpty)
 
             var other = try Sample.grant(2)
-            #expect(bench.refuse(.clientFault(code: code), on: &other).breakerChange == nil, "told once")
+            #expect(bench.refuse(.clientFault(code: code), on: &other).breakerChange == nil, "reported once")
         }
     }
 
@@ -85,11 +85,11 @@ struct ClientRuleTests {
         #expect(bench.decide(try Sample.granted(at: bench.now), on: &grant).endsOutage == ends)
     }
 
-    @Test("What failed in an outage and by chance again after it waits as after a first failure")
+    @Test("A grant that failed in an outage, and by chance after it, waits as after a first failure")
     func outageDoesNotCount() throws {
         let fault = RefreshVerdict.endpointFault(code: "http_503")
         var bench = Bench()
-        // The longest wait of all.
+        // A unit of zero gives the longest wait.
         bench.unit = 0
         var grant = try Sample.grant(state: .retrying, attempts: 2, failingSince: start)
         for number in 2...8 {
@@ -107,15 +107,15 @@ struct ClientRuleTests {
         #expect(try #require(grant.dueAt) - bench.now == .seconds(10))
         bench.pass(.seconds(10))
         _ = bench.refuse(fault, on: &grant)
-        #expect(try #require(grant.dueAt) - bench.now == .seconds(20), "what fails after the outage counts again")
+        #expect(try #require(grant.dueAt) - bench.now == .seconds(20), "failures after the outage count again")
 
         var old = try Sample.grant(10, state: .retrying, attempts: 9, failingSince: start - .seconds(7200))
         bench.now = start - .seconds(3600)
         _ = bench.refuse(fault, on: &old)
-        #expect(try #require(old.dueAt) - bench.now == .seconds(600), "an outage that ends in the future never ended")
+        #expect(try #require(old.dueAt) - bench.now == .seconds(600), "an outage end in the future does not count")
     }
 
-    @Test("Any answer that speaks of the grant ends the row of failures")
+    @Test("Any answer about the grant ends the row of failures")
     func rowEnds() throws {
         let answers: [Finding.Answer] = [
             try Sample.granted(), .refused(.invalidGrant, retryAfter: nil),
@@ -165,11 +165,11 @@ struct ClientRuleTests {
     }
 }
 
-@Suite("A token that seems to be another client's")
+@Suite("A token that seems to belong to another client")
 struct ForeignTokenTests {
     private let verdict = RefreshVerdict.clientOrForeignToken(code: "unauthorized_client")
 
-    @Test("While no grant of the client is proven, it is tried again and a person is told")
+    @Test("While no grant of the client is proven, it is retried and an alarm is raised")
     func nobodyProven() throws {
         var bench = Bench()
         var grant = try Sample.grant(isProven: false)
@@ -182,7 +182,7 @@ struct ForeignTokenTests {
         }
     }
 
-    @Test("When a proven grant succeeds meanwhile, its user must sign in again")
+    @Test("If a proven grant succeeds after the refusal, its user must sign in again")
     func foreign() throws {
         var bench = Bench()
         var other = try Sample.grant(2)
@@ -212,7 +212,7 @@ struct ForeignTokenTests {
         var other = try Sample.grant(2)
         _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
         bench.pass(.seconds(10))
-        // From here on the client itself is refused, and nobody succeeds any more.
+        // From here on the client itself is refused, and no grant succeeds any more.
         for _ in 0..<5 {
             let ruling = bench.refuse(verdict, on: &grant)
             #expect(ruling.outcome == .retrying)
@@ -221,7 +221,7 @@ struct ForeignTokenTests {
         }
     }
 
-    @Test("Twenty of ten proven grants are the client's fault when none succeeds for a minute")
+    @Test("Twenty refusals of ten proven grants are the client's fault if none succeeds for a minute")
     func provenGrants() throws {
         for (grants, span) in [(10, 60), (9, 60), (10, 59)] {
             var bench = Bench()
@@ -239,7 +239,7 @@ struct ForeignTokenTests {
         }
     }
 
-    @Test("A proven grant that alone gets it stops no other, and has a day")
+    @Test("A single proven grant that gets it does not stop others, and has a day")
     func provenGrantAlone() throws {
         var bench = Bench()
         var grant = try Sample.grant()
@@ -261,7 +261,7 @@ struct ForeignTokenTests {
         }
     }
 
-    @Test("A suspect is not ended while nobody else succeeds, however long ago the suspicion began")
+    @Test("A suspect is not ended while no other grant succeeds, however long ago the suspicion began")
     func clientFailsMeanwhile() throws {
         var bench = Bench()
         var grant = try Sample.grant()

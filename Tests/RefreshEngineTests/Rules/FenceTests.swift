@@ -42,7 +42,7 @@ struct FenceTests {
         }
     }
 
-    @Test("The client's health learns from an answer that is void for its grant")
+    @Test("An answer that is void for its grant still counts for the client's health")
     func healthLearns() throws {
         var grant = try Sample.grant()
         var bench = Bench()
@@ -55,7 +55,7 @@ struct FenceTests {
         #expect(bench.health.breaker.isOpen)
     }
 
-    @Test("A void invalid_grant is no sign of a wave")
+    @Test("A void invalid_grant does not count towards a wave")
     func voidIsNoWave() throws {
         var bench = Bench()
         for number in 0..<40 {
@@ -65,7 +65,7 @@ struct FenceTests {
         #expect(bench.health.window.answers.isEmpty)
     }
 
-    @Test("Bad news under a claim that has lapsed is not believed", arguments: [nil, 78] as [Int64?])
+    @Test("A refusal under an expired claim does not count", arguments: [nil, 78] as [Int64?])
     func lapsedClaimBadNews(lease: Int64?) throws {
         for verdict in Self.refusals {
             var grant = try Sample.grant(accessToken: Sample.accessToken())
@@ -80,7 +80,7 @@ struct FenceTests {
         }
     }
 
-    @Test("Good news under a claim that has lapsed is good news", arguments: [nil, 78] as [Int64?])
+    @Test("A success under an expired claim counts", arguments: [nil, 78] as [Int64?])
     func lapsedClaimGoodNews(lease: Int64?) throws {
         var grant = try Sample.grant(state: .retrying)
         var bench = Bench()
@@ -91,7 +91,7 @@ struct FenceTests {
         #expect(grant.lease?.claim == lease, "another worker's lease stays")
     }
 
-    @Test("The refresh token in a faulty 200 is stored whoever has the lease now")
+    @Test("The refresh token in a faulty 200 is stored even if another worker has the lease now")
     func lapsedClaimRotation() throws {
         var grant = try Sample.grant()
         var bench = Bench()
@@ -127,7 +127,7 @@ struct FenceTests {
         #expect(try #require(grant.dueAt) > bench.now)
     }
 
-    @Test("An expiry further ahead than any token lives is not believed")
+    @Test("An expiry beyond the longest possible lifetime is cut off")
     func boundedLifetime() throws {
         var grant = try Sample.grant()
         var bench = Bench()
@@ -135,7 +135,7 @@ struct FenceTests {
         #expect(grant.accessToken?.expiresAt == start + .seconds(86_400))
     }
 
-    @Test("A result that is stored already, its commit's answer being lost, is a success and changes nothing")
+    @Test("A result that is stored already, because its commit's confirmation was lost, changes nothing")
     func storedAlready() throws {
         var bench = Bench()
         var grant = try Sample.grant()

@@ -6,7 +6,7 @@ import Testing
 @Suite("Scopes that an answer no longer grants")
 struct LostScopeTests {
     @Test(
-        "A ruling names the scopes that were lost, by their canonical names",
+        "A decision names the lost scopes by their canonical names",
         arguments: [
             ("openid email", "openid email", []), ("openid email", "email openid", []),
             ("openid email", "openid https://www.googleapis.com/auth/userinfo.email", []),

@@ -6,11 +6,12 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("What a caller gets whose token Google did not take")
+@Suite("The decision for a caller whose token Google refused")
 struct RenewalDecisionTests {
-    /// Seconds since the last try (`nil`: none was made), and the answer where the stored token is the one not taken.
+    /// Seconds since the last attempt (`nil`: there was none), and the decision if the stored token is the rejected
+    /// one.
     @Test(
-        "A refresh, but not within ten seconds of the last try",
+        "A refresh, but not within ten seconds of the last attempt",
         arguments: [
             (nil, .refresh), (10, .refresh), (11, .refresh), (9, .wait(.seconds(1))), (0, .wait(.seconds(10))),
             (-3, .refresh),
@@ -22,7 +23,7 @@ struct RenewalDecisionTests {
         #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == expected)
     }
 
-    @Test("Another token that lives is served at once, one that does not is refreshed, whenever the last try was")
+    @Test("Another live token is served at once, an expired one is refreshed, independent of the last attempt")
     func otherToken() throws {
         let living = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: start)
         #expect(RenewalDecision.make(for: living, storesRejectedToken: false, at: start) == .serve)
@@ -31,7 +32,7 @@ struct RenewalDecisionTests {
         #expect(RenewalDecision.make(for: dead, storesRejectedToken: false, at: start) == .refresh)
     }
 
-    @Test("Without a refresh token nothing better can be had", arguments: [true, false])
+    @Test("Without a refresh token only another stored token is served", arguments: [true, false])
     func noRefreshToken(storesRejectedToken: Bool) throws {
         let grant = try Sample.grant(hasRefreshToken: false, accessToken: Sample.accessToken())
         let decision = RenewalDecision.make(for: grant, storesRejectedToken: storesRejectedToken, at: start)
@@ -48,7 +49,7 @@ struct RenewalDecisionTests {
         #expect(RenewalDecision.make(for: grant, storesRejectedToken: true, at: start) == .refuse)
     }
 
-    @Test("However a caller rejects tokens, each stays known as the worker's own until it expires")
+    @Test("However a caller rejects tokens, each is recognised as the worker's own until it expires")
     func issuedTokens() throws {
         var grant = try Sample.grant(accessToken: Sample.accessToken(), lastAttemptAt: nil)
         var last = start - .seconds(3600)
@@ -56,7 +57,7 @@ struct RenewalDecisionTests {
             let now = start + .seconds(Int64(second))
             let token = try Sample.accessToken(obtainedAt: now)
             let isQuick = DueTimes.isQuick(token, afterSuccessAt: last, at: now)
-            // The caller waits where one more rejection would slow it down.
+            // The caller waits if one more rejection would slow the grant down.
             guard !isQuick || grant.quickRefreshes < DuePolicy.quickRefreshesAllowed,
                 RenewalDecision.make(for: grant, storesRejectedToken: true, at: now) == .refresh
             else { continue }

@@ -6,7 +6,8 @@ import RefreshEngine
 import Store
 import Testing
 
-/// Random sequences of answers, steps of the clock, reconnects and security events, and what must hold after each.
+/// Random sequences of answers, steps of the clock, reconnects and security events, with the invariants checked after
+/// each.
 @Suite("The refresh rules under random sequences", .timeLimit(.minutes(10)))
 struct RuleFuzzTests {
     private static let verdicts: [RefreshVerdict] = [
@@ -16,7 +17,7 @@ struct RuleFuzzTests {
         .unknown(code: "new"),
     ]
 
-    /// More rounds with `REFRESH_WORKER_FUZZ_ROUNDS`.
+    /// The number of rounds; `REFRESH_WORKER_FUZZ_ROUNDS` sets more.
     private static let rounds = getenv("REFRESH_WORKER_FUZZ_ROUNDS").flatMap { UInt64(String(cString: $0)) } ?? 40
 
     @Test("keep their invariants", arguments: 1...rounds)
@@ -43,7 +44,7 @@ private struct RuleModel {
 
     private func draw(_ count: Int) -> Int { Int(random.nextBits() % UInt64(count)) }
 
-    /// Does one thing to one grant; returns what is wrong afterwards.
+    /// Applies one random event to one grant; returns a description of a violated invariant.
     mutating func step(verdicts: [RefreshVerdict]) throws -> String? {
         let place = draw(grants.count)
         switch draw(12) {
@@ -69,7 +70,7 @@ private struct RuleModel {
             dueAt: bench.now,
             at: bench.now
         )
-        return grants[place].generation > former ? nil : "a reconnect left the fence as it was"
+        return grants[place].generation > former ? nil : "a reconnect did not raise the generation"
     }
 
     private mutating func answer(_ place: Int, _ verdicts: [RefreshVerdict]) throws -> String? {
@@ -97,18 +98,18 @@ private struct RuleModel {
         if isGood, let rotated, grant.refreshToken != rotated { return "a rotated token was lost" }
         if !isGood, grant.refreshToken != before.refreshToken { return "a refusal changed the refresh token" }
         let stored = bench.health.stored
-        if ClientHealth(stored: stored, epoch: "boot").stored != stored { return "the health is not read as stored" }
+        if ClientHealth(stored: stored, epoch: "boot").stored != stored { return "the health is not read as written" }
         if stored.count > 12_000 { return "the health has \(stored.count) bytes" }
         return nil
     }
 
     private static func problem(after ruling: Ruling, _ grant: Grant, _ before: Grant, at now: Timestamp) -> String? {
         if grant.lease != nil { return "the lease was kept" }
-        if grant.generation < before.generation { return "the fence went back" }
+        if grant.generation < before.generation { return "the generation went back" }
         if let dueAt = grant.dueAt, dueAt <= now { return "due in the past after \(ruling.outcome)" }
         if grant.state.endsCalls != (grant.dueAt == nil) { return "due time and state \(grant.state) disagree" }
         let isNew = grant.accessToken != before.accessToken
-        if isNew, let end = grant.accessToken?.expiresAt, end > now + .seconds(86_400) { return "ends too late" }
+        if isNew, let end = grant.accessToken?.expiresAt, end > now + .seconds(86_400) { return "expires too late" }
         if grant.state == .active, grant.suspectedSince != nil { return "an active grant is suspected" }
         if before.state == .suspended, ruling.outcome == .held, grant.state.isConnected {
             return "a suspended grant shows as connected"

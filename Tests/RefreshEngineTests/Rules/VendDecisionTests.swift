@@ -3,11 +3,11 @@ import RefreshEngine
 import Store
 import Testing
 
-@Suite("Whether a caller gets the stored token")
+@Suite("The decision to serve the stored token")
 struct VendDecisionTests {
-    /// Seconds of life left (`nil`: no token), seconds asked for, and the answers with and without a refresh token.
+    /// Seconds of life left (`nil`: no token), seconds asked for, and the decisions with and without a refresh token.
     @Test(
-        "By the life that is left and the life that is asked for",
+        "It depends on the remaining life and the requested life",
         arguments: [
             (3600, 0, VendDecision.serve, VendDecision.serve), (301, 300, .serve, .serve), (300, 300, .refresh, .serve),
             (299, 300, .refresh, .serve), (1, 0, .serve, .serve), (0, 0, .refresh, .refuse), (-5, 0, .refresh, .refuse),
@@ -28,7 +28,7 @@ struct VendDecisionTests {
     }
 
     @Test(
-        "A grant that shows as disconnected is refused, whatever is stored",
+        "A grant that shows as disconnected is refused, even with a stored token",
         arguments: [GrantState.suspended, .reauthRequired, .disconnected]
     )
     func refused(state: GrantState) throws {
@@ -36,7 +36,7 @@ struct VendDecisionTests {
         #expect(VendDecision.make(for: grant, minimumLife: .zero, at: start) == .refuse)
     }
 
-    @Test("A token that a clock ahead of this one stored is not believed", arguments: [(5, true), (6, false)])
+    @Test("A token that was stored by a clock ahead of this one is not served", arguments: [(5, true), (6, false)])
     func fromTheFuture(seconds: Int, isBelieved: Bool) throws {
         let token = try Sample.accessToken(obtainedAt: start + .seconds(seconds))
         let grant = try Sample.grant(accessToken: token)
@@ -45,9 +45,9 @@ struct VendDecisionTests {
     }
 }
 
-@Suite("When a grant that is well is due")
+@Suite("The due time of a grant in good order")
 struct DueTimesTests {
-    @Test("At once without a living access token, at its end without a refresh token, else by the policy")
+    @Test("At once without a live access token, at its end without a refresh token, else by the policy")
     func due() throws {
         #expect(DueTimes.due(try Sample.grant(), at: start) == start)
         let dead = try Sample.accessToken(obtainedAt: start - .seconds(3600))

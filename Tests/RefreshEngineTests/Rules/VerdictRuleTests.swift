@@ -7,13 +7,13 @@ import Secrets
 import Store
 import Testing
 
-/// A verdict and what it makes of a proven grant outside a wave.
+/// A verdict and its effect on a proven grant outside a wave.
 private struct Rule: Sendable, CustomTestStringConvertible {
     var verdict: RefreshVerdict
     var outcome: RefreshOutcome
-    /// The state that a connected grant gets; `nil` where it keeps the one it has.
+    /// The new state of a connected grant; `nil` if it keeps its state.
     var state: GrantState?
-    /// The state that a suspended grant gets.
+    /// The new state of a suspended grant.
     var stateIfSuspended: GrantState
     var reason: String?
     var raisesAlarm = false
@@ -89,9 +89,9 @@ private let rules: [Rule] = [
     Rule(verdict: .notSent(code: "withheld"), outcome: .unchanged, state: nil, stateIfSuspended: .suspended),
 ]
 
-@Suite("What a verdict makes of a grant")
+@Suite("The effect of a verdict on a grant")
 struct VerdictRuleTests {
-    @Test("Each verdict on a grant in each state that is called", arguments: rules)
+    @Test("Each verdict on a grant in each state that is refreshed", arguments: rules)
     fileprivate func table(rule: Rule) throws {
         for state in [GrantState.active, .retrying, .suspended] {
             let reason = state == .suspended ? GrantReason(rawValue: "access_denied") : .none
@@ -118,7 +118,7 @@ struct VerdictRuleTests {
         }
     }
 
-    @Test("A good answer makes any grant that is called active", arguments: [GrantState.active, .retrying, .suspended])
+    @Test("A good answer makes each refreshed grant active", arguments: [GrantState.active, .retrying, .suspended])
     func granted(state: GrantState) throws {
         var grant = try Sample.grant(state: state, attempts: 4, failingSince: start - .seconds(60))
         var bench = Bench()
@@ -133,7 +133,7 @@ struct VerdictRuleTests {
         #expect(bench.health.provenSuccessAt == start)
     }
 
-    @Test("A rotated token is stored with its access token, and the fence grows")
+    @Test("A rotated token is stored with its access token, and the generation grows")
     func rotation() throws {
         var grant = try Sample.grant()
         var bench = Bench()
@@ -161,7 +161,7 @@ struct VerdictRuleTests {
         }
     }
 
-    @Test("Waits double up to ten minutes, and shrink with the life that the token has left")
+    @Test("Waits double up to ten minutes, and shrink with the remaining life of the token")
     func backOff() throws {
         var grant = try Sample.grant()
         var bench = Bench()
@@ -183,7 +183,7 @@ struct VerdictRuleTests {
         #expect(try #require(living.dueAt) - bench.now == .seconds(30))
     }
 
-    @Test("What nobody understands is tried hourly after a day")
+    @Test("An unknown answer is retried hourly after a day")
     func unknownSlowsDown() throws {
         var grant = try Sample.grant(state: .retrying, attempts: 50, failingSince: start - .seconds(86_399))
         var bench = Bench()
@@ -208,7 +208,7 @@ struct VerdictRuleTests {
         #expect(grant.dueAt == start + .seconds(2 * 86_400))
     }
 
-    @Test("Retry-After is the least that a grant waits", arguments: [0, 7, 1800])
+    @Test("A grant waits at least as long as Retry-After", arguments: [0, 7, 1800])
     func retryAfter(seconds: Int) throws {
         for verdict in [RefreshVerdict.throttled(code: "http_429"), .endpointFault(code: "http_503")] {
             var grant = try Sample.grant()
@@ -233,7 +233,7 @@ struct VerdictRuleTests {
         #expect(bench.health == ClientHealth(epoch: "boot"))
     }
 
-    @Test("A token that no key opens changes nothing, and is looked at again ten minutes later")
+    @Test("A token that no key opens changes nothing, and is tried again ten minutes later")
     func unreadable() throws {
         for state in [GrantState.active, .retrying, .suspended] {
             var grant = try Sample.grant(state: state)
@@ -245,7 +245,7 @@ struct VerdictRuleTests {
         }
     }
 
-    @Test("A revocation is tried for a day; then the tokens go all the same")
+    @Test("A revocation is tried for a day; then the tokens are deleted anyway")
     func revocation() throws {
         var grant = try Sample.grant()
         var bench = Bench()
@@ -266,7 +266,7 @@ struct VerdictRuleTests {
         #expect(grant.state == .disconnected && grant.reason == .userRequest)
     }
 
-    @Test("A revocation whose token cannot be opened is given up after a day: the tokens go")
+    @Test("A revocation whose token cannot be opened is given up after a day: the tokens are deleted")
     func unreadableRevocation() throws {
         var grant = try Sample.grant()
         var bench = Bench()
@@ -279,7 +279,7 @@ struct VerdictRuleTests {
         #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
     }
 
-    @Test("A revocation that Google confirms wipes the tokens at once")
+    @Test("A revocation that Google confirms deletes the tokens at once")
     func revoked() throws {
         var grant = try Sample.grant()
         var bench = Bench()

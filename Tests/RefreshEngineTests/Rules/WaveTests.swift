@@ -21,7 +21,7 @@ struct WaveTests {
         #expect(bench.health.window.answers.count == min(200, valid + invalid))
     }
 
-    @Test("passes out of the window with the answers that follow")
+    @Test("leaves the window with the answers that follow")
     func ends() {
         var bench = Bench()
         bench.remember(valid: 0, invalid: 200)
@@ -31,7 +31,7 @@ struct WaveTests {
         #expect(!bench.health.window.isWave)
     }
 
-    @Test("is made by proven grants alone: an import of dead tokens is none")
+    @Test("counts only proven grants: an import of dead tokens is not a wave")
     func unprovenDoNotCount() throws {
         var bench = Bench()
         for number in 0..<200 {
@@ -42,7 +42,7 @@ struct WaveTests {
         #expect(bench.health.window.answers.isEmpty)
     }
 
-    @Test("counts every answer of a proven grant that says whether its token lives")
+    @Test("counts every answer that shows if a proven grant's token is alive")
     func whatCounts() throws {
         var bench = Bench()
         let counted: [RefreshVerdict] = [
@@ -62,7 +62,7 @@ struct WaveTests {
         #expect(bench.health.window.answers == [true, false, false, false])
     }
 
-    @Test("The answer that shows it calls back those that were believed, and is held itself")
+    @Test("The answer that shows it recalls the grants that were ended, and is held itself")
     func recall() throws {
         var bench = Bench()
         var first = try Sample.grant(1)
@@ -75,14 +75,14 @@ struct WaveTests {
         #expect(ruling.outcome == .held && ruling.recalls == [first.id])
         #expect(third.state == .retrying && third.reason == .invalidGrantUnconfirmed)
         #expect(third.dueAt == start + .seconds(300) && third.suspectedSince == start)
-        #expect(third.generation == 3, "its answer may still turn out good")
+        #expect(third.generation == 3, "a held grant keeps its generation")
 
         var next = try Sample.grant(4)
         let fourth = bench.refuse(.invalidGrant, on: &next)
-        #expect(fourth.outcome == .held && fourth.recalls.isEmpty, "called back once")
+        #expect(fourth.outcome == .held && fourth.recalls.isEmpty, "each grant is recalled once")
     }
 
-    @Test("A second invalid_grant is believed when the wave is over, and after 50 minutes in any case")
+    @Test("A second invalid_grant is believed after the end of the wave, and after 50 minutes in any case")
     func secondOpinion() throws {
         var bench = Bench()
         bench.remember(valid: 0, invalid: 50)
@@ -106,7 +106,7 @@ struct WaveTests {
         #expect(bench.refuse(.invalidGrant, on: &other).outcome == .disconnected)
     }
 
-    @Test("A known client's single invalid_grant needs a second opinion, unless such answers are usual for it")
+    @Test("A known client's single invalid_grant needs a confirmation, unless such answers are usual for it")
     func knownClient() throws {
         for (share, outcome) in [(0, RefreshOutcome.held), (50, .disconnected)] {
             var bench = Bench()
@@ -129,7 +129,7 @@ struct WaveTests {
         }
     }
 
-    @Test("Whoever asks before the second opinion is due gets the first one again")
+    @Test("A caller before the confirmation is due does not count as one")
     func askedEarly() throws {
         var bench = Bench()
         bench.remember(valid: 0, invalid: 50)
@@ -146,7 +146,7 @@ struct WaveTests {
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 
-    @Test("A good second opinion, early or not, makes the grant active", arguments: [10, 300])
+    @Test("A good answer in place of the confirmation, early or not, makes the grant active", arguments: [10, 300])
     func goodSecondOpinion(seconds: Int) throws {
         var bench = Bench()
         bench.remember(valid: 0, invalid: 50)
@@ -157,7 +157,7 @@ struct WaveTests {
         #expect(grant.state == .active && grant.reason == .none)
     }
 
-    @Test("A grant that was called back is confirmed like the rest")
+    @Test("A grant that was recalled is confirmed like the others")
     func recalledGrant() throws {
         var bench = Bench()
         var grant = try Sample.grant()

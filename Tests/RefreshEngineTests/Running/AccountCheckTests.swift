@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The account of a first refresh")
 struct AccountCheckTests {
-    /// What an answer says of the account, what userinfo says, and the code of the verdict that counts.
+    /// The account in an answer, the account from userinfo, and the code of the verdict that counts.
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var idToken: String?
@@ -20,7 +20,7 @@ struct AccountCheckTests {
     }
 
     @Test(
-        "decides whether the answer counts",
+        "decides if the answer counts",
         arguments: [
             Case(testDescription: "ID token of the account", idToken: token(#"{"sub":"g-1"}"#), code: "granted"),
             Case(testDescription: "ID token of another", idToken: token(#"{"sub":"g-2"}"#), code: "account_mismatch"),
@@ -66,7 +66,7 @@ struct AccountCheckTests {
         if case .flawed(_, let rotated) = checked.verdict { #expect(rotated == Secret("1//rotated")) }
     }
 
-    @Test("is looked at until the refresh token is proven, and only if the account is known")
+    @Test("is checked until the refresh token is proven, and only if the account is known")
     func needed() throws {
         #expect(AccountCheck.isNeeded(for: try Self.grant(account: "g-1")))
         #expect(!AccountCheck.isNeeded(for: try Self.grant(account: nil)))
@@ -99,7 +99,7 @@ struct AccountCheckTests {
     }
 }
 
-/// An endpoint that is only asked for accounts.
+/// An endpoint that only answers questions about accounts.
 private final class LookupEndpoint: AnsweringEndpoint {
     private let saying: Result<String, LookupFailure>?
     private let count = Mutex(0)

@@ -3,11 +3,12 @@ import RefreshEngine
 import Synchronization
 import Testing
 
-/// Callers who ask for tokens keep to what any worker learnt of the client: each command is a process of its own.
+/// Callers' requests obey the stored health of a client, which other workers share: each command is a process of its
+/// own.
 @Suite(.timeLimit(.minutes(10)))
 struct CallerPaceTests {
     @Test(
-        "a later process asks nothing while the client's breaker is open, or the server asked to be left alone",
+        "a later process sends nothing while the client's breaker is open, or during a pause",
         arguments: [
             ("breaker_open", RefreshAnswer(verdict: .clientFault(code: "invalid_client"))),
             ("throttled", RefreshAnswer(verdict: .throttled(code: "http_429"), retryAfter: .seconds(300))),

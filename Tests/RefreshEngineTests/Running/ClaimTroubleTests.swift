@@ -10,7 +10,7 @@ extension RefreshEngine {
     fileprivate func onProgress(_ action: @escaping @Sendable () -> Void) { beat = action }
 }
 
-@Suite("Claims that fail or bring nothing", .timeLimit(.minutes(10)))
+@Suite("Claims that fail or return no grant", .timeLimit(.minutes(10)))
 struct ClaimTroubleTests {
     private func world() throws -> (World, FailingStore) {
         var failing: FailingStore?
@@ -28,14 +28,14 @@ struct ClaimTroubleTests {
         try await world.add(0..<300)
         let engine = world.engine()
         store.failClaims(with: code)
-        // Each claim waits out the store's patience, in which the pace allows more.
+        // Each claim takes as long as the store's patience, during which the pace allows more.
         store.beforeClaim { _ in world.time.advance(by: .seconds(10)) }
         _ = await engine.turn()
         #expect(store.claims == 1)
         #expect(await engine.inFlight == 0)
     }
 
-    @Test("Claims pause after a failure, and go on when the store works again")
+    @Test("Claims pause after a failure, and continue when the store works again")
     func pause() async throws {
         let (world, store) = try world()
         try await world.add(0..<30)
@@ -69,7 +69,7 @@ struct ClaimTroubleTests {
         #expect(counts.count > 1 && zip(counts, counts.dropFirst()).allSatisfy(<), "\(counts)")
     }
 
-    @Test("A stopping engine looks for no other grant to probe with")
+    @Test("A stopping engine does not look for another grant to probe with")
     func stoppedProbe() async throws {
         let (world, store) = try world()
         try await world.add(0..<200)
@@ -83,7 +83,7 @@ struct ClaimTroubleTests {
         let engine = world.engine()
         store.beforeClaim { number in
             guard number == 1 else { return }
-            // Another worker has what this claim asks for, and the stop comes while it is asked.
+            // Another worker has the grants of this claim, and the stop comes during the claim.
             let grants = (try? await world.grants().map(\.id)) ?? []
             _ = try? await world.memory.claim(grants, dueBy: nil, owner: "another", for: .seconds(30))
             Task { await engine.stop(within: .seconds(30)) }
@@ -99,7 +99,7 @@ struct ClaimTroubleTests {
         try await world.add(0..<1)
         try await world.change(0) { $0.disconnectByRequest(revokes: true, at: start) }
         let engine = world.engine()
-        // The question whether another grant shares the account waits for a slow store.
+        // The check for another grant of the account waits for a slow store.
         let isFirst = Mutex(true)
         store.beforeTransaction {
             guard
@@ -111,7 +111,7 @@ struct ClaimTroubleTests {
         }
         _ = await engine.turn()
         await engine.settleDown()
-        #expect(world.google.revoked.isEmpty, "two seconds are left of the lease")
+        #expect(world.google.revoked.isEmpty, "two seconds of the lease are left")
         #expect(try await world.grant(0).revocationAskedAt != nil)
         await world.run(engine, for: .seconds(90))
         #expect(world.google.revoked.count == 1)

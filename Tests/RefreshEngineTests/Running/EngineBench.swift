@@ -8,7 +8,7 @@ import TestSupport
 @testable import GoogleOAuth
 @testable import RefreshEngine
 
-/// Engines over one store in memory, and a token endpoint that a closure plays.
+/// Engines over one store in memory, with a token endpoint that a closure implements.
 struct EngineBench {
     let time = ManualTime()
     let store: InMemoryStore
@@ -40,7 +40,7 @@ struct EngineBench {
         engine = Self.engine(over: store, vault, endpoint, time, mostInFlight, clientSecrets)
     }
 
-    /// The engine of another process.
+    /// Returns the engine of another process.
     func anotherEngine() -> RefreshEngine {
         Self.engine(over: store, vault, endpoint, time, 64, [:])
     }
@@ -73,7 +73,7 @@ struct EngineBench {
         )
     }
 
-    /// Brings in grants of one client, overdue since `span`.
+    /// Adds grants of one client that are overdue by `span`.
     func add(
         _ numbers: ClosedRange<Int64>,
         of client: String,
@@ -103,7 +103,7 @@ struct EngineBench {
         try await store.grant(GrantID(rawValue: number))
     }
 
-    /// Turns the engine, and waits until all that it sent has landed.
+    /// Turns the engine, and waits until all its flights have ended.
     func turn() async {
         _ = await engine.turn()
         while await engine.inFlight > 0 { await Task.yield() }

@@ -4,7 +4,7 @@ import Store
 import Synchronization
 import Testing
 
-/// One client's trouble is not another's.
+/// Trouble of one client does not affect another.
 @Suite(.timeLimit(.minutes(10)))
 struct FairnessTests {
     @Test("a refused client's overdue grants, more than a scan reads, do not hide those of others")
@@ -39,7 +39,7 @@ struct FairnessTests {
     @Test("a long backlog goes out in the order in which it fell due")
     func expiredFirst() async throws {
         let bench = try EngineBench(mostInFlight: 512) { _ in .good }
-        // The lower its number, the earlier each was due.
+        // The lower the number of a grant, the earlier it was due.
         for hundred in Int64(0)..<120 {
             let numbers = hundred * 100 + 1...hundred * 100 + 100
             try await bench.add(numbers, of: "client", overdueSince: .seconds(6000 - hundred))

@@ -6,9 +6,9 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("How many requests are on their way at once", .timeLimit(.minutes(10)))
+@Suite("The number of requests in flight", .timeLimit(.minutes(10)))
 struct InFlightTests {
-    @Test("is told by refreshes that were granted, and not by errors that came at once")
+    @Test("follows from the latency of successful refreshes, and not from immediate errors")
     func errors() async throws {
         let clock = Mutex<ManualTime?>(nil)
         let bench = try EngineBench(mostInFlight: 4_096) { client in

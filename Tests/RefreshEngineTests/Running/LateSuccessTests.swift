@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshEngine
 
-/// A worker stood still with a good answer in its hands; another took the lease that had run out, and asked again.
+/// A worker stood still with a good answer; another took the lease after it had run out, and sent the token again.
 @Suite
 struct LateSuccessTests {
     private let now = ManualTime().now
@@ -52,7 +52,7 @@ struct LateSuccessTests {
         return RefreshRules(maxRate: 200).decide(finding, grant: &grant, health: &health, at: moment)
     }
 
-    @Test("the successor of a token that another worker found spent is stored, and the grant lives")
+    @Test("the successor of a token that another worker found spent is stored, and the grant stays active")
     func successorIsKept() throws {
         var grant = try grant()
         _ = grant.disconnect(reason: .invalidGrant, at: now)
@@ -84,7 +84,7 @@ struct LateSuccessTests {
         #expect(grant.refreshToken?.sealed == successor && grant.state == .active)
     }
 
-    @Test("a result whose tokens are stored is no late one, though an app has brought another access token since")
+    @Test("a result whose tokens are stored is not late, even if an app has brought a new access token")
     func storedAlready() throws {
         var grant = try grant()
         let successor = try sealed("new")
@@ -103,7 +103,7 @@ struct LateSuccessTests {
         #expect(grant == stored)
     }
 
-    @Test("a result whose token was stored counts as stored, whatever has replaced the token since", arguments: 0..<4)
+    @Test("a result whose token was stored counts as stored, even if the token was replaced since", arguments: 0..<4)
     func storedAndReplaced(replacement: Int) throws {
         var grant = try grant()
         let finding = try success(rotated: try sealed("new"), sent: grant.refreshToken)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshEngine
 
-/// What cannot be stored waits, and is counted; what can be stored does not wait for it.
+/// Results that cannot be stored wait and are counted; others do not wait for them.
 @Suite(.timeLimit(.minutes(10)))
 struct SettlerTests {
     private let time = ManualTime()
@@ -28,7 +28,7 @@ struct SettlerTests {
         return Arrival(flight, with: Courier.Report(finding: finding))
     }
 
-    @Test("a finding that the store refuses for good does not keep a later one from being stored, and is answered")
+    @Test("a result that the store always refuses does not block a later one, and is delivered")
     func refusedFinding() async throws {
         let bench = SettlerBench(store(failing: 1, with: .corrupt), time: time)
         bench.settler.take(try arrival(1))
@@ -41,7 +41,7 @@ struct SettlerTests {
         #expect(refused.flight.grant.id == GrantID(rawValue: 1) && refused.settled == nil)
     }
 
-    @Test("what is being written when the worker gives up is answered as lost, and so is what comes later")
+    @Test("results that are being written when the worker gives up are lost, and so are later ones")
     func findingInHand() async throws {
         let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time)
         bench.settler.take(try arrival(1))
@@ -52,7 +52,7 @@ struct SettlerTests {
         #expect(await bench.nextLanded().settled == nil)
     }
 
-    @Test("what was not sent is delivered and leaves the store alone, also while the store fails")
+    @Test("requests that were not sent are delivered without the store, also while it fails")
     func notSent() async throws {
         let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time)
         bench.settler.take(try arrival(1, verdict: .notSent(code: "withheld")))
@@ -67,7 +67,7 @@ struct SettlerTests {
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
     }
 
-    @Test("what waits while the store fails is read, so that no token waits in the clear")
+    @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
     func readsWhatWaits() async throws {
         let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time)
         bench.settler.take(try arrival(1))
@@ -86,7 +86,7 @@ struct SettlerTests {
         #expect(landed.map(\.flight.grant.id.rawValue) == [1, 2] && landed.allSatisfy { $0.settled == nil })
     }
 
-    @Test("each of many arrivals is stored and delivered once, in the order of storing", arguments: [true, false])
+    @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
     func many(areForced: Bool) async throws {
         let bench = SettlerBench(InMemoryStore(timeSource: time), time: time)
         let settler = bench.settler
@@ -113,7 +113,7 @@ struct SettlerTests {
             let number = landed.flight.grant.id.rawValue
             let wasSent = number % 7 != 0
             #expect((landed.settled != nil) == wasSent)
-            // What was not sent waits for no store, so only its own kind is in order.
+            // Requests that were not sent do not wait for the store, so each kind is in order on its own.
             #expect(number > last[Int(number % 4)][wasSent ? 1 : 0])
             last[Int(number % 4)][wasSent ? 1 : 0] = number
             delivered.insert(landed.flight.grant.id)
@@ -145,7 +145,7 @@ struct SettlerTests {
     }
 
     @Test(
-        "What cannot be stored when the worker gives up goes to the spill: only answers with tokens, in hand or waiting"
+        "When the worker gives up, answers with tokens go to the spill, in progress or waiting"
     )
     func spill() async throws {
         let spill = MemorySpill()
@@ -160,11 +160,11 @@ struct SettlerTests {
         #expect(await bench.settler.unstored == UnstoredResults(spilled: 2))
         bench.settler.take(try arrival(4, answer: try Sample.granted()))
         #expect(await bench.nextLanded().settled == nil)
-        #expect(await bench.settler.unstored == UnstoredResults(spilled: 3), "what comes later goes there as well")
+        #expect(await bench.settler.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
     }
 
-    @Test("A commit that does not return is not waited for, and its end is not told twice")
+    @Test("A commit that does not return is not waited for, and its end is not reported twice")
     func hungCommit() async throws {
         let spill = MemorySpill()
         let gate = Gate()
@@ -180,7 +180,7 @@ struct SettlerTests {
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
     }
 
-    @Test("A spill that fails too is told, and the answers count as lost")
+    @Test("A spill that fails too is reported, and the answers count as lost")
     func failingSpill() async throws {
         let spill = MemorySpill(error: SpillError("no room"))
         let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time, spill: spill)
@@ -237,7 +237,7 @@ struct SettlerTests {
     }
 }
 
-/// A settler over a store, with what it delivers and complains of.
+/// A settler over a store, with its deliveries and its reports of trouble.
 private struct SettlerBench {
     let settler: Settler
     private let landed: Stream<Landed>
@@ -257,7 +257,7 @@ private struct SettlerBench {
             onTrouble: { _, _ in troubles.add(()) },
             deliver: { batch in
                 for one in batch {
-                    // Deliveries that did not wait for each other would be mixed.
+                    // Deliveries that did not wait for each other would be interleaved.
                     await Task.yield()
                     landed.add(one)
                 }

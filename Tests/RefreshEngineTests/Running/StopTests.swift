@@ -7,9 +7,9 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("Stopping with requests on their way", .timeLimit(.minutes(10)))
+@Suite("A stop with requests in flight", .timeLimit(.minutes(10)))
 struct StopTests {
-    @Test("What is still asked when the stop deadline passes is given up, and its lease given back")
+    @Test("A request in flight at the stop deadline is cancelled, and its lease released")
     func deadline() async throws {
         let endpoint = SilentEndpoint()
         let bench = try EngineBench(asking: endpoint)
@@ -22,7 +22,7 @@ struct StopTests {
         for number in 1...3 as ClosedRange<Int64> {
             let grant = try #require(try await bench.grant(number))
             #expect(grant.lease == nil && grant.state == .active && grant.attempts == 0)
-            #expect(try #require(grant.dueAt) <= bench.time.now, "it is due for whoever comes next")
+            #expect(try #require(grant.dueAt) <= bench.time.now, "it is due for the next worker")
         }
     }
 
@@ -42,7 +42,7 @@ struct StopTests {
     }
 }
 
-/// An endpoint that answers nothing by itself; who gives up is told that nothing was sent.
+/// An endpoint that never answers by itself; a cancelled request ends as not sent.
 private final class SilentEndpoint: TokenEndpoint {
     private let questions = Mutex<[RefreshQuestion]>([])
 

@@ -17,7 +17,7 @@ struct ClockStepTests {
         world.time.stepWallClock(by: .seconds(-3600))
         await world.run(engine, for: .seconds(90), grain: .seconds(2))
         #expect(world.google.accountsWithoutToken().isEmpty)
-        // What is stored is by the clock that is right now.
+        // Stored times come from the clock that is right now.
         let now = world.time.now
         for grant in try await world.grants() {
             let token = try #require(grant.accessToken)
@@ -30,13 +30,13 @@ struct ClockStepTests {
         #expect(try await world.states() == [.active: 100])
     }
 
-    @Test("A clock set back finds grants whose last try failed while it was ahead")
+    @Test("After a clock is set back, grants whose last attempt failed while it was ahead are repaired")
     func failingWhileAhead() async throws {
         let world = try World(seed: 41)
         try await world.add(0..<100)
         let engine = world.engine()
         await world.run(engine, for: .seconds(2 * 3600), grain: .seconds(60))
-        // A third of the grants cannot be refreshed just while the clock is ahead.
+        // A third of the grants cannot be refreshed while the clock is ahead.
         world.time.stepWallClock(by: .seconds(3600))
         world.google.answer { $0.account % 3 == 0 ? .answer(.endpointFault(code: "http_503")) : .grant }
         await world.run(engine, for: .seconds(10))
@@ -70,7 +70,7 @@ struct ClockStepTests {
         #expect(world.lines.of("clock_step").count == 2)
     }
 
-    @Test("A step that a worker died of repairing is repaired by the next one", arguments: [false, true])
+    @Test("A step whose repair was cut short is repaired by the next worker", arguments: [false, true])
     func diesDuringRepair(stopsInOrder: Bool) async throws {
         var failing: FailingStore?
         let world = try World(seed: 44) { memory in
@@ -95,7 +95,7 @@ struct ClockStepTests {
         #expect(try await world.grants().allSatisfy { $0.accessToken.map { $0.obtainedAt <= now } ?? false })
     }
 
-    @Test("A step between two runs is noticed by the second")
+    @Test("A step between two runs is detected by the second")
     func betweenRuns() async throws {
         let world = try World(seed: 42)
         world.time.stepWallClock(by: .seconds(3600))

@@ -6,12 +6,12 @@ import Scheduler
 import Store
 import Testing
 
-/// Grants of one client before the rules, each asked when it is due, without an engine: hours pass in milliseconds.
+/// Grants of one client under the rules, each refreshed when it is due, without an engine: hours pass in milliseconds.
 private struct Fleet {
     var bench = Bench()
     var grants: [Grant]
     let random: SeededRandom
-    /// The grants that were ever ended, and when.
+    /// The grants that were ever ended, with the time of the end.
     var ended: [Int: Timestamp] = [:]
     var breakerOpenings = 0
     /// The longest time that a grant waited beyond its due time because the breaker was open.
@@ -26,12 +26,12 @@ private struct Fleet {
 
     private static let step: Duration = .seconds(10)
 
-    /// Replaces the grants by others that were imported and never refreshed.
+    /// Replaces the grants with imported ones that were never refreshed.
     mutating func makeUnproven() throws {
         grants = try grants.map { try Sample.grant($0.id.rawValue, isProven: false, dueAt: $0.dueAt) }
     }
 
-    /// Asks each grant that is due, step by step; `answer` says what each is answered.
+    /// Refreshes each grant that is due, step by step; `answer` gives each answer.
     mutating func run(for span: Duration, answer: (Int, Timestamp, Double) -> RefreshVerdict?) throws {
         let end = bench.now + span
         while bench.now < end {
@@ -65,9 +65,9 @@ private struct Fleet {
     }
 }
 
-@Suite("Refusals that are doubted, over hours", .timeLimit(.minutes(10)))
+@Suite("Refusals in doubt, over hours", .timeLimit(.minutes(10)))
 struct DoubtTests {
-    @Test("Many proven grants that turn foreign stop nobody, and end after a day", arguments: [100, 500])
+    @Test("Many proven grants that turn foreign do not stop others, and end after a day", arguments: [100, 500])
     func suspects(count: Int) throws {
         var fleet = try Fleet(1200 + count, seed: UInt64(count))
         let all = fleet.grants.count
@@ -83,18 +83,18 @@ struct DoubtTests {
     }
 
     @Test(
-        "A wave above twice the usual rate ends nobody, in small fleets and in large ones",
+        "A wave above twice the usual rate ends no grant, in small fleets and in large ones",
         arguments: [0.02, 0.05, 0.10, 0.19, 0.50],
         [20, 200, 2_000]
     )
     func wave(rate: Double, count: Int) throws {
         let seed = UInt64(rate * 100) * 10_000 + UInt64(count)
         var fleet = try Fleet(count, seed: seed)
-        // A quiet day makes the client known.
+        // A day without trouble makes the client known.
         try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
         let began = fleet.bench.now
         try fleet.run(for: .seconds(600)) { _, _, draw in draw < rate ? .invalidGrant : nil }
-        // And the same again, with answers that stay the same for each grant.
+        // The same again, with answers that stay the same for each grant.
         let second = fleet.bench.now
         try fleet.run(for: .seconds(600)) { place, _, _ in
             Double(place * 7919 % 1000) < rate * 1000 ? .invalidGrant : nil
@@ -122,11 +122,11 @@ struct DoubtTests {
         }
     }
 
-    @Test("In a small fleet that is hardly known, half of all grants at once end nobody")
+    @Test("In a small fleet that is hardly known, refusals of half of the grants end none")
     func smallFleet() throws {
         var fleet = try Fleet(10, seed: 80)
         try fleet.run(for: .seconds(3000)) { _, _, _ in nil }
-        // All are asked within a minute.
+        // All are refreshed within a minute.
         for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(place)) }
         let began = fleet.bench.now
         try fleet.run(for: .seconds(3600)) { place, now, _ in
@@ -136,7 +136,7 @@ struct DoubtTests {
     }
 
     @Test(
-        "In a fleet of a few grants, half of all answers for ten minutes end nobody, though no grant was refreshed twice",
+        "In a tiny fleet, refusals in half of all answers for ten minutes end no grant",
         arguments: [1, 2, 3, 10],
         [0, 3000, 8 * 3600]
     )
@@ -144,7 +144,7 @@ struct DoubtTests {
         for seed in 1...20 as ClosedRange<UInt64> {
             var fleet = try Fleet(count, seed: seed)
             try fleet.makeUnproven()
-            // One grant is refreshed, and makes the client known; the others have never been.
+            // One grant is refreshed, and makes the client known; the others never were.
             try fleet.run(for: .seconds(700 + quietSeconds)) { _, _, _ in nil }
             for place in fleet.grants.indices {
                 fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(50 * place))
@@ -156,7 +156,7 @@ struct DoubtTests {
     }
 
     @Test(
-        "A true revocation in a fleet of a few grants is confirmed in a quarter of an hour",
+        "A true revocation in a tiny fleet is confirmed in a quarter of an hour",
         arguments: [1, 2, 3, 10]
     )
     func revocationInFewGrants(count: Int) throws {
@@ -186,7 +186,7 @@ struct DoubtTests {
         #expect(ends == 0, "seed \(seed)")
     }
 
-    @Test("An outage that flaps hastens the retries of a client once in half a minute")
+    @Test("A flapping outage causes immediate retries of a client once in half a minute")
     func flapping() throws {
         var bench = Bench()
         var ends: [Timestamp] = []

@@ -5,9 +5,9 @@ import Secrets
 import Store
 import Testing
 
-@Suite("What happens while an answer is on its way", .timeLimit(.minutes(10)))
+@Suite("Events while an answer is in flight", .timeLimit(.minutes(10)))
 struct HeldAnswerTests {
-    /// A world whose one grant is proven, due again, and has a refresh on its way that is held.
+    /// Returns a world whose one grant is proven, due again, and has a refresh in flight that is held.
     private func holding(rotates: Bool) async throws -> (World, RefreshEngine, Grant) {
         let world = try World(rotates: rotates)
         try await world.add(0..<1)
@@ -49,7 +49,7 @@ struct HeldAnswerTests {
         world.google.answer { _ in .grant }
         await world.run(engine, for: .seconds(120))
         #expect(try await world.grant(0).state == .active)
-        #expect(world.google.account(0).usedVersion == 5, "the new token is the one that is used")
+        #expect(world.google.account(0).usedVersion == 5, "the new token is used")
     }
 
     @Test("A reconnect without a refresh token, then a rotated one: the rotated one is stored")
@@ -76,10 +76,10 @@ struct HeldAnswerTests {
         #expect(grant.state == .active)
         #expect(try world.vault.openRefreshToken(of: grant)?.reveal() == "refresh-0-2")
         #expect(try world.vault.openAccessToken(of: grant)?.reveal() == world.google.account(0).accessToken)
-        #expect(try #require(grant.dueAt) > now + .seconds(900), "due by the later token")
+        #expect(try #require(grant.dueAt) > now + .seconds(900), "the due time follows the later token")
     }
 
-    @Test("A disconnection that was asked for is not undone by a good answer", arguments: [true, false])
+    @Test("A requested disconnection is not undone by a good answer", arguments: [true, false])
     func disconnectionWins(rotates: Bool) async throws {
         let (world, engine, _) = try await holding(rotates: rotates)
         let now = world.time.now
@@ -110,7 +110,7 @@ struct HeldAnswerTests {
 
 @Suite("Two workers on one store", .timeLimit(.minutes(10)))
 struct TwoWorkersTests {
-    @Test("No grant is refreshed by two, and the calls are those of one")
+    @Test("No grant is refreshed by both, and the calls are as many as for one worker")
     func shared() async throws {
         let world = try World(seed: 50)
         try await world.add(0..<300)
@@ -125,7 +125,7 @@ struct TwoWorkersTests {
         #expect(try await world.states() == [.active: 300])
     }
 
-    @Test("Turning at the same instant, they share what is due")
+    @Test("When they turn at the same instant, they share the due grants")
     func atOnce() async throws {
         let world = try World(seed: 51)
         try await world.add(0..<400)
@@ -138,7 +138,7 @@ struct TwoWorkersTests {
         #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 && $0.mostAloft == 1 })
     }
 
-    @Test("A worker that was stopped before it sent, and wakes minutes later, sends nothing")
+    @Test("A worker that paused before it sent a request, and wakes minutes later, does not send it")
     func frozenBeforeSending() async throws {
         let world = try World(seed: 52, rotates: true)
         try await world.add(0..<20)
@@ -153,14 +153,14 @@ struct TwoWorkersTests {
         #expect(world.google.calls == 20)
         world.google.release()
         await frozen.settleDown()
-        #expect(world.google.calls == 20, "what woke up sent nothing")
+        #expect(world.google.calls == 20, "the worker that woke up sends nothing")
         await world.run([frozen, other], for: .seconds(4000), grain: .seconds(10))
         #expect(world.google.accounts.values.allSatisfy { $0.mostAloft == 1 && $0.longestGap == .zero })
         #expect(try await world.states() == [.active: 20])
         #expect(try await world.accountsWithLostToken().isEmpty)
     }
 
-    @Test("A late answer of a worker that was stopped changes nothing that another has done", arguments: [true, false])
+    @Test("A late answer of a worker that paused does not change another worker's result", arguments: [true, false])
     func frozenAfterSending(answersInvalid: Bool) async throws {
         let world = try World(seed: 53, rotates: true)
         try await world.add(0..<20)

@@ -5,14 +5,14 @@ import Testing
 
 @testable import RefreshEngine
 
-@Suite("One pass over what is due", .timeLimit(.minutes(10)))
+@Suite("One pass over the due grants", .timeLimit(.minutes(10)))
 struct OnePassTests {
     private func sum(_ summary: PassSummary) -> Int {
         summary.refreshed + summary.retrying + summary.held + summary.suspended + summary.reauthRequired
             + summary.disconnected + summary.skipped
     }
 
-    @Test("Every verdict is counted where it belongs, and all sum to what was due")
+    @Test("Every verdict is counted in its category, and the sum is the number of due grants")
     func sums() async throws {
         let world = try World(seed: 70)
         try await world.add(0..<350)
@@ -37,10 +37,10 @@ struct OnePassTests {
         #expect(summary.disconnected == 50)
         #expect(summary.held == 0 && summary.skipped == 0)
         #expect(summary.leavesWork)
-        #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 }, "one try each")
+        #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 }, "one attempt each")
     }
 
-    @Test("When each has its final verdict no work is left, and a second pass finds nothing due")
+    @Test("After a final verdict for each grant no work remains, and a second pass finds none due")
     func final() async throws {
         let world = try World(seed: 71)
         try await world.add(0..<30)
@@ -53,7 +53,7 @@ struct OnePassTests {
         #expect(!second.leavesWork)
     }
 
-    @Test("A second opinion is left for a later run")
+    @Test("A confirmation is left for a later run")
     func held() async throws {
         let world = try World(seed: 72, lifetime: .seconds(60))
         try await world.add(0..<60)
@@ -64,10 +64,10 @@ struct OnePassTests {
         #expect(summary.due == 60 && sum(summary) == 60)
         #expect(summary.held >= 20)
         #expect(summary.leavesWork)
-        #expect(try await world.states() == [.retrying: 60], "those disconnected before the wave was told are back")
+        #expect(try await world.states() == [.retrying: 60], "grants that ended before the wave are recalled")
     }
 
-    @Test("An open breaker lets one probe go; the rest is left for a later run", arguments: [true, false])
+    @Test("An open breaker allows one probe; the other grants are left for a later run", arguments: [true, false])
     func breakerOpen(isMended: Bool) async throws {
         let world = try World(seed: 73)
         try await world.add(0..<50)
@@ -89,7 +89,7 @@ struct OnePassTests {
         #expect(world.google.calls == calls + (isMended ? 50 : 1))
     }
 
-    @Test("What another worker has is skipped, which is a final verdict")
+    @Test("A grant that another worker has is skipped, which is a final verdict")
     func claimedElsewhere() async throws {
         let world = try World(seed: 74)
         try await world.add(0..<20)
@@ -105,7 +105,7 @@ struct OnePassTests {
         #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 })
     }
 
-    @Test("A run whose time is up leaves the rest")
+    @Test("A run whose time is over leaves the remaining grants")
     func timeIsUp() async throws {
         let world = try World(seed: 75)
         try await world.add(0..<10)

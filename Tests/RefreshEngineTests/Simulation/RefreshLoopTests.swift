@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A successful refresh never causes the next one at once", .timeLimit(.minutes(10)))
 struct RefreshLoopTests {
-    @Test("Answers that live shorter than the first one are refreshed once a period")
+    @Test("Tokens with a shorter life than the first one are refreshed once per period")
     func shorterLifetimes() async throws {
         let world = try World(seed: 60)
         try await world.add(0..<5)
@@ -61,7 +61,7 @@ struct RefreshLoopTests {
         #expect(second.accessToken.reveal() == world.google.account(0).accessToken)
     }
 
-    @Test("Whatever lifetimes the answers have, in whatever order, each grant is refreshed at most twice a second")
+    @Test("With any lifetimes in any order, each grant is refreshed at most twice a second")
     func anyLifetimes() async throws {
         for seed in [63, 64, 65] as [UInt64] {
             let world = try World(seed: seed)

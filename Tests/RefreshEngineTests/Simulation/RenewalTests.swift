@@ -5,7 +5,7 @@ import Secrets
 import Store
 import Testing
 
-@Suite("Another token for a caller whose token Google did not take", .timeLimit(.minutes(10)))
+@Suite("Another token for a caller whose token Google refused", .timeLimit(.minutes(10)))
 struct RenewalTests {
     private func vendor(_ world: World) -> Vendor {
         Vendor(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
@@ -54,7 +54,7 @@ struct RenewalTests {
         #expect(world.google.calls == 2)
     }
 
-    @Test("When Google cannot be reached, the token that does not work is not handed out again")
+    @Test("While Google cannot be reached, the rejected token is not served again")
     func unreachable() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -89,9 +89,9 @@ struct RenewalTests {
     }
 }
 
-@Suite("The way past the engine", .timeLimit(.minutes(10)))
+@Suite("Vending without the engine", .timeLimit(.minutes(10)))
 struct VendorTests {
-    @Test("A living token is served without the engine, and marked as no fresh one")
+    @Test("A live token is served without the engine, and not marked as fresh")
     func served() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -104,7 +104,7 @@ struct VendorTests {
     }
 
     @Test(
-        "However much life is asked for, no more counts than four fifths of what the token had",
+        "The requested life is limited to four fifths of the token's lifetime",
         arguments: [(719, false), (721, true)]
     )
     func cap(secondsPassed: Int, isRefreshed: Bool) async throws {
@@ -117,7 +117,7 @@ struct VendorTests {
         #expect(token.isFresh == isRefreshed)
     }
 
-    @Test("What cannot be renewed is refused as a case for the user, since its token ended")
+    @Test("A token that cannot be renewed is refused as reauth_required, since its expiry")
     func noRefreshToken() async throws {
         let world = try World()
         let token = try Sample.accessToken(lifetime: .seconds(5))

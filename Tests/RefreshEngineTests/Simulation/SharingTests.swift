@@ -14,7 +14,7 @@ struct SharingTests {
         }
     }
 
-    @Test("Every grant is the part of exactly one of those that refresh", arguments: 1...7)
+    @Test("Every grant is in the share of exactly one refreshing worker", arguments: 1...7)
     func partition(count: Int) throws {
         let names = (0..<count).map { "worker \($0)" }
         let reports = try reports(names, idle: ["a command", "z command"])
@@ -30,13 +30,13 @@ struct SharingTests {
         #expect(parts.allSatisfy { abs($0 - 10_000 / count) < 500 }, "\(parts)")
     }
 
-    @Test("A worker that nobody has heard of yet counts itself")
+    @Test("A worker without a report yet counts itself")
     func newcomer() throws {
         #expect(Share(of: "new", among: []) == .whole)
         #expect(Share(of: "new", among: try reports(["old"])).count == 2)
     }
 
-    @Test("Two workers refresh each its part on time, and one alone the whole when the other has gone without a word")
+    @Test("Two workers refresh their shares on time, and one all grants after the other has died")
     func takesOver() async throws {
         let world = try World(seed: 60)
         try await world.add(0..<300, dueIn: .seconds(60))
@@ -44,7 +44,7 @@ struct SharingTests {
         let both = try reports(["first", "second"])
         for engine in engines { await engine.takeShare(among: both) }
 
-        // The first alone: its part is due, then the second's, left lying, is taken.
+        // The first alone: its share is due, then it takes the second's, which is overdue.
         await world.run(engines[0], for: .seconds(61), grain: .seconds(1))
         let own = world.google.calls
         #expect((100...200).contains(own), "\(own) of 300 were its own")
@@ -57,11 +57,11 @@ struct SharingTests {
         #expect(try await world.states() == [.active: 300])
     }
 
-    @Test("After an outage what lies due goes out at the whole rate, however many share it", arguments: [1, 2, 4])
+    @Test("After an outage overdue grants go out at the whole rate, with any number of workers", arguments: [1, 2, 4])
     func drainsAtTheWholeRate(count: Int) async throws {
         let world = try World(seed: 61)
         try await world.add(0..<3000)
-        // Longer than any worker leaves to another what is the other's.
+        // Longer than any worker leaves overdue grants to the worker whose share they are.
         world.time.advance(by: .seconds(60))
         let names = (0..<count).map { "worker \($0)" }
         let engines = names.map { world.engine($0, scanInterval: .seconds(2), maxRate: 100) }

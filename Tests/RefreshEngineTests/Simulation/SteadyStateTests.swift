@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Simulated days", .timeLimit(.minutes(10)))
 struct SteadyStateTests {
-    @Test("A thousand grants for twelve hours: always a good token, and no more calls than the policy asks for")
+    @Test("A thousand grants for twelve hours: always a good token, and only the scheduled calls")
     func twelveHours() async throws {
         let world = try World(seed: 20)
         try await world.add(0..<1000)
@@ -19,7 +19,7 @@ struct SteadyStateTests {
         for (number, account) in world.google.accounts {
             #expect(account.longestGap == .zero, "account \(number)")
             #expect(account.mostAloft == 1)
-            // At once, at its first home 300 to 3,300 s later, and then every 3,000 s, but for the grain.
+            // At once, at its first home instant 300 to 3,300 s later, and then every 3,000 s, apart from the grain.
             #expect((15...16).contains(account.asked.count), "account \(number): \(account.asked.count) calls")
             let waits = zip(account.asked.dropFirst(), account.asked).map { $0 - $1 }
             #expect(waits[0] >= .seconds(299) && waits[0] <= .seconds(3421), "account \(number)")
@@ -47,7 +47,7 @@ struct SteadyStateTests {
         }
     }
 
-    @Test("A grant without a refresh token is never sent, and ends with its access token")
+    @Test("A grant without a refresh token causes no request, and ends with its access token")
     func noRefreshToken() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -70,7 +70,7 @@ struct SteadyStateTests {
         #expect(world.google.calls == 0)
     }
 
-    @Test("A revocation that was asked for is told to Google, then the tokens are gone")
+    @Test("A requested revocation is sent to Google, then the tokens are deleted")
     func revocation() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -89,7 +89,7 @@ struct SteadyStateTests {
         #expect(world.google.calls == 1)
     }
 
-    @Test("A revocation that Google has not heard of is dropped when its account is connected anew, by whichever user")
+    @Test("A revocation that is not sent yet is dropped if any user connects its account again")
     func overtakenRevocation() async throws {
         let world = try World()
         try await world.add(0..<1, dueIn: .seconds(3000))
@@ -121,7 +121,7 @@ struct SteadyStateTests {
             )
         }
         await world.run(engine, for: .seconds(700), grain: .seconds(5))
-        #expect(world.google.revoked.count == tries, "telling Google would have ended the new grant too")
+        #expect(world.google.revoked.count == tries, "a revocation would have ended the new grant too")
         let former = try await world.grant(0)
         #expect(former.refreshToken == nil && former.revocationAskedAt == nil && former.owner == Grant.Owner())
         #expect(try await world.grant(1).refreshToken != nil)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshEngine
 
-/// The settler waits by the real clock between two tries, a second after the first failure.
+/// The settler waits by the real clock between two attempts, a second after the first failure.
 @Suite("The store fails for a while", .timeLimit(.minutes(10)))
 struct StoreTroubleTests {
     private func world(rotates: Bool = true) throws -> (World, FailingStore) {
@@ -21,7 +21,7 @@ struct StoreTroubleTests {
     }
 
     @Test(
-        "No result is lost, and no grant is called again before it is stored",
+        "No result is lost, and no grant is refreshed again before its result is stored",
         arguments: [StoreError.Code.busy, .diskFull, .input, .fault]
     )
     func nothingLost(code: StoreError.Code) async throws {
@@ -33,7 +33,7 @@ struct StoreTroubleTests {
         let rest = await engine.inFlight
         #expect(rest > 0)
         for _ in 0..<5 {
-            // The window is read anew while results wait: what is on its way is left alone.
+            // The window is read again while results wait: grants in flight are left alone.
             world.time.advance(by: .seconds(5))
             await engine.renewLeases()
             _ = await engine.turn()
@@ -51,7 +51,7 @@ struct StoreTroubleTests {
         #expect(world.lines.of("alarm").map { $0["kind"] } == ["store_failing"])
     }
 
-    @Test("What a stopping worker cannot store within its deadline is counted")
+    @Test("Results that a stopping worker cannot store within its deadline are counted")
     func gaveUp() async throws {
         let (world, store) = try world()
         try await world.add(0..<3)
@@ -73,7 +73,7 @@ struct StoreTroubleTests {
         await engine.hastening?.value
     }
 
-    @Test("What a slow disk has not taken into the spill when the worker must end is counted as lost")
+    @Test("Results that a slow disk has not taken before the worker must end are counted as lost")
     func slowSpill() async throws {
         let (world, store) = try world()
         try await world.add(0..<3)

@@ -5,11 +5,11 @@ import Testing
 
 @Suite("Simulated trouble", .timeLimit(.minutes(10)))
 struct TroubleTests {
-    @Test("A wave of invalid_grant for two thirds of all grants disconnects nobody")
+    @Test("A wave of invalid_grant for two thirds of all grants disconnects no grant")
     func wave() async throws {
         let world = try World(seed: 30, lifetime: .seconds(60))
         try await world.add(0..<100)
-        // A reading of the due index each ten seconds finds those that were called back.
+        // A read of the due index every ten seconds finds the grants that were recalled.
         let engine = world.engine(scanInterval: .seconds(10), maxRate: 10_000)
         await world.run(engine, for: .seconds(120), grain: .seconds(3))
         let began = world.time.sinceBoot
@@ -17,15 +17,15 @@ struct TroubleTests {
             asked.at < began + .seconds(180) && asked.account % 3 != 0 ? .answer(.invalidGrant) : .grant
         }
         await world.run(engine, for: .seconds(60), grain: .seconds(2))
-        #expect(try await world.states()[.disconnected] == nil, "those of before it could be told are called back")
-        #expect(world.lines.of("state").contains { $0["from"] == "disconnected" }, "there were some")
+        #expect(try await world.states()[.disconnected] == nil, "grants that ended early are recalled")
+        #expect(world.lines.of("state").contains { $0["from"] == "disconnected" }, "some grants ended early")
         await world.run(engine, for: .seconds(15 * 60 - 60), grain: .seconds(4))
         #expect(try await world.states() == [.active: 100])
         #expect(world.google.accountsWithoutToken().isEmpty)
         #expect(world.lines.of("alarm").isEmpty)
     }
 
-    @Test("Those that the wave only hid are disconnected when it is over, each once")
+    @Test("Revocations within a wave are confirmed after its end, each once")
     func waveHidesTheDead() async throws {
         let world = try World(seed: 31, lifetime: .seconds(60))
         try await world.add(0..<100)
@@ -42,7 +42,7 @@ struct TroubleTests {
         }
     }
 
-    @Test("invalid_client for all: no grant changes, one alarm, and it mends itself")
+    @Test("invalid_client for all: no grant changes, one alarm, and recovery without help")
     func clientFault() async throws {
         let world = try World(seed: 32, lifetime: .seconds(600))
         try await world.add(0..<300)
@@ -88,7 +88,7 @@ struct TroubleTests {
         #expect(try await world.states() == [.active: 100])
     }
 
-    @Test("So it has when one answer in twenty is an error, though none thrice in a row", arguments: [10, 20, 22])
+    @Test("The same if one answer in twenty is an error, but never three in a row", arguments: [10, 20, 22])
     func outageAmongErrors(seed: UInt64) async throws {
         @Sendable func isDrawn(_ account: Int, _ count: Int) -> Bool {
             count > 0 && SeededRandom(seed: seed << 32 + UInt64(account << 16 + count)).nextUnit() < 0.05
@@ -112,7 +112,7 @@ struct TroubleTests {
         #expect(world.google.accountsWithoutToken().isEmpty, "seed \(seed)")
     }
 
-    @Test("One user's foreign token among a thousand stops nobody else")
+    @Test("One user's foreign token among a thousand does not stop others")
     func foreignToken() async throws {
         let world = try World(seed: 34)
         try await world.add(0..<1000)
@@ -129,7 +129,7 @@ struct TroubleTests {
         #expect(world.lines.of("breaker").isEmpty)
     }
 
-    @Test("A proven grant whose token turns foreign stops nobody for long")
+    @Test("A proven grant whose token turns foreign does not stop others for long")
     func provenTurnsForeign() async throws {
         let world = try World(seed: 35)
         try await world.add(0..<200)
@@ -141,7 +141,7 @@ struct TroubleTests {
         #expect(world.google.accountsWithoutToken() == [7])
         #expect(try await world.grant(7).state == .retrying)
         let opened = world.lines.of("breaker").filter { $0["change"] == "opened" }
-        #expect(opened.isEmpty, "others succeed, so it is the grant that is suspected")
+        #expect(opened.isEmpty, "others succeed, so only the grant is suspected")
     }
 
     @Test("Throttling slows down and loses nothing")

@@ -25,7 +25,7 @@ struct VendingTests {
         #expect(world.google.calls == 1)
     }
 
-    @Test("A caller joins the flight that the engine began")
+    @Test("A caller joins a flight that the engine has started")
     func joins() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -39,7 +39,7 @@ struct VendingTests {
         #expect(world.google.calls == 1)
     }
 
-    @Test("A stored token that lives long enough is served without a call")
+    @Test("A stored token with enough life left is served without a call")
     func stored() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -55,7 +55,7 @@ struct VendingTests {
         #expect(world.google.calls == 2)
     }
 
-    @Test("A token that lives long enough carries a warning while the grant's refreshes fail")
+    @Test("A token with enough life left carries a warning while the grant's refreshes fail")
     func servesWithWarning() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -70,7 +70,7 @@ struct VendingTests {
         #expect(try await engine.freshToken(of: "user 0", minimumLife: .zero).warning == "http_503")
     }
 
-    @Test("More life than Google gives costs one call, not one after the other")
+    @Test("A request for more life than Google gives costs one call, not a series")
     func moreThanGoogleGives() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -79,7 +79,7 @@ struct VendingTests {
         #expect(world.google.calls == 1)
     }
 
-    @Test("While another worker has the grant, its result is awaited and served")
+    @Test("While another worker has the grant, the caller waits for its result")
     func otherWorker() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -124,7 +124,7 @@ struct VendingTests {
     }
 
     @Test(
-        "While refreshing fails the old token is served with a warning, until it ends",
+        "While refreshing fails the old token is served with a warning, until it expires",
         arguments: [
             RefreshVerdict.noAnswer(code: "timeout"), .endpointFault(code: "http_503"), .throttled(code: "http_429"),
             .unknown(code: "new"), .notJSON, .flawed(code: "flawed_answer", rotated: nil),
@@ -183,7 +183,7 @@ struct VendingTests {
         #expect(world.google.calls == 2)
     }
 
-    @Test("A caller of a grant that awaits a second opinion does not give it")
+    @Test("A caller's request does not confirm a refusal in doubt")
     func secondOpinion() async throws {
         let world = try World(seed: 80, lifetime: .seconds(60))
         try await world.add(0..<60)
@@ -205,7 +205,7 @@ struct VendingTests {
         #expect(try await engine.freshToken(of: "user 3", minimumLife: .zero).warning == nil)
     }
 
-    @Test("Asked for, a revocation is told to Google at once")
+    @Test("A requested revocation is sent to Google at once")
     func finishRevocation() async throws {
         let world = try World()
         try await world.add(0..<1)
@@ -215,7 +215,7 @@ struct VendingTests {
         #expect(try await !engine.finishRevocation(of: "user 0"))
         world.google.failRevocations(with: nil)
         #expect(try await engine.finishRevocation(of: "user 0"))
-        #expect(try await engine.finishRevocation(of: "user 0"), "was done before")
+        #expect(try await engine.finishRevocation(of: "user 0"), "a revocation that was done before counts as done")
         #expect(try await world.grant(0).refreshToken == nil)
         #expect(world.google.revoked.count == 2)
     }

@@ -16,7 +16,7 @@ struct ResultRecoveryTests {
         recovery = ResultRecovery(into: world.store, maxRate: 200, time: world.time, random: world.random)
     }
 
-    /// What a worker that held the grant was answered: an access token, and a rotated refresh token.
+    /// Returns the result of a worker that held the grant: an access token, and a rotated refresh token.
     private func finding(_ account: Int, claim: Int64 = 5) async throws -> Finding {
         let grant = try await world.grant(account)
         let tokens = RefreshedTokens(
@@ -57,7 +57,7 @@ struct ResultRecoveryTests {
         #expect(try await world.grants() == grants)
     }
 
-    @Test("count although the grant was ended meanwhile by an answer to the token that they spent")
+    @Test("count although an answer to the token that they spent has ended the grant since")
     func endedMeanwhile() async throws {
         try await world.add(0..<1)
         let late = try await finding(0)
@@ -67,7 +67,7 @@ struct ResultRecoveryTests {
         #expect(try await world.grant(0).state == .active)
     }
 
-    @Test("count although the user has reconnected meanwhile without a refresh token")
+    @Test("count although the user has reconnected since without a refresh token")
     func reconnectedWithoutToken() async throws {
         try await world.add(0..<1)
         let sealed = try SpilledResult.seal(try await finding(0), with: world.vault)
@@ -86,7 +86,7 @@ struct ResultRecoveryTests {
         #expect(try await storedToken(0) == "refresh-0-1")
     }
 
-    @Test("do not overwrite what a user brought since")
+    @Test("do not overwrite tokens that a user brought since")
     func reconnected() async throws {
         try await world.add(0..<1)
         let late = try await finding(0)
@@ -113,7 +113,7 @@ struct ResultRecoveryTests {
         #expect(summary.unknown == 1 && summary.stored == 0)
     }
 
-    @Test("say nothing of how the endpoint is now")
+    @Test("do not affect the health of the endpoint")
     func health() async throws {
         try await world.add(0..<1)
         try await world.memory.transact { transaction in

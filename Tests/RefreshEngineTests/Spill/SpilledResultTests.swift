@@ -15,7 +15,7 @@ struct SpilledResultTests {
 
     private let attempt = Attempt(grant: GrantID(rawValue: -7), clientID: "client", claim: .min, generation: .max)
 
-    @Test("keeps everything that the rules decide by")
+    @Test("keeps everything that the rules use")
     func roundTrip() throws {
         let vault = try vault()
         let rotated = try vault.seal(refreshToken: Secret("rotated"), for: attempt.grant, expiresAt: start)
@@ -41,7 +41,7 @@ struct SpilledResultTests {
         guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
     }
 
-    @Test("keeps the token that was sent and the time of the try before, which decide about a late answer")
+    @Test("keeps the sent token and the time of the previous attempt, which decide about a late answer")
     func sentToken() throws {
         let vault = try vault()
         let attempt = Attempt(
@@ -58,7 +58,7 @@ struct SpilledResultTests {
         #expect(back.attempt == attempt)
     }
 
-    @Test("is none where the answer brings no token")
+    @Test("does not exist if the answer brings no token")
     func withoutTokens() throws {
         let vault = try vault()
         let answers: [Finding.Answer] = [

@@ -3,7 +3,7 @@ import Secrets
 import Store
 import Synchronization
 
-/// Keeps whoever comes waiting until it is opened.
+/// Makes callers wait until it is opened.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -25,7 +25,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// Returns once somebody waits.
+    /// Returns once a caller waits.
     func waitUntilSomebodyWaits() async {
         await withCheckedContinuation { observer in
             let isMet = state.withLock { state in
@@ -46,7 +46,7 @@ final class Gate: Sendable {
     }
 }
 
-/// A store whose transactions and claims fail while a test says so; all else goes through.
+/// A store whose transactions and claims fail on a test's request; all other calls pass through.
 final class FailingStore: GrantStore {
     private struct State {
         var failures = 0
@@ -65,13 +65,13 @@ final class FailingStore: GrantStore {
 
     private let gate: Gate?
 
-    /// With a gate, every transaction waits until it is opened.
+    /// Creates the store; with a gate, every transaction waits until it is opened.
     init(_ inner: any GrantStore, gate: Gate? = nil) {
         self.inner = inner
         self.gate = gate
     }
 
-    /// The next transactions fail, so many of them.
+    /// Makes the next `count` transactions fail.
     func failTransactions(_ count: Int, with code: StoreError.Code = .busy) {
         state.withLock {
             $0.failures = count
@@ -84,7 +84,7 @@ final class FailingStore: GrantStore {
         state.withLock { $0.claimError = code.map { StoreError($0, "the test says so") } }
     }
 
-    /// Lets the retries after an outage never end.
+    /// Makes the retries after an outage endless.
     func retryEndlessly() {
         state.withLock { $0.hasEndlessRetries = true }
     }
@@ -105,7 +105,7 @@ final class FailingStore: GrantStore {
     }
 
     var failed: Int { state.withLock { $0.failed } }
-    /// How many claims were asked for.
+    /// The number of claims that were requested.
     var claims: Int { state.withLock { $0.claims } }
 
     private func mayFail() throws {

@@ -5,15 +5,15 @@ import TestSupport
 
 @testable import GoogleOAuth
 
-/// A token endpoint in memory that answers as a script says, and remembers all that it was asked.
+/// A token endpoint in memory that answers by a script, and records all requests.
 ///
-/// A refresh token is `refresh-ACCOUNT-VERSION`. With rotation each answer brings the next version, and a version is good
-/// until its successor is first used.
+/// A refresh token is `refresh-ACCOUNT-VERSION`. With rotation each answer brings the next version, and a version is
+/// good until its successor is first used.
 final class FakeGoogle: AnsweringEndpoint {
     struct Asked: Sendable {
         var account: Int
         var version: Int
-        /// Which request of this account it is, from one.
+        /// The number of this request among those of its account, from one.
         var count: Int
         var at: BootInstant
     }
@@ -23,9 +23,9 @@ final class FakeGoogle: AnsweringEndpoint {
         /// Grants an access token with this lifetime.
         case grantFor(Duration)
         case answer(RefreshVerdict)
-        /// Says nothing until the test lets the request go.
+        /// Does not answer until the test releases the request.
         case hold
-        /// The process stands still before it has sent anything, until the test lets it go on.
+        /// The process stands still before it has sent the request, until the test lets it continue.
         case freezeBeforeSending
     }
 
@@ -33,12 +33,12 @@ final class FakeGoogle: AnsweringEndpoint {
         var asked: [BootInstant] = []
         var aloft = 0
         var mostAloft = 0
-        /// The newest refresh token that was used; those before it are dead.
+        /// The newest refresh token that was used; earlier ones are dead.
         var usedVersion = 0
         var accessToken = ""
-        /// When the last access token really ends, whatever any wall clock says.
+        /// The real end of the last access token, independent of any wall clock.
         var goodUntil: BootInstant?
-        /// The longest that the account was without a good access token before it got the next.
+        /// The longest time for which the account had no good access token.
         var longestGap: Duration = .zero
     }
 
@@ -82,7 +82,7 @@ final class FakeGoogle: AnsweringEndpoint {
         state.withLock { $0.revocationFailure = failure }
     }
 
-    /// Accounts without a good access token now.
+    /// Returns the accounts that have no good access token now.
     func accountsWithoutToken() -> [Int] {
         let now = time.sinceBoot
         return state.withLock { state in
@@ -103,7 +103,7 @@ final class FakeGoogle: AnsweringEndpoint {
         }
     }
 
-    /// Lets all held requests go: answered with a verdict, or with a good answer.
+    /// Releases all held requests, with a verdict or with a good answer.
     func release(_ verdict: RefreshVerdict? = nil) {
         let held = state.withLock { state in
             defer { state.held = [] }

@@ -2,9 +2,9 @@ import Synchronization
 
 @testable import RefreshEngine
 
-/// A spill in memory, with a reserve that can be freed so many times.
+/// A spill in memory, with a reserve that can be freed a given number of times.
 ///
-/// It saves once the gate is open, if there is one.
+/// If it has a gate, it saves once the gate is open.
 final class MemorySpill: ResultSpill {
     private let state: Mutex<(saved: [Finding], reserves: Int)>
     private let error: SpillError?

@@ -4,11 +4,11 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// When every ``ManualTime`` of these tests begins.
+/// The start of every ``ManualTime`` of these tests.
 let start = ManualTime().now
 
 enum Sample {
-    /// A value of the shape of a sealed one; `text` stands where the ciphertext would.
+    /// Returns a value in the form of a sealed one, with `text` in place of the ciphertext.
     static func sealed(_ text: String) throws -> SealedSecret {
         let nonce = [UInt8](repeating: 7, count: 12)
         let tag = [UInt8](repeating: 9, count: 16)
@@ -64,7 +64,7 @@ enum Sample {
         )
     }
 
-    /// A good answer, as the rules see it.
+    /// Returns a good answer, in the form that the rules get.
     static func granted(
         at now: Timestamp = start,
         scope: String? = nil,
@@ -81,7 +81,7 @@ enum Sample {
     }
 }
 
-/// One client and its grants before the rules, with clocks that a test moves.
+/// One client and its grants under the rules, with clocks that a test moves.
 struct Bench {
     static let claim: Int64 = 77
 
@@ -96,7 +96,7 @@ struct Bench {
         instant = instant + span
     }
 
-    /// Lets the rules decide about an answer under a claim that stands, unless told otherwise.
+    /// Lets the rules decide about an answer, by default under a claim that is still valid.
     mutating func decide(
         _ answer: Finding.Answer,
         on grant: inout Grant,

@@ -22,7 +22,7 @@ final class CapturedLines: LineSink {
         return true
     }
 
-    /// The texts in the lines of one event, in order.
+    /// Returns the texts in the lines of one event, in order.
     func of(_ event: String) -> [[String: String]] {
         lines.withLock { $0.filter { $0["event"] == event } }
     }
@@ -54,9 +54,9 @@ struct World {
         vault = TokenVault(ring: try LiveKeyRing { ring })
     }
 
-    /// A worker on the store.
+    /// Returns a worker on the store.
     ///
-    /// Simulations read the due index once a minute, since each reading costs them the most.
+    /// Simulations read the due index once a minute, since these reads are their largest cost.
     func engine(
         _ name: String = "worker",
         scanInterval: Duration = .seconds(60),
@@ -90,7 +90,7 @@ struct World {
 
     // MARK: Grants
 
-    /// Imports accounts: each with a refresh token, due at once.
+    /// Imports accounts: each has a refresh token and is due after `span`.
     func add(_ accounts: Range<Int>, dueIn span: Duration = .zero) async throws {
         for account in accounts {
             let id = GrantID.random(from: random)
@@ -126,7 +126,7 @@ struct World {
         Dictionary(grouping: try await grants(), by: \.state).mapValues(\.count)
     }
 
-    /// What the app does: changes a stored grant and keeps the events.
+    /// Acts as the app does: changes a stored grant and keeps the events.
     func change(_ account: Int, _ body: @escaping @Sendable (inout Grant) throws -> [GrantEvent]) async throws {
         try await memory.transact { transaction in
             guard var grant = try transaction.grant(ofUser: "user \(account)") else { throw Missing(account: account) }
@@ -136,7 +136,7 @@ struct World {
         }
     }
 
-    /// The accounts whose stored access token is not the one that was issued last.
+    /// Returns the accounts whose stored access token is not the one that was issued last.
     func accountsWithLostToken() async throws -> [Int] {
         var lost: [Int] = []
         for grant in try await grants() {
@@ -149,10 +149,10 @@ struct World {
 
     // MARK: Time
 
-    /// Lets time pass as engines that turn by themselves would see it: each turns when it asked to, and again when
-    /// something has landed, but not more than once in each `grain`.
+    /// Lets time pass for engines that turn by themselves: each turns at the time it asked for, and again after a
+    /// flight has ended, but at most once in each `grain`.
     ///
-    /// A coarse grain makes long simulations cheap: what falls due within it is refreshed together.
+    /// A coarse grain makes long simulations cheap: grants that fall due within it are refreshed together.
     func run(_ engines: [RefreshEngine], for span: Duration, grain: Duration = .milliseconds(100)) async {
         let end = time.sinceBoot + span
         while time.sinceBoot < end {
@@ -169,7 +169,7 @@ struct World {
 }
 
 extension RefreshEngine {
-    /// Turns until nothing is in flight and nothing more can be sent now; answers when to turn again.
+    /// Turns until nothing is in flight and nothing more can be sent now; returns the time of the next turn.
     func turnUntilQuiet() async -> Timestamp {
         while true {
             let next = await turn()
@@ -177,7 +177,7 @@ extension RefreshEngine {
         }
     }
 
-    /// Waits until all flights but some have landed; answers whether there were any.
+    /// Waits until all flights except `held` have ended; returns `true` if there were any.
     @discardableResult
     func settleDown(except held: Set<GrantID> = []) async -> Bool {
         var hadFlights = false
