@@ -25,7 +25,7 @@ package final class AddressBudget: Sendable {
 
     /// - Precondition: `perMinute` is positive.
     package init(perMinute: Int, time: any TimeSource = SystemTime()) {
-        precondition(perMinute > 0, "a budget of nothing is no budget")
+        precondition(perMinute > 0, "perMinute must be positive")
         interval = max(1, Self.minute / Int64(perMinute))
         self.time = time
     }

@@ -10,7 +10,11 @@ extension ListenAddress {
     package func tryToBind() throws(HTTPServerError) {
         guard case .tcp(let figures, let port) = self else { return }
         guard let endpoint = Endpoint(address: figures, port: port) else {
-            throw HTTPServerError(code: .badAddress, message: "\(figures) is no address in figures", systemError: 0)
+            throw HTTPServerError(
+                code: .badAddress,
+                message: "\(figures) is not a numeric IPv4 or IPv6 address",
+                systemError: 0
+            )
         }
         let descriptor = socket(Int32(endpoint.family), Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw refusal }

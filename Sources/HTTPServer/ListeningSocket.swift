@@ -20,7 +20,7 @@ struct ListeningSocket: ~Copyable {
         switch address {
         case .tcp(let figures, let port):
             guard let endpoint = Endpoint(address: figures, port: port) else {
-                throw Self.badAddress("\(figures) is no IPv4 or IPv6 address in figures")
+                throw Self.badAddress("\(figures) is not a numeric IPv4 or IPv6 address")
             }
             descriptor = try Self.opened(endpoint, at: address)
             file = nil

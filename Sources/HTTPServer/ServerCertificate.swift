@@ -15,8 +15,8 @@ package enum ServerCertificateError: Error, Hashable, Sendable, CustomStringConv
 
     package var description: String {
         switch self {
-        case .badCertificate(let reason): "there is no certificate in PEM that can be read (\(reason))"
-        case .badKey(let reason): "there is no key in PEM without a passphrase that can be read (\(reason))"
+        case .badCertificate(let reason): "the file has no certificate in PEM that can be read (\(reason))"
+        case .badKey(let reason): "the file has no key in PEM without a passphrase that can be read (\(reason))"
         case .mismatch: "the key does not belong to the first certificate"
         case .library(let reason): "GnuTLS: \(reason)"
         }

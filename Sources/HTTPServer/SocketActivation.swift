@@ -39,7 +39,7 @@ package enum SocketActivation {
     static func adopt(_ descriptor: Int32) throws(HTTPServerError) {
         guard value(of: SO_TYPE, descriptor) == Int32(SOCK_STREAM.rawValue), value(of: SO_ACCEPTCONN, descriptor) == 1
         else {
-            throw refusal("the inherited descriptor \(descriptor) is no listening stream socket")
+            throw refusal("the inherited descriptor \(descriptor) is not a listening stream socket")
         }
         let flags = fcntl(descriptor, F_GETFL)
         guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0,

@@ -43,7 +43,7 @@ package struct TrustedProxies: Sendable {
             guard let block = Block(text) else {
                 throw HTTPServerError(
                     code: .badAddress,
-                    message: "\(text) is no IPv4 or IPv6 address or block, such as 10.0.0.0/8",
+                    message: "\(text) is not an IPv4 or IPv6 address or block, such as 10.0.0.0/8",
                     systemError: 0
                 )
             }

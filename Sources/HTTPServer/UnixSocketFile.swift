@@ -35,7 +35,7 @@ struct UnixSocketFile: Sendable {
             return
         }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw refusal("cannot listen on unix:\(path), which is no socket", EEXIST)
+            throw refusal("cannot listen on unix:\(path), which is not a socket", EEXIST)
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0, let endpoint = Endpoint(path: path) else {
