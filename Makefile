@@ -1,11 +1,11 @@
-# Everything there is to do here: make help
+# All commands: make help
 
 SWIFT ?= swift
 PREFIX ?= /usr/local
 DESTDIR ?=
 export SWIFT
 
-# The build for other machines has a folder of its own: its Swift runtime is linked in, so its objects differ.
+# The build for other machines has its own folder: its Swift runtime is linked statically, so its objects differ.
 RELEASE_FOLDER := .build/static
 BINARY := $(RELEASE_FOLDER)/release/refresh-worker
 SOURCES := $(shell find Sources -type f) Package.swift
@@ -16,7 +16,7 @@ BUILD_FLAGS := --explicit-target-dependency-import-check error
 .PHONY: run build test sanitize fuzz check format lint stories faults faults-short openapi check-units check-docs release install uninstall clean bench \
 	bench-check help toolchain packages
 
-help: ## say what there is
+help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 run: toolchain ## start the worker: on Google with GOOGLE_CLIENT_ID set, else on a sandbox with sample grants
@@ -52,7 +52,7 @@ faults-short: build ## a short part of that with a fixed seed (about a minute)
 	@scripts/ensure-packages check
 	@Tests/Faults/run --short
 
-openapi: build ## hold the running worker to docs/openapi.yaml (about two minutes)
+openapi: build ## check the running worker against docs/openapi.yaml (about two minutes)
 	@scripts/ensure-python-tools
 	@Tests/OpenAPI/run
 
@@ -60,7 +60,7 @@ bench: toolchain ## measure everything and write Benchmarks/RESULTS.md (about an
 	@scripts/ensure-packages bench
 	@Benchmarks/run
 
-bench-check: toolchain ## see that the benchmarks run and do their work right (about two minutes)
+bench-check: toolchain ## check that the benchmarks run and work correctly (about two minutes)
 	@scripts/ensure-packages bench
 	@Benchmarks/run --short
 
@@ -69,10 +69,10 @@ check: toolchain ## everything that a change must pass
 	@scripts/ensure-python-tools
 	@$(MAKE) --no-print-directory lint sanitize fuzz build faults-short stories openapi release check-units check-docs bench-check
 
-format: toolchain ## lay the Swift code out
+format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
 
-lint: toolchain ## check the layout of the code and the scripts
+lint: toolchain ## check the format of the code and the scripts
 	@scripts/lint
 
 check-units: ## check the systemd units
