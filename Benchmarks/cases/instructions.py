@@ -11,8 +11,8 @@ TITLE = "Instructions of one refresh"
 def measure(scale, folder):
     """Two runs of different length each: the cost of a program's start and end cancels out in the difference.
 
-    A TLS handshake takes as many instructions as several refreshes, and a client opens a random number of connections at
-    its start. Both runs are long enough to open all, and differ by so much that a few handshakes do not matter.
+    A TLS handshake takes as many instructions as several refreshes, and a client opens a random number of connections
+    at its start. Both runs are long enough to open all, and differ by so much that a few handshakes do not matter.
     """
     counts = scale.pick((2_000, 12_000), (100, 200))
     shim = folder / "sigsuspend.so"

@@ -116,7 +116,8 @@ class Bench:
         return {"grants": count, "hours": hours, "sizes": sizes}
 
     def sizes(self):
-        """Of the two tables that every refresh writes: megabytes with indexes, dead rows, and the share of heap-only updates."""
+        """Of the two tables that every refresh writes: megabytes with indexes, dead rows, and the share of heap-only
+        updates."""
         rows = self.server.rows("day", """
             SELECT relname, pg_total_relation_size(relid), n_dead_tup, n_tup_upd, n_tup_hot_upd
             FROM pg_stat_user_tables WHERE relname IN ('grants', 'grant_schedule')""")

@@ -45,7 +45,8 @@ class Grants:
         return json.loads(self._call(*words))
 
     def verify_once_each(self, issued, refreshed=None):
-        """The same; in addition no grant may have been refreshed twice, and `refreshed` grants, if given, must have been."""
+        """The same; in addition no grant may have been refreshed twice, and `refreshed` grants, if given, must have
+        been."""
         found = self.verify(issued)
         if found["most"] != 1 or found["older"] != 0 or found["refreshed"] != (refreshed or found["refreshed"]):
             raise SystemExit(f"{refreshed or 'some'} grants were due, and this became of them: {found}")

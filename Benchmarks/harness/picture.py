@@ -1,4 +1,5 @@
-"""Pictures of results: bars and lines as plain SVG, with their own background, so that they are readable on any page."""
+"""Pictures of results: bars and lines as plain SVG, with their own background, so that they are readable on any
+page."""
 
 from html import escape
 

@@ -14,7 +14,8 @@ def call(*words, **settings):
 
 
 def build_swift():
-    """Builds the worker as `make release` does, with its settings and in its folder, and the other programs of the benchmarks."""
+    """Builds the worker as `make release` does, with its settings and in its folder, and the other programs of the
+    benchmarks."""
     swift = os.environ.get("SWIFT", "swift")
     for product in ["refresh-worker", "google-sandbox", "BenchmarkSeed"]:
         call(swift, "build", "--configuration", "release", "--static-swift-stdlib", "--product", product,

@@ -223,7 +223,8 @@ class Accounts:
         return self.internal.get(f"/v1/grants/{urllib.parse.quote(user, safe='')}/token?{query}", bearer)
 
     def expire(self, *users):
-        """Makes stored access tokens expire, and their grants due in an hour, so that only a caller causes a refresh."""
+        """Makes stored access tokens expire, and their grants due in an hour, so that only a caller causes a
+        refresh."""
         now = int(time.time() * 1000)
         for user in users:
             self.place.write("UPDATE grants SET access_expires_at = ? WHERE user_id = ?", now - 60_000, user)

@@ -127,7 +127,8 @@ class HeldLock:
             check(line, "psql ended before it had the lock")
 
     def wait_for_waiter(self, name):
-        """Waits until a commit of this worker waits for the rows; a renewal of leases, which may wait too, does not count."""
+        """Waits until a commit of this worker waits for the rows; a renewal of leases, which may wait too, does not
+        count."""
         condition = "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s'"
         self.server.wait_for_session(name, condition, "waits for the rows")
 

@@ -1,7 +1,8 @@
 """Copies of two former backends, which keep no sessions: PayPulse's functions and ComprehensionEngine's server.
 
-They hold the data that the move to the worker reads: PayPulse's table of DynamoDB and its secrets, served as AWS does, and
-ComprehensionEngine's table of PostgreSQL. Sessions are signed tokens, which they verify and make without storing anything.
+They hold the data that the move to the worker reads: PayPulse's table of DynamoDB and its secrets, served as AWS does,
+and ComprehensionEngine's table of PostgreSQL. Sessions are signed tokens, which they verify and make without storing
+anything.
 """
 
 import base64

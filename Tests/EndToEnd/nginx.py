@@ -32,7 +32,8 @@ class Nginx:
 
     @classmethod
     def deployed(cls, place, name, replacements):
-        """Serves a file of deploy/nginx after the replacements, each of which must match; `{port}` is replaced by its port."""
+        """Serves a file of deploy/nginx after the replacements, each of which must match; `{port}` is replaced by its
+        port."""
         port = free_port()
         text = (ROOT / "deploy" / "nginx" / name).read_text()
         for old, new in replacements.items():

@@ -1,4 +1,5 @@
-"""Phones that call a backend continuously, as the apps of PayPulse and ComprehensionEngine do, and record every refusal."""
+"""Phones that call a backend continuously, as the apps of PayPulse and ComprehensionEngine do, and record every
+refusal."""
 
 import collections
 import http.client

@@ -1,4 +1,5 @@
-"""kill -9 in commands: key rotation, import, backup, store copy and schema upgrade die at a call, and then run again."""
+"""kill -9 in commands: key rotation, import, backup, store copy and schema upgrade die at a call, and then run
+again."""
 
 import contextlib
 import json

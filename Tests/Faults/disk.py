@@ -3,8 +3,8 @@
 The rules are those of Linux with a journaling file system:
 
 - A write changes what later reads see. A successful sync makes the file durable as it is then.
-- A failed sync marks the dirty pages as clean. Later reads see them, later syncs do not write them again, and a cut loses
-  those that had not reached the disk. A page that is written again is dirty again as a whole.
+- A failed sync marks the dirty pages as clean. Later reads see them, later syncs do not write them again, and a cut
+  loses those that had not reached the disk. A page that is written again is dirty again as a whole.
 - At a cut each 512-byte sector that is dirty holds what the last sync left, what was written, or something between.
 - A file's name is durable after a sync of its folder. Of the changes since then, the first few survive.
 - A cut of the length survives or not, like a sector.

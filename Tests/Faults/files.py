@@ -19,7 +19,8 @@ def template(base):
 
 
 def plan(chance, index):
-    """The rules of one trial: several kinds of calls at several rates, and the errors that a broken or full disk gives."""
+    """The rules of one trial: several kinds of calls at several rates, and the errors that a broken or full disk
+    gives."""
     if index % 3 == 0:
         # Only reads: the worker does not pause after a failed read, so that hundreds fail in one trial.
         return [f"fail:read/wal:p={chance.choice([0.05, 0.15, 0.3])}", f"fail:read/db:p={chance.choice([0.01, 0.1])}"]
@@ -84,7 +85,8 @@ def again(one, rules, deadline):
 
 
 def accept(worker, code):
-    """After temporary faults, an exit must let systemd restart the worker, and must not report the intact file as damaged."""
+    """After temporary faults, an exit must let systemd restart the worker, and must not report the intact file as
+    damaged."""
     if code not in PASSING or not worker.said() or "is damaged" in worker.said():
         raise Fault(f"the worker ended with {code}: {worker.said()}")
 

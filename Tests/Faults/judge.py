@@ -21,8 +21,8 @@ def seconds(text):
 def judge(trial, complete=False, may_lose=False):
     """Judges a trial whose worker has ended; raises `Fault` with all problems, and returns the counts.
 
-    `complete` means that every answer reached a worker that survived: then none may be missing in the store.
-    `may_lose` means that the store may lose commits, like an asynchronous standby: losses are counted and are not faults.
+    `complete` means that every answer reached a worker that survived: then none may be missing in the store. `may_lose`
+    means that the store may lose commits, like an asynchronous standby: losses are counted and are not faults.
     """
     stored = trial.stored()
     reports = {}

@@ -1,7 +1,7 @@
 """The power-cut model itself: what was synced survives, and what was not is lost, torn or reordered.
 
-If the model lost nothing, the part `power` would pass for any program. Every second trial therefore omits the worker's syncs:
-the judge must find lost tokens. The other trials check the model's rules, on files alone.
+If the model lost nothing, the part `power` would pass for any program. Every second trial therefore omits the worker's
+syncs: the judge must find lost tokens. The other trials check the model's rules, on files alone.
 """
 
 import pathlib

@@ -1,4 +1,5 @@
-"""PostgreSQL: two workers, kills of workers, sessions and servers, and cuts of the network between a worker and its server."""
+"""PostgreSQL: two workers, kills of workers, sessions and servers, and cuts of the network between a worker and its
+server."""
 
 import os
 import pathlib

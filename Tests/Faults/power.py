@@ -32,7 +32,8 @@ def plan(chance, fails):
 
 
 def run_beside(one, worker, rules):
-    """Runs `--run-once` repeatedly in parallel with the daemon, as cron would, until the cut; returns the daemon's exit code."""
+    """Runs `--run-once` repeatedly in parallel with the daemon, as cron would, until the cut; returns the daemon's exit
+    code."""
     end = worker.began + LONGEST
     while (code := worker.wait(0)) is None and (left := end - time.time()) > 0:
         once = one.start("--run-once", rules=rules, journal=True)

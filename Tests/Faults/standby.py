@@ -1,4 +1,5 @@
-"""Fail-over of PostgreSQL: with a synchronous standby nothing is lost; with an asynchronous one the losses are counted."""
+"""Fail-over of PostgreSQL: with a synchronous standby nothing is lost; with an asynchronous one the losses are
+counted."""
 
 import os
 import subprocess
@@ -80,7 +81,8 @@ class Cluster:
             time.sleep(0.05)
 
     def fail_over(self, lag):
-        """The primary disappears at once, and the standby takes over; `lag` is the time for which it had received nothing."""
+        """The primary disappears at once, and the standby takes over; `lag` is the time for which it had received
+        nothing."""
         if lag:
             self.link.pass_only()
             time.sleep(lag)

@@ -114,7 +114,8 @@ def command(arguments, *extra, stdin=None, environment=None, expect=(0,), second
 
 
 class Trial:
-    """The folder and processes of one trial. Use it as a context: at its end all is stopped, and removed unless the trial failed."""
+    """The folder and processes of one trial. Use it as a context: at its end all is stopped, and removed unless the
+    trial failed."""
 
     def __init__(self, part, seed, index, base, template, lifetime=3, latency=0.03, certificate=None, database=None):
         self.name = f"{part}-{index}"

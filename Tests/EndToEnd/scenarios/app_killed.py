@@ -1,4 +1,5 @@
-"""The app's library against the real worker: killed during refreshes, answers lost, the worker killed and restarted in between.
+"""The app's library against the real worker: killed during refreshes, answers lost, the worker killed and restarted in
+between.
 
 Each start of the app is a separate process, with its tokens in files. None of these faults may sign its user out.
 """

@@ -1,4 +1,5 @@
-"""The wall clock jumps an hour forward and back, and one of two workers is stopped for minutes: nothing is lost or doubled.
+"""The wall clock jumps an hour forward and back, and one of two workers is stopped for minutes: nothing is lost or
+doubled.
 
 STOPPED_SECONDS sets the length of the stop: a minute by default.
 """

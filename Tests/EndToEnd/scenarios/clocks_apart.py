@@ -1,4 +1,5 @@
-"""Two workers on one database, their clocks an hour before and an hour behind it: no grant is refreshed early, late or twice."""
+"""Two workers on one database, their clocks an hour before and an hour behind it: no grant is refreshed early, late or
+twice."""
 
 from faults import DATABASE_NOW, wait_acquainted, wrong_clock
 from harness import check, wait_for

@@ -1,4 +1,5 @@
-"""`token` and `grants disconnect` end on SIGTERM: they wait only for an answer that may hold a token, and leave no lease behind."""
+"""`token` and `grants disconnect` end on SIGTERM: they wait only for an answer that may hold a token, and leave no
+lease behind."""
 
 import signal
 import socket

@@ -1,4 +1,5 @@
-"""A worker that is suspended while its database is copied ends with 78 when it wakes, and spills the answers it received."""
+"""A worker that is suspended while its database is copied ends with 78 when it wakes, and spills the answers it
+received."""
 
 import signal
 

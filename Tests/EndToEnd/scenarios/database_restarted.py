@@ -1,4 +1,5 @@
-"""The database restarts, gently and at once, and stays away for twenty seconds: answers wait in memory and are stored afterwards."""
+"""The database restarts, gently and at once, and stays away for twenty seconds: answers wait in memory and are stored
+afterwards."""
 
 import json
 import time

@@ -1,4 +1,5 @@
-"""Functions on other machines: the internal listener over TLS, its certificate, and the routes that need a credential."""
+"""Functions on other machines: the internal listener over TLS, its certificate, and the routes that need a
+credential."""
 
 import http.client
 import os

@@ -1,4 +1,5 @@
-"""Every route is called at the log level debug: no token, secret, credential, e-mail or body is in any log or in the database."""
+"""Every route is called at the log level debug: no token, secret, credential, e-mail or body is in any log or in the
+database."""
 
 import json
 import urllib.parse

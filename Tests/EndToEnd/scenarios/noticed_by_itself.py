@@ -1,4 +1,5 @@
-"""The worker's own refresh finds the grant dead without any caller; the profile shows it and the backend is notified."""
+"""The worker's own refresh finds the grant dead without any caller; the profile shows it and the backend is
+notified."""
 
 
 from accounts import Accounts, user_token

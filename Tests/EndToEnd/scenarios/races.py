@@ -1,4 +1,5 @@
-"""The engine's races, seen from the routes: a reconnect and a deletion during a refresh, a vend while the key is rotated."""
+"""The engine's races, seen from the routes: a reconnect and a deletion during a refresh, a vend while the key is
+rotated."""
 
 import threading
 

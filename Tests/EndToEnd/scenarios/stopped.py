@@ -1,4 +1,5 @@
-"""A worker is stopped beyond its lease with unread answers; cron refreshes with the tokens that these answers have spent."""
+"""A worker is stopped beyond its lease with unread answers; cron refreshes with the tokens that these answers have
+spent."""
 
 import signal
 

@@ -1,5 +1,5 @@
-"""Hundreds of unknown clients bring tokens while Google's lookups hang: lookups stay within their limit, no refresh fails or waits
-for them, and the breaker stays closed."""
+"""Hundreds of unknown clients bring tokens while Google's lookups hang: lookups stay within their limit, no refresh
+fails or waits for them, and the breaker stays closed."""
 
 import selectors
 import socket

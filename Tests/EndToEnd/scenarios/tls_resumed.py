@@ -1,4 +1,5 @@
-"""A token endpoint behind nginx that speaks HTTP/1.1 only: each request opens a connection, which resumes a TLS session."""
+"""A token endpoint behind nginx that speaks HTTP/1.1 only: each request opens a connection, which resumes a TLS
+session."""
 
 import collections
 

@@ -1,4 +1,5 @@
-"""Operator errors and accidents: a reload with a broken file, a database with a damaged row, a machine with few files."""
+"""Operator errors and accidents: a reload with a broken file, a database with a damaged row, a machine with few
+files."""
 
 import os
 import signal

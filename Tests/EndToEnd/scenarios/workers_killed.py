@@ -1,4 +1,5 @@
-"""Three workers on one database, killed one after the other in mid-work: each one's grants are taken over when its leases end."""
+"""Three workers on one database, killed one after the other in mid-work: each one's grants are taken over when its
+leases end."""
 
 import random
 import signal
