@@ -20,8 +20,8 @@ struct KeyRingDocument {
     /// Makes the text of a new ring.
     init(key: SealingKey) throws(KeyRingError) {
         lines = [
-            .comment(Secret("# The keys of refresh-worker. Whoever reads them can open every stored token;")),
-            .comment(Secret("# whoever loses them has lost every stored token. One key a line: id, key,")),
+            .comment(Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;")),
+            .comment(Secret("# without them every stored token is lost. One key per line: id, key,")),
             .comment(Secret("# and \"pending\" before it is used or \"retired\" and the time after that.")),
             .key(key),
         ]
