@@ -19,7 +19,7 @@ class Server:
         self.folder.mkdir(parents=True)
         versions = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
         if not versions:
-            raise SystemExit("there is no PostgreSQL server here: apt-get install postgresql")
+            raise SystemExit("PostgreSQL is not installed: apt-get install postgresql")
         self.programs = versions[-1]
 
     def __enter__(self):
