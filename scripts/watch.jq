@@ -1,4 +1,4 @@
-# Turns the metrics log into lines worth watching. Arguments: $names, a JSON object of grant ids to names; $colour.
+# Formats the metrics log for people. Arguments: $names, a JSON object of grant ids to names; $colour.
 def paint($code): if $colour == "" then . else "\u001b[\($code)m\(.)\u001b[0m" end;
 def name: . as $id | ($names | fromjson)[$id] // $id;
 def pad($width): . + (" " * ([$width - length, 0] | max));

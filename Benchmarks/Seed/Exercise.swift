@@ -4,12 +4,12 @@ import RefreshEngine
 import Secrets
 import Store
 
-/// Claims due grants and commits a refresh of each, as the engine does, with nothing in between: what the store takes.
+/// Claims due grants and commits a refresh of each, like the engine but without requests: the cost of the store alone.
 struct Exercise {
     private static let batchSize = 100
     private static let leaseSpan: Duration = .seconds(60)
 
-    /// What the claims, or the commits, of all batches took.
+    /// The time that the claims, or the commits, of all batches took.
     struct Bill {
         private var walls: [Double] = []
         private var processor = 0.0
@@ -25,7 +25,7 @@ struct Exercise {
             return answer
         }
 
-        /// Microseconds: of wall and processor for one grant, and of wall for a batch.
+        /// Microseconds: wall and processor time for one grant, and wall time for a batch.
         var json: String {
             let sorted = walls.sorted()
             let each = { (seconds: Double) in (seconds / Double(max(1, grants)) * 1e6).rounded() }
@@ -48,12 +48,12 @@ struct Exercise {
 
     let store: any AccountStore
     let vault: TokenVault
-    /// How many grants are claimed and committed.
+    /// The number of grants to claim and commit.
     let count: Int
-    /// How far ahead of now that is done: a day of refreshes need not last a day.
+    /// The offset from now, so that a day of refreshes does not have to last a day.
     let ahead: Duration
 
-    /// Answers the bills as JSON.
+    /// Returns the times as JSON.
     func run() async throws -> String {
         var (claims, commits) = (Bill(), Bill())
         var cursor: DueEntry?

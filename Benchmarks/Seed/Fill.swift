@@ -2,20 +2,20 @@ import Clocks
 import Secrets
 import Store
 
-/// Writes the grants of a population, or those of them that are due soon, in the order of their ids.
+/// Writes the grants of a population, or only those that are due soon, in the order of their ids.
 struct Fill {
     private static let batchSize = 20_000
 
     let store: any AccountStore
     let vault: TokenVault
-    /// How many grants the population has.
+    /// The number of grants in the population.
     let population: Int
-    /// Until when a worker has done all that was due.
+    /// The time until which a worker has refreshed everything that was due.
     let workedUntil: Timestamp
-    /// Grants that are due later are left out; `nil` leaves none out.
+    /// Grants that are due later are omitted; `nil` omits none.
     let horizon: Timestamp?
 
-    /// Answers how many grants were written.
+    /// Returns the number of grants written.
     func run() async throws -> Int {
         let ids = randomIDs()
         var written = 0
@@ -23,7 +23,7 @@ struct Fill {
         var prepared = try await grants(of: ids, from: &next)
         while !prepared.isEmpty {
             let batch = prepared
-            // Sealing and storing share the two halves of the work.
+            // Sealing and storing run in parallel.
             async let stored: Void = store.transact { transaction in
                 for grant in batch {
                     try transaction.insert(grant)
@@ -37,7 +37,7 @@ struct Fill {
         return written
     }
 
-    /// The ids as a random source would have made them, sorted; the same ones each time.
+    /// Returns sorted ids as a random source would make them; always the same ones.
     private func randomIDs() -> [GrantID] {
         let random = SeededRandom(seed: UInt64(population))
         return (0..<population).map { _ in GrantID.random(from: random) }.sorted()

@@ -2,16 +2,16 @@ import Clocks
 import Foundation
 import Scheduler
 
-/// Pushes, moves and pops deadlines: one of three programs that do the same (Benchmarks/peers).
+/// Pushes, moves and pops deadlines: one of three programs with the same task (Benchmarks/peers).
 struct HeapRace {
-    /// How many deadlines are pushed.
+    /// The number of deadlines to push.
     let count: Int
-    /// How many are moved, and how many popped, at most.
+    /// The maximum number of deadlines to move, and to pop.
     private static let most = 1_000_000
-    /// Deadlines lie within an hour, in milliseconds.
+    /// The range of the deadlines: an hour in milliseconds.
     private static let span: UInt64 = 3_600_000
 
-    /// Answers nanoseconds an operation and bytes an entry as JSON.
+    /// Returns the nanoseconds per operation and bytes per entry as JSON.
     func run() throws -> String {
         var random = XorShift()
         let before = try Self.residentBytes()

@@ -4,14 +4,15 @@ import Scheduler
 import Secrets
 import Store
 
-/// One grant of a benchmark: its number stands in its user's name and in its tokens, so that the endpoint's log and the
-/// store can be held against each other.
+/// One grant of a benchmark.
+///
+/// Its number is part of its user's name and of its tokens, so that the endpoint's log can be compared with the store.
 struct SampleGrant {
-    /// As the harness names it to the worker.
+    /// The client id with which the harness starts the worker.
     private static let clientID = "bench"
-    /// What Google's access tokens live.
+    /// The lifetime of Google's access tokens.
     static let lifetime: Duration = .seconds(3600)
-    /// How long before the instant in question the first refresh lies: long enough for any policy to settle.
+    /// The time of the first refresh before the instant: long enough for any policy to settle.
     private static let past: Duration = .seconds(2 * 3600)
     private static let scope = "openid email https://www.googleapis.com/auth/gmail.readonly"
 
@@ -20,11 +21,12 @@ struct SampleGrant {
     let obtainedAt: Timestamp
     let dueAt: Timestamp
 
-    /// Follows the policy from long ago until `instant`: what is due next then, and since when the token is there.
+    /// Follows the policy from long ago until `instant`: the next due time and the time of the last token result from
+    /// it.
     init(number: Int, id: GrantID, workedUntil instant: Timestamp) {
         self.number = number
         self.id = id
-        // The low bits of the id have no part in its phase.
+        // The low bits of the id do not affect its phase.
         var obtainedAt = instant - Self.past - Self.lifetime * (Double(id.rawValue & 0xfffff) / 0x100000)
         var dueAt = Self.due(obtainedAt: obtainedAt, id: id)
         while dueAt <= instant {
@@ -39,7 +41,7 @@ struct SampleGrant {
         DuePolicy.due(obtainedAt: obtainedAt, expiresAt: obtainedAt + lifetime, phase: id.phase)
     }
 
-    /// The grant as the worker would have stored it after its last refresh.
+    /// Returns the grant as the worker would have stored it after its last refresh.
     func stored(vault: TokenVault) throws -> Grant {
         Grant(
             id: id,
@@ -74,20 +76,21 @@ struct SampleGrant {
 
     static func userID(_ number: Int) -> String { "user-" + digits(number, 10) }
 
-    /// The number in a user's name.
+    /// Returns the number in a user's name.
     static func number(ofUser userID: String) -> Int? { Int(userID.dropFirst("user-".count)) }
 
-    /// As long as Google's: 103 characters, the first of which tell the number to the endpoint's log.
+    /// As long as Google's: 103 characters, which begin with the number for the endpoint's log.
     static func refreshToken(_ number: Int) -> String {
         "1//0" + digits(number, 10) + "-" + filling(88, from: number)
     }
 
-    /// The access token that a grant is stored with; every one that the endpoint issues looks otherwise.
+    /// Returns the first stored access token of a grant; the endpoint never issues the same one.
     static func firstAccessToken(_ number: Int) -> String {
         "ya29.first-" + digits(number, 10) + filling(199, from: number)
     }
 
-    /// The access token that the endpoint makes of a request's id: the template of Benchmarks/harness/endpoint.py.
+    /// Returns the access token that the endpoint makes from a request's id: the template in
+    /// Benchmarks/harness/endpoint.py.
     static func issuedAccessToken(_ requestID: String) -> String {
         "ya29.a0" + String(repeating: requestID, count: 6) + "_" + requestID.prefix(20)
     }
@@ -97,7 +100,7 @@ struct SampleGrant {
         return String(repeating: "0", count: width - digits.count) + digits
     }
 
-    /// Characters without a pattern, the same ones for the same number.
+    /// Returns characters without a pattern; always the same ones for the same number.
     private static func filling(_ count: Int, from number: Int) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         var state = UInt64(number) &* 0x9e37_79b9_7f4a_7c15 &+ 0x1234_5678_9abc_def1

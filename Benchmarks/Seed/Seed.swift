@@ -5,8 +5,8 @@ import SQLiteStore
 import Secrets
 import Store
 
-/// The command `BenchmarkSeed`: fills a store with grants for a benchmark, and says afterwards whether what it holds is
-/// what the endpoint issued.
+/// The command `BenchmarkSeed`: fills a store with grants for a benchmark, and afterwards compares the store with the
+/// tokens that the endpoint issued.
 @main
 enum Seed {
     static let help = """
@@ -94,14 +94,14 @@ enum Seed {
     }
 }
 
-/// Why the command cannot go on.
+/// The reason why the command cannot continue.
 struct SeedError: Error, CustomStringConvertible {
     let message: String
 
     var description: String { message }
 }
 
-/// What follows the command's name: pairs of an option and its value.
+/// The arguments after the command's name: pairs of an option and its value.
 struct Options {
     private var values: [String: String] = [:]
 

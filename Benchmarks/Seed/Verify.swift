@@ -2,20 +2,20 @@ import Foundation
 import Secrets
 import Store
 
-/// Holds every stored access token against what the endpoint says it issued.
+/// Compares every stored access token with the endpoint's log of issued ones.
 struct Verify {
     private static let pageSize = 2_000
 
-    /// What was found.
+    /// The result of the comparison.
     struct Findings {
         var grants = 0
         var refreshed = 0
         var issued = 0
-        /// How often the grant was asked for that was asked for most.
+        /// The highest number of requests for one grant.
         var most = 0
         /// Grants whose stored token was issued for them, but is not the last one.
         var older = 0
-        /// Grants whose stored token was never issued for them, at most ten of them by name.
+        /// Grants whose stored token was never issued for them, with the names of at most ten.
         var wrong = 0
         var examples: [String] = []
 
@@ -70,7 +70,7 @@ struct IssueLog {
     private(set) var lineCount = 0
     private(set) var most = 0
     private(set) var last: [Int: String] = [:]
-    /// What was issued before the last, where a grant was asked for more than once.
+    /// The tokens issued before the last one, for grants with several requests.
     private(set) var earlier: [Int: [String]] = [:]
 
     init(path: String) throws {

@@ -1,4 +1,4 @@
--- Asks for the token of one user after another, in an order that the threads do not share; or for BENCH_PATH alone.
+-- Requests the tokens of all users in turn, in a different order in each thread; or only BENCH_PATH, if it is set.
 local users = tonumber(os.getenv("BENCH_USERS"))
 local requests = {}
 local number = 0

@@ -1,4 +1,4 @@
-"""What a refresh costs as the store grows, and the largest store held for ten minutes."""
+"""The cost of a refresh as the store grows, and the largest store held for ten minutes."""
 
 import shutil
 import time
@@ -6,9 +6,10 @@ import time
 from harness import daemon, endpoint, grants, picture, report
 
 TITLE = "The cost as work grows, from ten thousand to ten million stored grants"
-# What lies between two refreshes of a grant whose access tokens live an hour; what really comes due is counted.
+# The time between two refreshes of a grant whose access tokens live an hour; the due grants are counted.
 PERIOD = 3000
-# The largest store is begun so much earlier than the speed of the one before asks for: indexes grow faster than stores.
+# The largest store is started earlier than the previous speed suggests, by this factor: indexes grow faster than
+# stores.
 LEAD = 1.3
 
 
@@ -41,7 +42,7 @@ def measure(scale, folder):
 
 
 def fill(scale, store, size, start, outage):
-    """Writes the grants, and answers how many in a second."""
+    """Writes the grants, and returns the number per second."""
     began = time.time()
     store.fill(size, start=start, outage=int(outage))
     seconds = time.time() - began
@@ -72,7 +73,7 @@ def hold(store, site, folder, start, seconds):
 
 
 def catch_up(store, site, folder):
-    """A worker that is started on a store with grants overdue, of which the kernel remembers nothing."""
+    """A worker that is started on a store with overdue grants, none of it in the kernel's cache."""
     due = store.due()
     before, _ = endpoint.span(site.issued)
     daemon.drop_file_cache(store.database)
@@ -103,7 +104,7 @@ def tables(figures):
             + report.table(["what", "figure"], [
                 ["refreshes/s", f"{held['per_second']:,.0f}"], ["refreshes", f"{held['refreshes']:,}"],
                 ["lateness p50 / p99 / p99.9 / most, ms", f"{late['p50']} / {late['p99']} / {late['p99.9']} / {late['most']}"],
-                ["grants overdue when the worker was told to stop", held["overdue_at_end"]],
+                ["grants overdue when the worker was stopped", held["overdue_at_end"]],
                 ["CPU-s per 1,000", f"{held['cpu_per_1000']:.4f}"],
                 ["resident memory at the end / at its peak, MB",
                  f"{held['resident_megabytes']:.0f} / {held['peak_megabytes']:.0f}"],

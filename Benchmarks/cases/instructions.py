@@ -9,10 +9,10 @@ TITLE = "Instructions of one refresh"
 
 
 def measure(scale, folder):
-    """Two runs each of different length: what the start and the end of a program take falls out of the difference.
+    """Two runs of different length each: the cost of a program's start and end cancels out in the difference.
 
-    A TLS handshake takes as many instructions as several refreshes, and how many connections a client opens at its start is
-    chance: both runs are long enough to open all, and differ by so much that a few handshakes more or less are nothing.
+    A TLS handshake takes as many instructions as several refreshes, and a client opens a random number of connections
+    at its start. Both runs are long enough to open all, and differ by so much that a few handshakes do not matter.
     """
     counts = scale.pick((2_000, 12_000), (100, 200))
     shim = folder / "sigsuspend.so"
@@ -20,7 +20,7 @@ def measure(scale, folder):
     go = programs.build_go("x_oauth2")
     found = []
     with endpoint.Endpoint(folder / "endpoint") as site:
-        # Valgrind on a busy machine may take longer for 64 handshakes at once than the worker gives a connection.
+        # On a busy machine, Valgrind may take longer for 64 handshakes at once than the worker's connect deadline.
         for version in scale.pick(["h2", "h1"], ["h2"]):
             fetch = lambda count: [go, site.url(version), site.ca_file, count, version]
             limit = lambda count: contenders.h2load(site, version, count)
@@ -34,17 +34,17 @@ def measure(scale, folder):
 
 
 def instructions(site, folder, shim, command, version, count):
-    """All instructions of a run that refreshes so many grants, in user space."""
+    """All instructions in user space of a run that refreshes `count` grants."""
     if command:
         words = command(count)
     else:
         store = grants.Grants(folder / "grants")
         store.fill(count, outage=3600)
-        # At this rate, which Valgrind does not reach, the worker has as many requests on their way as the peers.
+        # At this rate, which Valgrind does not reach, the worker has as many requests in flight as the peers.
         words = [paths.WORKER, "--run-once", "--metrics-log", folder / "metrics.log", *store.settings(site, version),
                  "--max-rate", 320]
     site.start_log()
-    # Callgrind counts wrongly where Go interrupts its own threads by a signal; it need not.
+    # Callgrind counts wrongly if Go interrupts its own threads by a signal, which can be turned off.
     environment = {"LD_PRELOAD": str(shim), "GODEBUG": "asyncpreemptoff=1"}
     log = folder / "valgrind.log"
     cost = measuring.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *words], log, environment)

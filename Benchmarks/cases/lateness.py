@@ -1,4 +1,4 @@
-"""How late a grant is refreshed, at a tenth, at half and at nine tenths of what the worker can do."""
+"""The lateness of refreshes at a tenth, at half and at nine tenths of the worker's throughput."""
 
 import shutil
 import time
@@ -29,10 +29,10 @@ def measure(scale, folder):
 
 
 def at_rate(site, folder, rate, seconds):
-    """The grants of so large a population that come due within so many seconds."""
+    """The grants of a large population that come due within the given number of seconds."""
     population = int(rate * PERIOD)
-    # Most of a large population is not written, but its ids are made and sorted first.
-    # A fast run has a population of thirty million: the estimate leaves a slow machine time for it.
+    # Most of a large population is not written, but its ids are made and sorted first. A fast run has a population of
+    # thirty million: the estimate leaves a slow machine enough time for it.
     start = time.time() + population / 500_000 + rate * seconds / 8_000 + 5
     store = grants.Grants(folder / "grants")
     written = store.fill(population, start=start, within=seconds)

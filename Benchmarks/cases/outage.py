@@ -1,4 +1,4 @@
-"""After an outage of ten minutes: a million grants overdue, drained in their order and at the pace that was set."""
+"""After an outage of ten minutes: a million grants overdue, drained in order and at the set pace."""
 
 import collections
 import contextlib
@@ -9,9 +9,9 @@ from .growth import PERIOD
 
 TITLE = "After an outage of ten minutes with a million grants overdue"
 OUTAGE = 600
-# The pacer's bucket holds the requests of a fifth of a second (Sources/Scheduler/Pacer.swift), which come on top.
+# The pacer's bucket holds the requests of a fifth of a second (Sources/Scheduler/Pacer.swift), which are added.
 BURST = 1.2
-# The log has the instants of the answers: so many requests, which the worker always allows itself
+# The log has the times of the answers: this number of requests, which the worker always allows
 # (Sources/Scheduler/InFlightLimit.swift), may have been sent a second before.
 IN_FLIGHT = 64
 
@@ -39,13 +39,13 @@ def measure(scale, folder):
 
 
 def instants(store):
-    """When each grant is due, by its number, in milliseconds."""
+    """The due time of each grant in milliseconds, by its number."""
     with contextlib.closing(sqlite3.connect(store.database)) as connection:
         return {int(user.removeprefix("user-")): due for user, due in connection.execute("SELECT user_id, due_at FROM grants")}
 
 
 def furthest_back(order):
-    """How much earlier than one before it anything was due, at most: 0 when the order is perfect."""
+    """The greatest time by which a grant was due earlier than one before it; 0 if the order is perfect."""
     latest, most = 0, 0
     for due in order:
         latest = max(latest, due)

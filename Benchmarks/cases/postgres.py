@@ -7,10 +7,10 @@ import time
 from harness import daemon, endpoint, picture, postgres, report
 
 TITLE = "Several workers on one PostgreSQL server"
-# How long the endpoint takes to answer, in seconds. At --max-rate 100000 a worker has 512 requests on their way
-# (EngineConfiguration.inFlight): with 50 ms the processors are its limit still, with a second the endpoint is.
+# The latency of the endpoint in seconds. At --max-rate 100000 a worker has 512 requests in flight
+# (EngineConfiguration.inFlight): with 50 ms the processors are still the limit, with a second the endpoint is.
 LATENCIES = [0, 0.05, 1]
-# A fault can only lose answers that were given shortly before it, in seconds: what was not yet stored.
+# A fault can only lose answers that were given at most this many seconds before it and were not yet stored.
 UNSTORED = 5
 
 
@@ -19,7 +19,7 @@ def measure(scale, folder):
         bench = Bench(scale, folder, server)
         return {
             "crews": [row for latency in LATENCIES for row in bench.crews(latency)],
-            # Where one of two workers is gone, half a minute passes: in a short run one such fault is enough.
+            # If one of two workers is gone, half a minute passes: in a short run one such fault is enough.
             "faults": [bench.fault(name, act) for name, act in scale.pick(FAULTS, [FAULTS[0], FAULTS[2]])],
             "day": bench.day(),
         }
@@ -54,7 +54,7 @@ class Bench:
         return workers
 
     def crews(self, latency):
-        """What one worker does, and several."""
+        """The throughput of one worker and of several."""
         count = self.scale.pick(30_000, 2_000)
         rows = []
         for size in self.scale.pick([1, 2, 4], [1, 2]):
@@ -70,7 +70,7 @@ class Bench:
         return rows
 
     def fault(self, name, act):
-        """Something happens to two workers in the middle of their work; how long until all is done again."""
+        """Applies a fault to two workers during their work; measures the time until all is done."""
         count = self.scale.pick(30_000, 3_000)
         with self.site(count, 0.05) as (site, store, place), contextlib.ExitStack() as stack:
             workers = self.crew(stack, 2, site, store, place)
@@ -95,9 +95,9 @@ class Bench:
 
 
     def day(self):
-        """A day of hourly refreshes, done without a pause: what it leaves behind in the tables.
+        """A day of hourly refreshes, done without a pause: its effect on the tables.
 
-        The server looks for what to clean up once a second, its shortest, which is seldomer for so short a day than once a
+        The server checks for dead rows once a second, its minimum, which is less often for such a short day than once a
         minute is for a real one.
         """
         count, hours = self.scale.pick((50_000, 24), (500, 2))
@@ -116,7 +116,8 @@ class Bench:
         return {"grants": count, "hours": hours, "sizes": sizes}
 
     def sizes(self):
-        """Of the two tables that every refresh writes: megabytes with indexes, dead rows, and the share of heap-only updates."""
+        """Of the two tables that every refresh writes: megabytes with indexes, dead rows, and the share of heap-only
+        updates."""
         rows = self.server.rows("day", """
             SELECT relname, pg_total_relation_size(relid), n_dead_tup, n_tup_upd, n_tup_hot_upd
             FROM pg_stat_user_tables WHERE relname IN ('grants', 'grant_schedule')""")
@@ -126,7 +127,7 @@ class Bench:
 
 
 def wait_until_none_is_due(store, timeout):
-    """The store is the judge: an answer that was not stored leaves its grant due."""
+    """Waits until no grant is due: an answer that was not stored leaves its grant due."""
     deadline = time.monotonic() + timeout
     while due := store.due():
         if time.monotonic() > deadline:
@@ -135,7 +136,7 @@ def wait_until_none_is_due(store, timeout):
 
 
 def repeated(log):
-    """The grants that were asked for again, each with the instant of the answer before."""
+    """The grants that were refreshed again, each with the time of the previous answer."""
     last = {}
     for at, grant, _ in log:
         if grant in last:
@@ -152,7 +153,7 @@ def stop(workers, _):
 
     def wake():
         workers[0].process.send_signal(signal.SIGCONT)
-        # What it was told before it stood still, it now tries to store.
+        # It now tries to store the answers that it received before it was stopped.
         time.sleep(3)
 
     return time.time(), wake
@@ -170,7 +171,7 @@ FAULTS = [("kill -9 of one of two workers", kill), ("SIGSTOP of one of two worke
 
 
 def gain(figures, latency, size):
-    """How many times what one worker does several do together."""
+    """The throughput of several workers as a multiple of that of one."""
     rates = {row["workers"]: row["per_second"] for row in figures["crews"] if row["latency"] == latency}
     return rates[size] / rates[1]
 

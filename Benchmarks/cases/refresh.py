@@ -1,4 +1,4 @@
-"""Refreshes a second, and the processor time of the client alone."""
+"""Refreshes a second, and the processor time of the client only."""
 
 import shutil
 import statistics
@@ -27,7 +27,7 @@ def measure(scale, folder):
 
 
 def summary(name, version, runs):
-    """The best and the median of the rounds: the best is what the other programs of the machine disturbed least."""
+    """The best and the median of the rounds: the best round was least disturbed by other programs of the machine."""
     of = lambda key: [run[key] for run in runs]
     return {"name": name, "version": version,
             "per_second": {"best": max(of("per_second")), "median": statistics.median(of("per_second"))},

@@ -1,4 +1,4 @@
-"""Vending: how fast valid tokens are handed out."""
+"""The rate of vending valid tokens."""
 
 import os
 import re

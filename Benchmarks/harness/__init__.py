@@ -1,1 +1,1 @@
-"""What the benchmarks share: the endpoint, the seeding, the measuring of processes, tables and pictures."""
+"""The shared parts of the benchmarks: the endpoint, seeding, measuring of processes, tables and pictures."""

@@ -1,4 +1,4 @@
-"""Who refreshes in the same run: the worker, and clients that only fetch."""
+"""The contenders of one run: the worker, and clients that only fetch."""
 
 import dataclasses
 
@@ -7,7 +7,7 @@ from . import endpoint, grants, measuring, paths, programs
 
 @dataclasses.dataclass
 class Contender:
-    """One program over one HTTP version; `share` says how much of the requests it is given, for the slow ones."""
+    """One program over one HTTP version; `share` is its fraction of the requests, for slow ones."""
     name: str
     version: str
     command: callable
@@ -25,7 +25,7 @@ class Contender:
 
 
 class Worker(Contender):
-    """The worker on a database where all grants are due; every stored token is looked at afterwards."""
+    """The worker on a database where all grants are due; every stored token is verified afterwards."""
 
     def __init__(self, version):
         super().__init__("refresh-worker", version, None)
@@ -53,7 +53,7 @@ def figures(site, count, cost, name):
 
 
 def h2load(site, version, count):
-    """The limit of the endpoint: as many requests at a time as the others have."""
+    """The limit of the endpoint: as many concurrent requests as the others."""
     body = paths.SCRATCH / "h2load.body"
     body.write_text(f"client_id=bench&grant_type=refresh_token&refresh_token=1%2F%2F0{0:010d}-{'x' * 88}")
     streams = ["-c1", "-m64"] if version == "h2" else ["--h1", "-c64", "-m1"]

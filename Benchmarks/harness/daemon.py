@@ -1,4 +1,4 @@
-"""The worker as it runs for good: started, watched through the endpoint's log, stopped."""
+"""The worker as a daemon: started, watched through the endpoint's log, stopped."""
 
 import os
 import re
@@ -11,7 +11,7 @@ LATENESS = re.compile(rb'"event":"refresh".*?"outcome":"([a-z_]+)".*?"lateness_m
 
 
 class Daemon:
-    """A running worker; `with Daemon(…) as daemon` stops it at the end and looks at how it ended."""
+    """A running worker; `with Daemon(…) as daemon` stops it at the end and checks its exit code."""
 
     def __init__(self, store, site, folder, max_rate=100_000, more=()):
         self.site = site
@@ -44,7 +44,7 @@ class Daemon:
             raise SystemExit(f"the worker ended with {code}: {self.errors.read_text()}")
 
     def kill(self):
-        """Ends it as a power cut would; answers what is to be undone, which is nothing."""
+        """Kills it, like a power cut; returns the function that undoes the fault, which does nothing."""
         self.was_killed = True
         self.process.kill()
         self.process.wait()
@@ -54,7 +54,7 @@ class Daemon:
         return measuring.status(self.process.pid, "VmRSS") / 1024
 
     def count(self):
-        """How many answers the endpoint has given since its log began, as far as it has written them."""
+        """The number of answers in the endpoint's log."""
         with open(self.site.issued, "rb") as log:
             log.seek(self.read)
             while chunk := log.read(1 << 20):
@@ -63,7 +63,7 @@ class Daemon:
         return self.answers
 
     def wait_for(self, answers, timeout):
-        """Waits until the endpoint has answered so often."""
+        """Waits until the endpoint has given that many answers."""
         deadline = time.monotonic() + timeout
         while self.count() < answers:
             if self.process.poll() is not None:
@@ -87,19 +87,19 @@ class Daemon:
 
 
 def quantile(ordered, share):
-    """The value that this share of all does not exceed."""
+    """The value that a `share` of all values does not exceed."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
 def drop_file_cache(path):
-    """Has the kernel forget what it holds of a file in memory, so that the next reader finds it on the disk."""
+    """Drops a file from the kernel's cache, so that the next reader reads it from the disk."""
     with open(path, "rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def cached_megabytes(path):
-    """How much of a file the kernel holds in memory."""
+    """The size of a file's part in the kernel's cache."""
     answer = subprocess.run(["fincore", "--bytes", "--noheadings", "--output", "RES", path],
                             capture_output=True, text=True, check=True)
     return int(answer.stdout) / 2**20

@@ -83,7 +83,7 @@ class Endpoint:
         self.process.wait()
 
     def start_log(self):
-        """Begins a new log of what is issued; what was issued before is forgotten."""
+        """Begins a new log of issued tokens and discards the old one."""
         self.settle()
         self.issued.unlink(missing_ok=True)
         self.process.send_signal(subprocess.signal.SIGUSR1)
@@ -95,7 +95,7 @@ class Endpoint:
 
     @staticmethod
     def settle():
-        """Waits until nginx has written what its buffer holds: it does so five times a second."""
+        """Waits until nginx has written its buffer, which it does five times a second."""
         time.sleep(0.5)
 
     def _answers(self):
@@ -118,7 +118,7 @@ class Endpoint:
 
 
 def read_log(path):
-    """The answers in their order: the instant in seconds, the grant's number, the id of the request."""
+    """The answers in order: the time in seconds, the grant's number, the id of the request."""
     with open(path) as log:
         for line in log:
             instant, grant, request = line.split()
@@ -126,7 +126,7 @@ def read_log(path):
 
 
 def span(path):
-    """How many answers the log has, and the seconds between the first and the last."""
+    """The number of answers in the log, and the seconds between the first and the last."""
     first, last, count = None, None, 0
     with open(path, "rb") as log:
         for line in log:

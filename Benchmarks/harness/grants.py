@@ -11,7 +11,7 @@ from . import paths
 
 
 class Grants:
-    """One database with its key ring in a folder of its own."""
+    """One database with its key ring, in its own folder."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -22,9 +22,9 @@ class Grants:
         self.written = 0
 
     def fill(self, count, start=None, outage=0, within=None):
-        """Writes a population's grants, as BenchmarkSeed --help tells, and answers how many were written."""
+        """Writes a population's grants, as described in BenchmarkSeed --help, and returns their number."""
         words = [paths.SEED, "fill", "--database", self.database, "--keys", self.keys]
-        # Indexes that are made when all rows are there are made in a fraction of the time.
+        # Creating the indexes after all rows takes a fraction of the time.
         self._call(*words, "--grants", 0)
         indexes = self._drop_indexes()
         words += ["--grants", count, "--outage", outage, "--start", int((start or time.time()) * 1000)]
@@ -40,23 +40,24 @@ class Grants:
                 "--token-endpoint", endpoint.url(version), "--ca-file", endpoint.ca_file, "--max-rate", "100000"]
 
     def verify(self, issued):
-        """Opens every stored token and compares it with what was issued; one that was not ends the benchmark."""
+        """Opens every stored token and compares it with the issued one; a difference ends the benchmark."""
         words = [paths.SEED, "verify", "--database", self.database, "--keys", self.keys, "--issued", issued]
         return json.loads(self._call(*words))
 
     def verify_once_each(self, issued, refreshed=None):
-        """The same, where no grant may have been asked for twice, and so many, if given, must have been refreshed."""
+        """The same; in addition no grant may have been refreshed twice, and `refreshed` grants, if given, must have
+        been."""
         found = self.verify(issued)
         if found["most"] != 1 or found["older"] != 0 or found["refreshed"] != (refreshed or found["refreshed"]):
             raise SystemExit(f"{refreshed or 'some'} grants were due, and this became of them: {found}")
 
     def exercise(self, count, ahead=0):
-        """Claims and commits so many grants without an endpoint, as if it were later, and answers what each took."""
+        """Claims and commits grants without an endpoint, as if it were later, and returns the cost of each."""
         words = [paths.SEED, "exercise", "--database", self.database, "--keys", self.keys, "--grants", count, "--ahead", ahead]
         return json.loads(self._call(*words))
 
     def due(self, instant=None):
-        """How many grants are due now, or were due then and have not been refreshed since."""
+        """The number of grants that are due now, or were due then and have not been refreshed since."""
         with contextlib.closing(sqlite3.connect(self.database)) as connection:
             query = "SELECT count(*) FROM grants WHERE due_at <= ?"
             return connection.execute(query, [(instant or time.time()) * 1000]).fetchone()[0]

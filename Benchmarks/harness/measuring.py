@@ -11,7 +11,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclasses.dataclass
 class Cost:
-    """What a process took from its start to its end."""
+    """The cost of a process from its start to its end."""
     cpu_seconds: float
     peak_kilobytes: int
     exit_code: int
@@ -19,7 +19,7 @@ class Cost:
 
 
 def run(command, log=None, environment=None, timeout=900):
-    """Runs a program to its end and measures it alone; what it prints is returned, its errors go to `log`."""
+    """Runs a program to its end and measures only that process; returns its output, its errors go to `log`."""
     errors = open(log, "wb") if log else subprocess.DEVNULL
     process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=errors,
                                env={**os.environ, **(environment or {})})
@@ -27,7 +27,7 @@ def run(command, log=None, environment=None, timeout=900):
     watch.start()
     peak = Peak(process.pid)
     output = process.stdout.read().decode()
-    # The program is still there, dead or about to be: wait4 alone takes it away and tells what it used.
+    # The program still exists as a zombie, or is about to end: only wait4 removes it and returns its usage.
     _, status, usage = os.wait4(process.pid, 0)
     watch.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -35,7 +35,7 @@ def run(command, log=None, environment=None, timeout=900):
 
 
 class Peak:
-    """Watches the peak of a process's memory: rusage tells that of the parent where that was larger."""
+    """Watches the peak of a process's memory: rusage would give the parent's if that was larger."""
 
     def __init__(self, pid):
         self.pid = pid
@@ -57,7 +57,7 @@ class Peak:
 
 
 def status(pid, field):
-    """A field of /proc/PID/status in kilobytes; 0 when the process is gone."""
+    """A field of /proc/PID/status in kilobytes; 0 if the process is gone."""
     try:
         for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith(field + ":"):

@@ -1,4 +1,4 @@
-"""Where things are."""
+"""The paths of files and folders."""
 
 import pathlib
 
@@ -6,9 +6,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "Benchmarks"
 RESULTS = BENCHMARKS / "results"
 PICTURES = BENCHMARKS / "pictures"
-# Databases, logs and the peers' programs: many gigabytes in a full run, nothing that is worth keeping.
+# Databases, logs and the peers' programs: many gigabytes in a full run, which can be deleted.
 SCRATCH = ROOT / ".build" / "bench"
-# As `make release` builds them.
+# The output of `make release`.
 PROGRAMS = ROOT / ".build" / "static" / "release"
 WORKER = PROGRAMS / "refresh-worker"
 SEED = PROGRAMS / "BenchmarkSeed"

@@ -1,4 +1,5 @@
-"""Pictures of results: bars and lines as plain SVG, on a ground of their own so that they read on any page."""
+"""Pictures of results: bars and lines as plain SVG, with their own background, so that they are readable on any
+page."""
 
 from html import escape
 
@@ -35,7 +36,7 @@ def lines(title, unit, labels, series):
         parts.append(f'<line x1="{left}" x2="{WIDTH - right}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="{FAINT}" '
                      'stroke-width="0.5"/>')
         parts.append(text(left - 6, y(value) + 4, number(value), anchor="end"))
-    # Many labels do not fit: about eight are shown.
+    # If there are many labels, only about eight are shown.
     step = max(1, len(labels) // 8)
     for place in range(0, len(labels), step):
         parts.append(text(x(place), bottom + 18, labels[place], anchor="middle"))
@@ -63,7 +64,7 @@ def text(x, y, words, anchor="start", weight="400", colour=INK):
 
 
 def number(value):
-    """A figure with three digits that count, and thousands set apart."""
+    """A number with three significant digits and separated thousands."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a benchmark's own, and databases full of grants on it."""
+"""A PostgreSQL server for one benchmark, with databases full of grants."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import time
 
 from . import grants, paths
 
-# As a server that holds tokens should be set up: every commit is on the disk before it is answered.
+# Set up as for a server that holds tokens: every commit is durable before it is confirmed.
 OPTIONS = ["listen_addresses=", "fsync=on", "synchronous_commit=on", "shared_buffers=256MB", "max_connections=200"]
 
 
@@ -19,7 +19,7 @@ class Server:
         self.folder.mkdir(parents=True)
         versions = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
         if not versions:
-            raise SystemExit("there is no PostgreSQL server here: apt-get install postgresql")
+            raise SystemExit("PostgreSQL is not installed: apt-get install postgresql")
         self.programs = versions[-1]
 
     def __enter__(self):
@@ -46,11 +46,11 @@ class Server:
         return f"postgres://postgres@/{database}?host={self.folder}"
 
     def ask(self, database, query):
-        """The one number that a query answers."""
+        """The single number that a query returns."""
         return int(self.rows(database, query)[0][0])
 
     def rows(self, database, query):
-        """What a query answers, as texts."""
+        """The rows of a query, as texts."""
         words = ["psql", "--host", self.folder, "--username", "postgres", "--no-align", "--tuples-only", "--field-separator=|",
                  "--command", query]
         answer = subprocess.run([*map(str, words), database], capture_output=True, text=True, check=True).stdout
@@ -63,7 +63,7 @@ class Server:
         command = [str(word) for word in [self.programs / program, *words]]
         if os.getuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
-        # What pg_ctl starts would keep a pipe open for as long as it runs.
+        # The server that pg_ctl starts would keep a pipe open for as long as it runs.
         with open(self.folder.parent / "server.calls", "w+b") as told:
             answer = subprocess.run(command, stdout=told, stderr=told, cwd="/")
             if answer.returncode != 0:
@@ -72,7 +72,7 @@ class Server:
 
 
 class ServerGrants(grants.Grants):
-    """Grants that are written to a file and moved to the server by `refresh-worker store copy`, as its users do."""
+    """Grants that are written to a file and moved to the server by `refresh-worker store copy`, as users do."""
 
     def __init__(self, folder, server, name):
         super().__init__(folder)

@@ -1,4 +1,4 @@
-"""Builds what is measured: this project's programs and the peers'."""
+"""Builds the measured programs: this project's and the peers'."""
 
 import os
 import subprocess
@@ -14,7 +14,8 @@ def call(*words, **settings):
 
 
 def build_swift():
-    """Builds the worker as `make release` does, with its settings and in its folder, and what goes with it."""
+    """Builds the worker as `make release` does, with its settings and in its folder, and the other programs of the
+    benchmarks."""
     swift = os.environ.get("SWIFT", "swift")
     for product in ["refresh-worker", "google-sandbox", "BenchmarkSeed"]:
         call(swift, "build", "--configuration", "release", "--static-swift-stdlib", "--product", product,
@@ -22,7 +23,7 @@ def build_swift():
 
 
 def build_go(name):
-    """Compiles a peer in Go against Debian's packages, and answers where the program is."""
+    """Compiles a peer in Go against Debian's packages, and returns the path of the program."""
     program = paths.SCRATCH / name
     environment = {**os.environ, "GO111MODULE": "off", "GOPATH": "/usr/share/gocode",
                    "GOCACHE": str(paths.SCRATCH / "go-cache")}
@@ -31,6 +32,6 @@ def build_go(name):
 
 
 def python():
-    """The interpreter that has the peers' packages."""
+    """The Python interpreter with the peers' packages."""
     call("scripts/ensure-python-tools", "bench")
     return paths.ROOT / ".build" / "python-bench" / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Makes RESULTS.md and the pictures of what is stored in Benchmarks/results."""
+"""Makes RESULTS.md and the pictures from the files in Benchmarks/results."""
 
 import json
 
@@ -12,7 +12,7 @@ stands in the way where a goal is missed, says [README.md](README.md).
 
 
 def table(head, rows, figures=True):
-    """A table in Markdown; where it holds figures, all columns but the first are set to the right."""
+    """A table in Markdown; if it holds numbers, all columns but the first are right-aligned."""
     lines = [head, ["---"] + ["---:" if figures else "---"] * (len(head) - 1), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 

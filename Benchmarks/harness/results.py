@@ -1,4 +1,4 @@
-"""What the benchmarks found, one file each, with what must be known to run them again."""
+"""The results of the benchmarks, one file each, with the data that is needed to repeat them."""
 
 import datetime
 import json
@@ -25,14 +25,14 @@ def store(name, figures, started):
 
 
 def commit():
-    """The commit that was measured, with a mark where the source differs from it."""
+    """The commit that was measured, with a mark if the source differs from it."""
     name = first_line("git", "-C", paths.ROOT, "rev-parse", "--short", "HEAD")
     changed = first_line("git", "-C", paths.ROOT, "status", "--porcelain", "--", "Sources", "Package.swift")
     return name + (" with changes" if changed else "")
 
 
 def machine():
-    """The processor, the memory, the kernel, and how busy all was when the benchmark ended."""
+    """The processor, the memory, the kernel, and the load when the benchmark ended."""
     information = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in information if line.startswith("model name")), "unknown")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
@@ -63,7 +63,7 @@ def first_line(*words):
 
 
 def output(*words):
-    """What a program prints; nothing where it is missing or fails."""
+    """The output of a program; empty if the program is missing or fails."""
     try:
         return subprocess.run([str(word) for word in words], capture_output=True, text=True).stdout.strip()
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-// The peer in Go: container/heap over entries that know their place, found by a map of keys.
-// Prints nanoseconds an operation and bytes an entry: container_heap COUNT
+// The peer in Go: container/heap with entries that know their position, and a map of keys to entries. Prints
+// nanoseconds per operation and bytes per entry: container_heap COUNT
 package main
 
 import (

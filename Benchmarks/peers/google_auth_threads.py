@@ -1,4 +1,4 @@
-"""The peer in Python as it is mostly used: google-auth over requests, in 32 threads.
+"""The usual Python client: google-auth over requests, in 32 threads.
 
     google_auth_threads.py URL CA-FILE COUNT
 """
@@ -13,7 +13,7 @@ import requests
 
 url, ca_file, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 THREADS = 32
-# The session's own setting would give way to this one where it is set already.
+# A value that is already set here would override the session's own setting.
 os.environ["REQUESTS_CA_BUNDLE"] = ca_file
 session = requests.Session()
 session.mount("https://", requests.adapters.HTTPAdapter(pool_connections=1, pool_maxsize=THREADS))

@@ -1,4 +1,4 @@
-// The peer in Go: refreshes grants with golang.org/x/oauth2, 64 at a time, and keeps nothing.
+// The peer in Go: refreshes grants with golang.org/x/oauth2, 64 at a time, and stores nothing.
 //
 //	x_oauth2 URL CA-FILE COUNT h1|h2
 package main
@@ -43,7 +43,7 @@ func main() {
 	ctx := context.WithValue(context.Background(), oauth2.HTTPClient, client)
 	config := oauth2.Config{
 		ClientID: "bench",
-		// As in our request: the client's id is in the form. Without this the first requests try another way.
+		// Like our request: the client's id is in the form. Without this setting the first requests try another way.
 		Endpoint: oauth2.Endpoint{TokenURL: url, AuthStyle: oauth2.AuthStyleInParams},
 	}
 	numbers := make(chan int)

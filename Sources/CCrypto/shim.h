@@ -11,13 +11,14 @@
 #include <openssl/sha.h>
 #include <string.h>
 
-// SHA-256 by its chaining state. OpenSSL 3 marks these calls deprecated in favour of EVP, which cannot start from a saved
-// state without allocating: an HMAC over a saved key state costs two compressions here, and several allocations there.
+// SHA-256 with access to its chaining state. OpenSSL 3 deprecates these calls in favour of EVP, which cannot start from
+// a saved state without allocating: an HMAC over a saved key state costs two compressions here, and several allocations
+// with EVP.
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wdeprecated-declarations"
 
-// Saves the state after one block as the first or the second of the states. Returns 1 on success.
+// Saves the state after one block as the first or second saved state. Returns 1 on success.
 static inline int ccrypto_sha256_begin(void *states, int place, const void *block) {
     SHA256_CTX context;
     int done = SHA256_Init(&context) & SHA256_Update(&context, block, SHA256_CBLOCK);
@@ -26,7 +27,7 @@ static inline int ccrypto_sha256_begin(void *states, int place, const void *bloc
     return done;
 }
 
-// Makes an HMAC from the saved states of the inner and the outer hash (RFC 2104, section 4). Returns 1 on success.
+// Computes an HMAC from the saved states of the inner and the outer hash (RFC 2104, section 4). Returns 1 on success.
 static inline int ccrypto_hmac_sha256(const void *states, const void *message, size_t length, void *code) {
     SHA256_CTX context;
     memcpy(&context, states, sizeof context);

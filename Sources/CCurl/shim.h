@@ -1,7 +1,7 @@
 #include <curl/curl.h>
 
-// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt are variadic, and Swift cannot call a variadic C function.
-// Each wrapper fixes the type of the last argument; the caller picks the one that the option's manual page names.
+// curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt are variadic, and Swift cannot call variadic C functions.
+// Each wrapper fixes the type of the last argument; the caller chooses the one that the option's manual page gives.
 
 static inline CURLcode ccurl_easy_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -15,7 +15,7 @@ static inline CURLcode ccurl_easy_set_string(CURL *easy, CURLoption option, cons
     return curl_easy_setopt(easy, option, value);
 }
 
-// CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION take the same kind of function.
+// CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION take functions of the same type.
 static inline CURLcode ccurl_easy_set_receiver(CURL *easy, CURLoption option, curl_write_callback function) {
     return curl_easy_setopt(easy, option, function);
 }
@@ -48,11 +48,11 @@ static inline CURLSHcode ccurl_share_set_long(CURLSH *share, CURLSHoption option
     return curl_share_setopt(share, option, value);
 }
 
-// OpenSSL's own declaration (openssl/ssl.h), repeated because two Swift modules must not import the same headers.
+// OpenSSL's declaration (openssl/ssl.h), repeated because two Swift modules must not import the same headers.
 extern void SSL_get0_alpn_selected(const struct ssl_st *ssl, const unsigned char **name, unsigned int *length);
 
-// 1 if the transfer's connection agreed on HTTP/2 during its TLS handshake. CURLINFO_HTTP_VERSION repeats the status line,
-// where an HTTP/1.1 server can claim any version.
+// Returns 1 if the transfer's connection agreed on HTTP/2 during its TLS handshake. CURLINFO_HTTP_VERSION repeats the
+// status line, in which an HTTP/1.1 server can claim any version.
 static inline int ccurl_connection_is_http2(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return 0;

@@ -2,8 +2,8 @@
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 
-/* Refuses every handshake. libmicrohttpd needs a source of certificates for its daemon; each connection gets its own
-   credentials before the handshake, so a connection that still has the daemon's is a fault and must fail. */
+/* Refuses every handshake. libmicrohttpd requires a source of certificates for its daemon, but each connection gets its
+   own credentials before the handshake. A connection that still has the daemon's is an error and must fail. */
 static inline int shim_refuse_handshake(gnutls_session_t session, const gnutls_datum_t *authorities, int authority_count,
                                         const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
                                         gnutls_pcert_st **certificates, unsigned int *certificate_count,
@@ -14,7 +14,7 @@ static inline int shim_refuse_handshake(gnutls_session_t session, const gnutls_d
     return -1;
 }
 
-/* The address of that function as MHD_OPTION_HTTPS_CERT_CALLBACK takes it. */
+/* Returns the address of that function for MHD_OPTION_HTTPS_CERT_CALLBACK. */
 static inline void *shim_refusing_callback(void)
 {
     gnutls_certificate_retrieve_function2 *callback = shim_refuse_handshake;

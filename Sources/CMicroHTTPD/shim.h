@@ -1,7 +1,7 @@
 #include <microhttpd.h>
 
-/* Swift cannot call variadic C functions, and libmicrohttpd starts a daemon and looks into a connection through them. The
-   callbacks are named here, where the compiler checks their types; the options come as an array (MHD_OPTION_ARRAY). */
+/* Swift cannot call variadic C functions, which libmicrohttpd uses to start a daemon and to query a connection. The
+   callbacks are passed here, so that the compiler checks their types; the options are an array (MHD_OPTION_ARRAY). */
 static inline struct MHD_Daemon *
 shim_start_daemon(unsigned int flags, MHD_AcceptPolicyCallback admits, MHD_AccessHandlerCallback access,
                   void *(*request_line)(void *, const char *, struct MHD_Connection *),
@@ -25,7 +25,7 @@ static inline const struct sockaddr *shim_connection_peer(struct MHD_Connection 
     return info == NULL ? NULL : info->client_addr;
 }
 
-/* The GnuTLS session of a connection over TLS, else NULL. */
+/* Returns the GnuTLS session of a TLS connection; NULL without TLS. */
 static inline void *shim_connection_tls_session(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);

@@ -1,12 +1,13 @@
 #include <libpq-fe.h>
 
-// The names of error fields are characters, which Swift does not import.
+// The codes of error fields are character macros, which Swift does not import.
 
 static inline const char *cpostgres_state(const PGresult *result) {
     return PQresultErrorField(result, PG_DIAG_SQLSTATE);
 }
 
-// Of the fields only these show no stored value (https://www.postgresql.org/docs/15/protocol-error-fields.html).
+// These fields are the only ones that do not show stored values
+// (https://www.postgresql.org/docs/15/protocol-error-fields.html).
 
 static inline const char *cpostgres_message(const PGresult *result) {
     return PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
@@ -16,7 +17,7 @@ static inline const char *cpostgres_constraint(const PGresult *result) {
     return PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
 }
 
-// libpq prints notices on standard error where nobody receives them.
+// libpq prints notices on standard error unless a receiver is set.
 
 static inline void cpostgres_drop_notice(void *context, const PGresult *notice) {
     (void)context;

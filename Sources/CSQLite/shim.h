@@ -1,6 +1,6 @@
 #include <sqlite3.h>
 
-// SQLITE_TRANSIENT is a cast, which Swift does not import; and Swift hands over an empty value as a null pointer, which
+// SQLITE_TRANSIENT is a cast, which Swift does not import. Swift also passes an empty value as a null pointer, which
 // SQLite would store as NULL (https://sqlite.org/c3ref/bind_blob.html).
 
 static inline int csqlite_bind_text(sqlite3_stmt *statement, int index, const char *text, sqlite3_uint64 length) {
@@ -11,26 +11,26 @@ static inline int csqlite_bind_blob(sqlite3_stmt *statement, int index, const vo
     return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", length, SQLITE_TRANSIENT);
 }
 
-// The extended codes are sums, which Swift does not import either. These are the constraints that a caller can run into.
+// The extended codes are sums, which Swift does not import either. These are the constraints that callers can violate.
 
 static inline int csqlite_is_conflict(int code) {
     return code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_ROWID
         || code == SQLITE_CONSTRAINT_FOREIGNKEY;
 }
 
-// sqlite3_db_config takes variable arguments, which Swift does not import.
+// sqlite3_db_config is variadic, so Swift does not import it.
 
 static inline int csqlite_keep_log_on_close(sqlite3 *database, int keeps) {
     return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps, (int *)0);
 }
 
-// The state of a write-ahead log, from the wal-index that all connections share. The layout is a documented file format
-// (https://sqlite.org/walformat.html#walidxfmt); an index of another format gives no answer.
+// Reads the state of a write-ahead log from the wal-index that all connections share. The layout is a documented file
+// format (https://sqlite.org/walformat.html#walidxfmt); an index in another format gives no result.
 
 typedef struct {
-    /// Two random numbers that name this run of the log, from its beginning until it starts again.
+    /// Two random numbers that identify this run of the log, from its beginning until it is restarted.
     unsigned int salt1, salt2;
-    /// The number of frames that are committed.
+    /// The number of committed frames.
     unsigned int frames;
     /// The number of frames that are copied into the database file.
     unsigned int copied;
@@ -59,8 +59,9 @@ static inline int csqlite_read_log_state(sqlite3 *database, const char *schema, 
     return 1;
 }
 
-// A digest of the first bytes of a database file, to compare them with later ones. It reads through the file that SQLite has
-// open: to close a second descriptor would drop the locks of this process. Only for a caller that excludes checkpoints.
+// Computes a digest of the first bytes of a database file, to compare them with later ones. It reads through the file
+// that SQLite has open: closing a second descriptor would release the locks of this process. Only for callers that
+// exclude checkpoints.
 static inline int csqlite_digest_file(sqlite3 *database, sqlite3_int64 size, sqlite3_int64 *digest) {
     sqlite3_file *file = 0;
     sqlite3_uint64 words[2048], sum = (sqlite3_uint64)size;
@@ -74,7 +75,8 @@ static inline int csqlite_digest_file(sqlite3 *database, sqlite3_int64 size, sql
         result = file->pMethods->xRead(file, words, count, offset);
         if (result != SQLITE_OK) return result;
         for (int index = 0; index <= (count - 1) / 8; index++) {
-            // A multiplication by an odd number and a shift: no two words lead from one sum to the same next one.
+            // Multiplication by an odd number and a shift: two different words never lead from one sum to the same next
+            // sum.
             sum = (sum ^ words[index]) * 0x9e3779b97f4a7c15u;
             sum ^= sum >> 32;
         }
@@ -83,14 +85,14 @@ static inline int csqlite_digest_file(sqlite3 *database, sqlite3_int64 size, sql
     return SQLITE_OK;
 }
 
-// Makes the next checkpoint copy the log from its beginning. Only for a caller that excludes every other checkpoint and
-// every commit. Readers may use frames that are copied already: both places hold the same.
+// Makes the next checkpoint copy the log from its beginning. Only for callers that exclude every other checkpoint and
+// every commit. Readers may use frames that are already copied: both places hold the same content.
 static inline void csqlite_copy_log_again(sqlite3 *database, const char *schema) {
     volatile unsigned int *words = csqlite_log_index(database, schema);
     if (words) words[24] = 0;
 }
 
-// Writes the first bytes of the log again, as they are, and syncs them. Only for a caller that excludes every commit.
+// Rewrites the first bytes of the log unchanged and syncs them. Only for callers that exclude every commit.
 static inline int csqlite_write_log_again(sqlite3 *database, sqlite3_int64 length) {
     sqlite3_file *file = 0;
     char bytes[4096];

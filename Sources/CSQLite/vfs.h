@@ -2,11 +2,12 @@
 #include <sqlite3.h>
 #include <string.h>
 
-// A VFS that passes every call on to SQLite's default one and changes one result.
+// A VFS that passes every call on to SQLite's default VFS and changes one result.
 //
-// SQLite's unix VFS answers SQLITE_IOERR_CORRUPTFS when a read fails with EIO, ENXIO or ERANGE, and the statement that needed
-// the page then fails with SQLITE_CORRUPT (unixRead in os_unix.c, sqlite3VdbeExec in vdbe.c). A caller cannot tell that from
-// damage. This VFS answers SQLITE_IOERR_READ instead, so that SQLITE_CORRUPT speaks of bytes that were read.
+// SQLite's unix VFS returns SQLITE_IOERR_CORRUPTFS when a read fails with EIO, ENXIO or ERANGE, and the statement that
+// needed the page then fails with SQLITE_CORRUPT (unixRead in os_unix.c, sqlite3VdbeExec in vdbe.c). A caller cannot
+// distinguish that from damage. This VFS returns SQLITE_IOERR_READ instead, so that SQLITE_CORRUPT only means that
+// damaged bytes were read.
 
 #define CSQLITE_VFS_NAME "refresh-worker"
 
@@ -101,7 +102,7 @@ static int csqlite_shm_unmap(sqlite3_file *file, int deletes) {
     return real->pMethods->xShmUnmap(real, deletes);
 }
 
-// Version 2: shared memory for the log, and no mapping of the database file (`mmap_size` is 0). Version 1 is for a file
+// Version 2: shared memory for the log, and no mapping of the database file (`mmap_size` is 0). Version 1 is for files
 // whose VFS has no shared memory.
 #define CSQLITE_FILE_METHODS(version) \
     { \
@@ -122,7 +123,7 @@ static int csqlite_vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *fi
     memset(real, 0, (size_t)usual->szOsFile);
     int result = usual->xOpen(usual, name, real, flags, out_flags);
     if (result != SQLITE_OK) {
-        // The cause is read after this returns (xGetLastError).
+        // SQLite reads the cause after this function returns (xGetLastError).
         int cause = errno;
         if (real->pMethods) real->pMethods->xClose(real);
         sqlite3_free(real);
@@ -158,12 +159,13 @@ static int csqlite_vfs_last_error(sqlite3_vfs *vfs, int size, char *text) {
     return usual->xGetLastError ? usual->xGetLastError(usual, size, text) : 0;
 }
 
-/// Makes the VFS known under its name; to be called once, before the first file is opened.
+/// Registers the VFS under its name. Call it once, before the first file is opened.
 static inline int csqlite_register_vfs(void) {
     static sqlite3_vfs vfs;
     sqlite3_vfs *usual = sqlite3_vfs_find(0);
     if (!usual) return SQLITE_ERROR;
-    // What is not replaced here, the clock and random numbers, does not depend on the VFS that it is called with.
+    // The functions that are not replaced here (clock and random numbers) do not depend on the VFS that they are called
+    // with.
     vfs = *usual;
     vfs.iVersion = usual->iVersion < 2 ? usual->iVersion : 2;
     vfs.szOsFile = (int)sizeof(struct csqlite_file);

@@ -1,17 +1,17 @@
 private import Clocks
 package import JSON
 
-/// Whom an access token belongs to, as userinfo says.
+/// The account that an access token belongs to, from the userinfo endpoint.
 package struct UserInfo: Hashable, Sendable {
     package var googleUserID: String
     package var email: String?
     package var emailIsVerified: Bool
     package var name: String?
     package var picture: String?
-    /// The Workspace domain, where Google is the authority for the e-mail address.
+    /// The Workspace domain, if Google is authoritative for the e-mail address.
     package var hostedDomain: String?
 
-    /// Reads both spellings: version 2 says `id` and `verified_email`, OpenID Connect `sub` and `email_verified`.
+    /// Reads both forms: version 2 uses `id` and `verified_email`, OpenID Connect `sub` and `email_verified`.
     package init?(_ body: JSONValue) {
         guard let id = (body["sub"] ?? body["id"])?.string, (1...255).contains(id.utf8.count) else { return nil }
         googleUserID = id
@@ -23,7 +23,7 @@ package struct UserInfo: Hashable, Sendable {
     }
 }
 
-/// Whom an access token was issued to, for what and until when, as tokeninfo says.
+/// The client, account, scopes and expiry of an access token, from the tokeninfo endpoint.
 package struct TokenInfo: Hashable, Sendable {
     package var audience: String
     package var authorizedParty: String?
@@ -33,8 +33,8 @@ package struct TokenInfo: Hashable, Sendable {
     package var email: String?
     package var emailIsVerified: Bool?
 
-    /// Reads both spellings: version 3 says `aud`, `azp`, `sub` and puts numbers into strings; version 2 says `audience`,
-    /// `issued_to`, `user_id`.
+    /// Reads both forms: version 3 uses `aud`, `azp` and `sub`, and puts numbers into strings; version 2 uses
+    /// `audience`, `issued_to` and `user_id`.
     package init?(_ body: JSONValue) {
         guard let audience = (body["aud"] ?? body["audience"])?.string, !audience.isEmpty else { return nil }
         self.audience = audience
@@ -49,14 +49,14 @@ package struct TokenInfo: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// A truth value, or the word for it in a string, as tokeninfo writes it.
+    /// `true` for a JSON `true`, and for the string "true" that tokeninfo sends.
     fileprivate var saysTrue: Bool { bool ?? (string == "true") }
 }
 
-/// Why a question about an account got no useful answer.
+/// The reason why a request about an account failed.
 package enum LookupFailure: Error, Hashable, Sendable {
-    /// The token is not, or no longer, good.
+    /// The token is invalid or has expired.
     case refused
-    /// Google could not be reached or understood; asking again may help.
+    /// Google could not be reached, or its answer could not be read; a retry may help.
     case unavailable(code: String)
 }

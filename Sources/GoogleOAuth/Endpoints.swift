@@ -1,7 +1,7 @@
 package import HTTPClient
 package import Secrets
 
-/// Where the questions go: Google's discovery values unless configured otherwise
+/// The URLs of Google's endpoints; the defaults come from Google's discovery document
 /// (https://accounts.google.com/.well-known/openid-configuration).
 package struct Endpoints: Hashable, Sendable {
     package var token: Endpoint
@@ -17,10 +17,10 @@ package struct Endpoints: Hashable, Sendable {
     }
 }
 
-/// Whom the questions are asked as.
+/// The OAuth client that sends the requests.
 package struct OAuthClient: Sendable {
     package var id: String
-    /// Only for a confidential client of another server: Google's iOS clients have none.
+    /// Set only for confidential clients of other servers: Google's iOS clients do not have one.
     package var secret: Secret?
 
     package init(id: String, secret: Secret? = nil) {

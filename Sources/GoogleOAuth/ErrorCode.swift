@@ -1,15 +1,16 @@
 internal import Secrets
 
-/// The error codes that the token endpoint is known to answer, and what each is about.
+/// The known error codes of the token endpoint and their meaning.
 ///
-/// Sources: https://developers.google.com/identity/protocols/oauth2/native-app, RFC 6749 section 5.2, and the codes that
-/// Chromium's and Google's own libraries tell apart.
+/// Sources: https://developers.google.com/identity/protocols/oauth2/native-app, RFC 6749 section 5.2, and the codes
+/// that Chromium's and Google's own libraries distinguish.
 enum ErrorCode {
-    /// Codes of a 400, 401 or 403 and the verdict of each; `nil` for a code that nobody has described.
+    /// Returns the verdict on the code of a 400, 401 or 403; `nil` for an undocumented code.
     static func verdict(on code: String, subtype: String?, sent: Secret) -> RefreshVerdict? {
         switch code {
         case "invalid_grant":
-            // A Workspace session has ended: the refresh token itself is alive (https://support.google.com/a/answer/9368756).
+            // A Workspace session has ended; the refresh token is still alive
+            // (https://support.google.com/a/answer/9368756).
             if let subtype, ["invalid_rapt", "rapt_required"].contains(subtype) {
                 return .signInRequired(code: subtype)
             }
@@ -17,7 +18,8 @@ enum ErrorCode {
         case "invalid_dpop_proof", "use_dpop_nonce":
             return .signInRequired(code: code)
         case _ where code.hasPrefix("emm_"):
-            // The phone must prove that it is managed; a server cannot. What follows a colon is a link for the phone.
+            // The phone must prove that it is managed, which a server cannot do. The text after a colon is a link for
+            // the phone.
             return .signInRequired(code: name(String(code.prefix(while: { $0 != ":" })), without: sent) ?? "emm_error")
         case "admin_policy_enforced", "policy_enforced", "org_internal", "access_not_configured", "access_denied",
             "invalid_account":
@@ -36,7 +38,8 @@ enum ErrorCode {
         }
     }
 
-    /// An unlisted code as it may go into logs and into a grant's reason; `nil` for what is no code, or repeats the token.
+    /// Returns an unlisted code in a form that may be logged and stored as a grant's reason; `nil` if it is not a code,
+    /// or repeats the token.
     static func name(_ error: String, without sent: Secret) -> String? {
         let isCode =
             (1...64).contains(error.utf8.count)
@@ -46,7 +49,8 @@ enum ErrorCode {
         return isCode && !ErrorText.contains(error, sent) ? error : nil
     }
 
-    /// Old answers put a code and a text into one field: `internal_failure: Backend Error`.
+    /// Returns the code alone: old answers put a code and a text into one field, as in `internal_failure: Backend
+    /// Error`.
     static func bare(_ error: String) -> String {
         error.hasPrefix("emm_") ? error : String(error.prefix(while: { $0 != ":" }))
     }

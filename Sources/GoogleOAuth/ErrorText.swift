@@ -1,14 +1,16 @@
 internal import JSON
 internal import Secrets
 
-/// The wording of an error for logs.
+/// The text of an error, for logs.
 enum ErrorText {
     static let longest = 256
-    /// No word of a human's is longer than this; a token is.
+    /// Words in a human language are shorter than this; tokens are longer.
     static let longestWord = 40
 
-    /// `error` and `error_description` of the answer, capped; withheld where it repeats the token that was sent, and
-    /// without any word that is long enough to be another token.
+    /// Returns the `error` and `error_description` of the answer, shortened.
+    ///
+    /// Words that are long enough to be a token are replaced by their length. If the text repeats the token that was
+    /// sent, all of it is withheld.
     static func excerpt(of body: JSONValue?, without sent: Secret) -> String? {
         guard let error = body?["error"]?.string else { return nil }
         var text = error
@@ -21,7 +23,7 @@ enum ErrorText {
         return readable.capped(at: longest)
     }
 
-    /// Looks for any 16 characters of the token, so that half of it does not slip through either.
+    /// Returns `true` if the text contains any 16 characters of the token, so that a part of it is also found.
     static func contains(_ text: String, _ sent: Secret) -> Bool {
         let token = Array(sent.reveal().utf8)
         let width = min(16, token.count)

@@ -2,18 +2,20 @@ package import HTTPClient
 private import JSON
 package import Secrets
 
-/// Google's token endpoint, as the engine sees it: refresh tokens go in, and what comes back is read by whoever has the time.
+/// Google's endpoints as the engine uses them.
+///
+/// The engine parses refresh replies later, in batches.
 package protocol TokenEndpoint: Sendable {
-    /// Asks for fresh access tokens; answers for each question what gives it up.
+    /// Sends refresh requests; returns for each one the closure that cancels it.
     func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void]
 
-    /// Asks to revoke a grant by one of its tokens.
+    /// Revokes a grant by one of its tokens.
     ///
-    /// `mayStillSend` is called immediately before the request leaves; when it returns `false`, nothing is sent. It holds up
-    /// every other request, so it must be quick.
+    /// `mayStillSend` is called immediately before the request is sent; if it returns `false`, nothing is sent. It
+    /// blocks every other request, so it must be quick.
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply
 
-    /// Asks whom an access token belongs to.
+    /// Returns the account that an access token belongs to.
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo
 }
 
@@ -26,15 +28,15 @@ package enum RevocationReply: Sendable, Hashable {
     case notSent(code: String)
 }
 
-/// What is asked of a token endpoint for one grant.
+/// A refresh of one grant, to be sent to the token endpoint.
 ///
-/// Its functions hold up every other request, so they must be quick.
+/// Its closures block every other request, so they must be quick.
 package struct RefreshQuestion: Sendable {
     package let token: Secret
     package let client: OAuthClient
-    /// Called immediately before the request leaves; when it says no, nothing is sent.
+    /// Called immediately before the request is sent; if it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
-    /// Called once, whatever comes of it, maybe before the asking returns.
+    /// Called once with the reply, possibly before ``TokenEndpoint/refresh(_:)`` returns.
     package let receive: @Sendable (RefreshReply) -> Void
 
     package init(
@@ -95,7 +97,7 @@ package struct GoogleAccounts: TokenEndpoint {
         }
     }
 
-    /// Asks whom an access token belongs to.
+    /// Returns the account that an access token belongs to.
     package func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
         let request = HTTPRequest(
             method: .get,
@@ -106,9 +108,9 @@ package struct GoogleAccounts: TokenEndpoint {
         return info
     }
 
-    /// Asks whom an access token was issued to.
+    /// Returns the client, scopes and expiry of an access token.
     ///
-    /// The token goes in the body, which no proxy logs.
+    /// The token is sent in the body, which proxies do not log.
     package func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
         let request = HTTPRequest("access_token", accessToken, inquiries)
         guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }

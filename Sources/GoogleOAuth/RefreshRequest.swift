@@ -3,9 +3,12 @@ package import Secrets
 
 /// The refresh request of a public client (https://developers.google.com/identity/protocols/oauth2/native-app).
 ///
-/// It names neither a scope, which could only narrow or fail, nor a secret, which an iOS client does not have.
+/// It does not name a scope, which could only narrow the grant or fail. It has a secret only for clients that have one;
+/// an iOS client does not.
 package enum RefreshRequest {
-    /// `pattern` is that of ``HTTPClient/RequestPattern/form(to:)``.
+    /// Makes the request.
+    ///
+    /// `pattern` comes from ``HTTPClient/RequestPattern/form(to:)``.
     package static func make(token: Secret, client: OAuthClient, pattern: RequestPattern) -> HTTPRequest {
         var form = FormBody()
         form.append("client_id", client.id)
@@ -17,7 +20,7 @@ package enum RefreshRequest {
 }
 
 extension RequestPattern {
-    /// POSTs of form fields that are answered in JSON.
+    /// Makes the pattern of a form POST with a JSON answer.
     package static func form(to endpoint: Endpoint) -> RequestPattern {
         RequestPattern(
             method: .post,
@@ -28,7 +31,7 @@ extension RequestPattern {
 }
 
 extension HTTPRequest {
-    /// A POST of one secret.
+    /// Makes a POST with one secret.
     init(_ name: String, _ secret: Secret, _ pattern: RequestPattern) {
         var form = FormBody()
         secret.withBytes { form.append(name, $0) }

@@ -2,9 +2,9 @@ package import HTTPClient
 private import JSON
 package import Secrets
 
-/// The reading of an answer: its shape and code decide, not its status alone.
+/// Reads an answer. Its form and error code decide, not its status alone.
 extension RefreshAnswer {
-    /// Reads what came back for a refresh with `sent`.
+    /// Reads the reply to a refresh with the token `sent`.
     package static func reading(_ reply: RefreshReply, sent: Secret) -> RefreshAnswer {
         switch reply {
         case .response(let response): reading(response, sent: sent)
@@ -13,7 +13,7 @@ extension RefreshAnswer {
         }
     }
 
-    /// Reads the token endpoint's answer to a refresh with `sent`.
+    /// Reads the token endpoint's answer to a refresh with the token `sent`.
     package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
         let body = JSONValue.object(in: response.body.reveal())
         if body == nil, let salvaged = salvage(response) { return salvaged }
@@ -27,10 +27,10 @@ extension RefreshAnswer {
         )
     }
 
-    /// The rotated refresh token of a broken 200, if one arrived whole; `nil` for every other answer.
+    /// Returns the rotated refresh token of a broken 200, if it arrived complete; `nil` for every other answer.
     ///
-    /// The server has spent the token that was sent, so the new one is kept whatever else is wrong: the body is longer or
-    /// shorter than promised, breaks off, or goes on after its end.
+    /// The server has spent the token that was sent, so the new one is kept whatever else is wrong: the body is longer
+    /// or shorter than announced, is truncated, or continues after its end.
     private static func salvage(_ response: HTTPResponse) -> RefreshAnswer? {
         guard response.status == 200 else { return nil }
         let members = JSONValue.salvagedObject(in: response.body.reveal())
@@ -38,7 +38,7 @@ extension RefreshAnswer {
         return RefreshAnswer(verdict: .flawed(code: "flawed_answer", rotated: rotated), status: 200)
     }
 
-    /// The meaning of a request that got no answer.
+    /// Returns the meaning of a request that got no answer.
     package static func reading(_ failure: HTTPFailure) -> RefreshAnswer {
         switch failure.kind {
         case .withheld, .expired:
@@ -88,11 +88,13 @@ extension RefreshAnswer {
 }
 
 extension TokenAnswer {
-    /// The lifetime of an answer that names none: what Google's access tokens have.
+    /// The assumed lifetime if the answer does not name one: that of Google's access tokens.
     private static let usualLifetime: Int64 = 3600
-    /// No server gives a token for longer than this; a greater number is a fault.
+    /// The longest plausible lifetime; a larger number is an error.
     private static let greatestLifetime: Int64 = 400 * 86_400
-    /// Time-based access at Google ends within a year; ten leave room for others.
+    /// The longest plausible lifetime of a refresh token.
+    ///
+    /// Google's time-based access ends within a year; ten years leave room for other servers.
     private static let greatestRefreshLifetime: Int64 = 3_660 * 86_400
 
     fileprivate init?(_ body: JSONValue, rotated: Secret?) {
@@ -131,7 +133,7 @@ extension TokenAnswer {
 }
 
 extension HTTPFailure {
-    /// The kind of failure as a code of lower-case words: `receive_failed`.
+    /// The kind of failure as a code of lower-case words, such as `receive_failed`.
     var shortCode: String {
         var code = ""
         var isInsideWord = false

@@ -1,41 +1,42 @@
 package import HTTPClient
 package import Secrets
 
-/// What an answer to a refresh means, as far as the answer alone can tell.
+/// The meaning of an answer to a refresh, as far as this one answer shows it.
 ///
-/// What becomes of the grant depends on more than one answer (is this a wave? did the grant ever work?): the engine's
-/// rules decide that from the verdict.
+/// The decision about the grant depends on more than one answer (is this a wave? was the grant ever proven?): the
+/// engine's rules make it from the verdict.
 package enum RefreshVerdict: Sendable {
-    /// The grant is good, and here is its access token.
+    /// The grant is good; the value holds its access token.
     case granted(TokenAnswer)
-    /// A 200 that is wrong in some way: a fault that passes, but the refresh token in it, if any, must be stored.
+    /// A 200 that is wrong in some way. The fault is temporary, but the refresh token in the answer, if any, must be
+    /// stored.
     case flawed(code: String, rotated: Secret?)
-    /// A 200 without JSON: a proxy, a captive portal or a broken endpoint answered.
+    /// A 200 without JSON: it came from a proxy, a captive portal or a broken endpoint.
     case notJSON
-    /// `invalid_grant`, plain: the refresh token is dead.
+    /// A plain `invalid_grant`: the refresh token is dead.
     case invalidGrant
-    /// Only the user can mend it, by signing in again.
+    /// Only the user can repair the grant, by signing in again.
     case signInRequired(code: String)
     /// An administrator or a policy blocks the grant, and may lift the block.
     case blocked(code: String)
-    /// The client is at fault, whichever grant was asked for.
+    /// The client is at fault, not the grant.
     case clientFault(code: String)
-    /// The client may be at fault, or the token may be another client's.
+    /// The client may be at fault, or the token may be a foreign token.
     case clientOrForeignToken(code: String)
-    /// Too many requests of this client.
+    /// The client sends too many requests.
     case throttled(code: String)
-    /// A fault of the endpoint that passes.
+    /// A temporary fault of the endpoint.
     case endpointFault(code: String)
-    /// No answer came, for a reason that passes; the request may have been carried out all the same.
+    /// No answer came, for a temporary reason. The request may have been processed.
     case noAnswer(code: String)
     /// The worker did not send the request.
     case notSent(code: String)
-    /// The worker sent the request and stopped waiting; it may have been carried out all the same.
+    /// The worker sent the request and stopped waiting. The request may have been processed.
     case givenUp(code: String)
-    /// Nobody knows what this means.
+    /// An answer with an unknown meaning.
     case unknown(code: String)
 
-    /// A short code for logs and for the grant's reason.
+    /// A short code, for logs and for the grant's reason.
     package var code: String {
         switch self {
         case .granted: "granted"
@@ -49,16 +50,16 @@ package enum RefreshVerdict: Sendable {
     }
 }
 
-/// What a good answer to a refresh holds.
+/// The content of a good answer to a refresh.
 package struct TokenAnswer: Sendable {
     package var accessToken: Secret
     package var lifetime: Duration
     package var type: String
-    /// The scopes of this access token, separated by spaces, where the answer names them.
+    /// The scopes of this access token, separated by spaces, if the answer names them.
     package var scope: String?
-    /// The refresh token that replaces the one that was sent, where the server rotates.
+    /// The refresh token that replaces the one that was sent, if the server rotates.
     package var rotated: Secret?
-    /// How long the refresh token has to live, where the answer says so.
+    /// The remaining lifetime of the refresh token, if the answer gives it.
     package var refreshTokenLifetime: Duration?
     /// The ID token that Google adds if the grant has the scope `openid`.
     package var idToken: Secret?
@@ -82,12 +83,14 @@ package struct TokenAnswer: Sendable {
     }
 }
 
-/// What came back for a refresh, not read yet: reading is work that whoever brings it leaves to others.
+/// An unparsed reply to a refresh.
+///
+/// Parsing takes time, so the thread that receives the reply leaves it to others.
 package enum RefreshReply: Sendable {
     case response(HTTPResponse)
-    /// No answer came.
+    /// The request failed without a complete answer.
     case failure(HTTPFailure)
-    /// An endpoint that speaks no HTTP says at once what it means.
+    /// The verdict of an endpoint that does not use HTTP, such as a fake one in a test.
     case answer(RefreshAnswer)
 
     init(_ result: Result<HTTPResponse, HTTPFailure>) {
@@ -99,13 +102,13 @@ package enum RefreshReply: Sendable {
     }
 }
 
-/// An answer to a refresh with its meaning.
+/// The verdict on an answer to a refresh, with the other data of the answer.
 package struct RefreshAnswer: Sendable {
     package var verdict: RefreshVerdict
     package var status: Int?
-    /// How long the server asks to be left alone.
+    /// The delay that the server asks for.
     package var retryAfter: Duration?
-    /// The error as Google worded it: capped, and never the token that was sent.
+    /// Google's error text, shortened; it never contains the token that was sent.
     package var text: String?
 
     package init(verdict: RefreshVerdict, status: Int? = nil, retryAfter: Duration? = nil, text: String? = nil) {

@@ -2,10 +2,10 @@ private import JSON
 private import Secrets
 
 extension TokenAnswer {
-    /// The id of the Google account that the tokens belong to, as the ID token says; `nil` if there is none, or none that can
+    /// The id of the Google account that the tokens belong to, from the ID token; `nil` if the answer has none that can
     /// be read.
     ///
-    /// Its signature need not be checked, because it came from the token endpoint itself over TLS
+    /// Its signature does not have to be checked, because it came directly from the token endpoint over TLS
     /// (https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation, 6).
     package var account: String? {
         guard let parts = idToken?.reveal().split(separator: ".", omittingEmptySubsequences: false), parts.count == 3,

@@ -1,4 +1,4 @@
-/// What the command line asks for.
+/// The parsed command line.
 struct Arguments: Equatable {
     var port: UInt16 = 8099
     var isQuiet = false
@@ -24,13 +24,13 @@ struct Arguments: Equatable {
     static let help = """
         usage: google-sandbox [--port N] [--quiet]
 
-        A stand-in for Google's OAuth endpoints, on http://127.0.0.1.
+        A fake of Google's OAuth endpoints, on http://127.0.0.1.
 
           --port N   listen on port N (default 8099; 0 takes a free one and prints it)
-          --quiet    print the address and nothing else
+          --quiet    print only the address
           --help     print this
 
-        What it answers as Google does:
+        Google's endpoints:
           POST /token            refresh an access token
           GET  /oauth2/v2/userinfo, /oauth2/v3/userinfo, /v1/userinfo
           GET or POST /tokeninfo
@@ -38,27 +38,27 @@ struct Arguments: Equatable {
           GET  /.well-known/risc-configuration, /oauth2/v3/certs
           GET or POST /v1beta/stream...  the stream of security events
 
-        What tells it how to behave (OrderedJSON in, OrderedJSON out):
+        Control routes (JSON in, JSON out):
           POST /control/grants     create grants: {"count": 10, "prefix": "user"} or {"grants": [{"email": "a@example.com"}]}
           GET  /control/grants     list them with their refresh tokens
           POST /control/grants/set script some: {"email": "a@example.com", "revoked": true}; fields: revoked, answer,
                                    latency_ms, hang, hold, lifetime; chosen by refresh_token, sub or email
-          POST /control/settings   at large: lifetime, rotation, strict_rotation, latency_ms, latency_jitter_ms, error_rate,
+          POST /control/settings   change settings: lifetime, rotation, strict_rotation, latency_ms, latency_jitter_ms, error_rate,
                                    error, wave_rate, outage, retry_after, refresh_token_expires_in, clients, seed
-          GET  /control/settings   the settings as they are
-          GET  /control/faults     the names that "outage", "error" and "answer" know
-          POST /control/release    let requests of grants on hold go on, all or those chosen
+          GET  /control/settings   the current settings
+          GET  /control/faults     the names that "outage", "error" and "answer" accept
+          POST /control/release    release the requests of grants on hold: all, or those chosen
           GET  /control/wait?holding=N   answers once N requests are on hold
-          GET  /control/stats      what it was asked; with ?grants=1 for each grant too
-          POST /control/reset      forget everything
+          GET  /control/stats      counts of requests; with ?grants=1 also for each grant
+          POST /control/reset      delete everything
           POST /control/security-events, .../rotate-key, .../stream, /control/service-accounts
 
-        It holds no secrets and is no place for real tokens.
+        It does not protect secrets: do not give it real tokens.
 
         """
 }
 
-/// A command line that makes no sense.
+/// A command line that cannot be parsed.
 struct ArgumentError: Error {
     let message: String
 }

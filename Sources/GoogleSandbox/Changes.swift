@@ -1,7 +1,7 @@
 private import Dispatch
 private import Synchronization
 
-/// Tells whoever waits that something changed; what, they look up themselves.
+/// Notifies the waiting listeners that something changed; they look up the change themselves.
 final class Changes: Sendable {
     private struct State {
         var next = 0
@@ -14,7 +14,9 @@ final class Changes: Sendable {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
-    /// The changes from now on; it ends with the listener's task, or when the time is over.
+    /// Returns the changes from now on.
+    ///
+    /// The stream ends with the listener's task, or when the time is over.
     func following(atMost span: Duration) -> AsyncStream<Void> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let number = state.withLock { state in

@@ -1,4 +1,4 @@
-/// A control request that makes no sense, in words for whoever sent it.
+/// An invalid control request, with a message for the client.
 struct ControlError: Error {
     let message: String
     let status: Int
@@ -9,7 +9,7 @@ struct ControlError: Error {
     }
 }
 
-/// Readers of control requests: each names the field that is wrong.
+/// Readers of control requests. Their errors name the invalid field.
 extension OrderedJSON {
     func members(of what: String) throws(ControlError) -> [(name: String, value: OrderedJSON)] {
         guard case .object(let members) = self else { throw ControlError("\(what) must be a JSON object") }
@@ -21,7 +21,7 @@ extension OrderedJSON {
         return value
     }
 
-    /// A whole number from 0 to a thousand million.
+    /// Reads a whole number from 0 to 1,000,000,000.
     func count(_ name: String) throws(ControlError) -> Int64 {
         guard let value = integerValue, (0...1_000_000_000).contains(value) else {
             throw ControlError("\(name) must be a whole number from 0 to 1000000000")
@@ -51,7 +51,9 @@ extension OrderedJSON {
         return values
     }
 
-    /// A fault by its name, by {"preset": name}, or spelled out as {"status", "body", "headers"}; "times" is the caller's.
+    /// Reads a fault: its name, {"preset": name}, or the answer as {"status", "body", "headers"}.
+    ///
+    /// The caller reads "times".
     func fault(_ name: String) throws(ControlError) -> Fault {
         if let preset = stringValue ?? self["preset"]?.stringValue {
             guard let fault = Fault(named: preset) else {

@@ -1,21 +1,21 @@
-/// What the sandbox does in place of a good answer.
+/// A simulated fault that replaces a good answer.
 enum Fault: Equatable, Sendable {
-    /// These bytes, whatever was asked.
+    /// A fixed answer, regardless of the request.
     case answer(FixedAnswer)
 
-    /// The connection ends without a byte, and nothing was done.
+    /// The connection ends without a byte; the request is not processed.
     case reset
 
-    /// No answer for a minute, then the connection ends; nothing was done.
+    /// No answer for a minute, then the connection ends; the request is not processed.
     case hang
 
-    /// All is done, a rotated refresh token included, and the connection ends without a byte: the answer was lost on the way.
+    /// The request is processed, including a rotation, and the connection ends without a byte: the answer is lost.
     case lostAnswer
 
-    /// All is done and answered, except that the access token is left out of the answer.
+    /// The request is processed and answered, but the answer lacks the access token.
     case withoutAccessToken
 
-    /// The name under which a control request asks for a fault.
+    /// Finds a fault by its name in a control request.
     init?(named name: String) {
         switch name {
         case "reset": self = .reset
@@ -28,13 +28,13 @@ enum Fault: Equatable, Sendable {
         }
     }
 
-    /// Its name, or its label if it was spelled out and has none.
+    /// The fault's name, or the label of an answer without a name.
     var name: String {
         guard case .answer(let answer) = self else { return label }
         return FixedAnswer.presets.first { $0.answer == answer }?.name ?? label
     }
 
-    /// All the names that ``init(named:)`` knows.
+    /// All names that ``init(named:)`` accepts.
     static var names: [String] {
         FixedAnswer.presets.map(\.name) + ["reset", "hang", "lost_answer", "without_access_token"]
     }
@@ -52,10 +52,11 @@ struct FixedAnswer: Equatable, Sendable {
     var headers: [Header] = []
     var body: [UInt8]
 
-    /// The name under which the statistics count it: its OAuth error, or else its status.
+    /// The name in the statistics: the OAuth error, or the status if there is none.
     let label: String
 
-    /// Seconds for a Retry-After header that the settings may change; nil sends none unless they ask for one.
+    /// The seconds of the Retry-After header, which the settings may override; `nil` sends the header only if the
+    /// settings set it.
     var retryAfter: Int64?
 
     init(_ status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8], retryAfter: Int64? = nil) {
@@ -67,7 +68,7 @@ struct FixedAnswer: Equatable, Sendable {
         label = OrderedJSON.parsed(body)?["error"]?.stringValue ?? "http_\(status)"
     }
 
-    /// An error of the OAuth kind (https://www.rfc-editor.org/rfc/rfc6749#section-5.2).
+    /// Makes an OAuth error (https://www.rfc-editor.org/rfc/rfc6749#section-5.2).
     static func error(_ status: Int, _ code: String, _ description: String? = nil, more: [OrderedJSON.Member] = [])
         -> FixedAnswer
     {
@@ -82,7 +83,7 @@ struct FixedAnswer: Equatable, Sendable {
 }
 
 extension Fault {
-    /// The name under which the statistics count it.
+    /// The name in the statistics.
     var label: String {
         switch self {
         case .answer(let answer): answer.label

@@ -1,5 +1,5 @@
-/// The answers that Google's token endpoint was seen or is documented to give, one name each, and some that nobody should
-/// give. Where no capture shows the status or the wording, the plausible one stands here: `unconfirmed` tells which.
+/// Named answers that Google's token endpoint was seen to give or is documented to give, and some invalid ones.
+/// `unconfirmed` marks answers whose status or text is not known from a capture and is a plausible guess.
 extension FixedAnswer {
     struct Preset: Sendable {
         let name: String
@@ -10,18 +10,19 @@ extension FixedAnswer {
             self.answer = answer
         }
 
-        /// Marks an answer of which no capture shows the status or the whole body.
+        /// Marks an answer whose status or whole body is not known from a capture.
         static func unconfirmed(_ name: String, _ answer: FixedAnswer) -> Preset { Preset(name, answer) }
     }
 
     static let presets = grantErrors + clientErrors + policyErrors + passingErrors + senselessAnswers
 
-    // MARK: The grant's own errors
+    // MARK: Errors of the grant
 
-    /// For a grant that has ended (https://github.com/apache/opendal/issues/3901).
+    /// The answer for a grant that has ended (https://github.com/apache/opendal/issues/3901).
     static let revoked = error(400, "invalid_grant", "Token has been expired or revoked.")
 
-    /// For a refresh token that Google does not know (https://github.com/google/gmail-oauth2-tools/issues/29).
+    /// The answer for a refresh token that Google does not know
+    /// (https://github.com/google/gmail-oauth2-tools/issues/29).
     static let unknownToken = error(400, "invalid_grant", "Bad Request")
 
     private static let grantErrors: [Preset] = [
@@ -44,7 +45,7 @@ extension FixedAnswer {
         ),
     ]
 
-    /// For a session whose length an administrator limits.
+    /// The answer when an administrator limits the length of sessions.
     ///
     /// See https://developers.google.com/identity/protocols/oauth2#expiration; the body is from
     /// https://github.com/openclaw/gogcli/issues/338.
@@ -66,12 +67,12 @@ extension FixedAnswer {
         return answer
     }
 
-    // MARK: The client's errors
+    // MARK: Errors of the client
 
     static let clientNotFound = error(401, "invalid_client", "The OAuth client was not found.")
     static let otherClientsToken = error(401, "unauthorized_client", "Unauthorized")
 
-    /// For a request without a client id (https://github.com/openid/AppAuth-iOS/issues/226).
+    /// The answer to a request without a client id (https://github.com/openid/AppAuth-iOS/issues/226).
     static let noClientID = error(400, "invalid_request", "Could not determine client ID from request.")
 
     static let unsupportedGrantType = error(400, "unsupported_grant_type", "Invalid grant_type: ")
@@ -89,7 +90,7 @@ extension FixedAnswer {
         .unconfirmed("unsupported_grant_type", unsupportedGrantType),
     ]
 
-    // MARK: What an administrator or a policy forbids
+    // MARK: Refusals by an administrator or a policy
 
     private static let policyErrors: [Preset] = [
         .unconfirmed("admin_policy_enforced", error(400, "admin_policy_enforced")),
@@ -116,7 +117,7 @@ extension FixedAnswer {
         .unconfirmed("org_internal", error(400, "org_internal")),
     ]
 
-    // MARK: What passes
+    // MARK: Temporary errors
 
     private static let passingErrors: [Preset] = [
         .unconfirmed("rate_limit_exceeded", error(403, "rate_limit_exceeded")),
@@ -174,7 +175,7 @@ extension FixedAnswer {
         return answer
     }
 
-    // MARK: What no server should answer, and a proxy or a bug does
+    // MARK: Invalid answers, as a proxy or a bug sends them
 
     private static let senselessAnswers: [Preset] = [
         Preset("html200", html(200, "<html><body>Sign in to the hotel's network</body></html>\n")),

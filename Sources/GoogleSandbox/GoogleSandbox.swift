@@ -3,7 +3,7 @@ private import Dispatch
 private import Glibc
 private import HTTPServer
 
-/// The command `google-sandbox`: a stand-in for Google's OAuth endpoints on the loopback interface.
+/// The command `google-sandbox`: a fake of Google's OAuth endpoints on the loopback interface.
 @main
 enum GoogleSandbox {
     static func main() async {
@@ -26,7 +26,7 @@ enum GoogleSandbox {
             if !arguments.isQuiet { write(line + "\n", to: STDOUT_FILENO) }
         }
         do throws(HTTPServerError) {
-            // Thousands of grants may be set up by one control request, and thousands of clients hang in an outage.
+            // One control request may create thousands of grants, and thousands of clients may wait during an outage.
             let configuration = HTTPServer.Configuration(
                 listen: .tcp(address: "127.0.0.1", port: arguments.port),
                 limits: .init(bodyBytes: 64 << 20),
@@ -42,10 +42,10 @@ enum GoogleSandbox {
         }
     }
 
-    /// Calls back on SIGTERM and SIGINT for as long as the sources are kept.
+    /// Calls back on SIGTERM and SIGINT as long as the sources are kept.
     private static func onEndingSignals(_ body: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
         [SIGTERM, SIGINT].map { number in
-            // The source sees the signal all the same, and the process does not end of it.
+            // Keeps the signal from ending the process; the source still receives it.
             _ = signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler(handler: body)
@@ -54,12 +54,12 @@ enum GoogleSandbox {
         }
     }
 
-    /// Writes the whole text at once, unbuffered, so that a reader of a pipe has it before the next thing happens.
+    /// Writes the whole text at once, unbuffered, so that the reader of a pipe sees each line immediately.
     private static func write(_ text: String, to descriptor: Int32) {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            // Nobody reads the output any more: there is nobody to tell.
+            // The reader of the output is gone, so the text is dropped.
             guard written > 0 else { return }
             rest = rest.dropFirst(written)
         }

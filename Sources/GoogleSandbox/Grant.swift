@@ -1,10 +1,10 @@
-/// One user's consent, as the sandbox knows it.
+/// One user's consent in the sandbox.
 struct Grant: Sendable {
     /// An answer that a test has prepared.
     struct Script: Equatable, Sendable {
         var fault: Fault
 
-        /// How many requests still get it; nil is all.
+        /// The number of requests that still get it; `nil` for all.
         var times: Int64?
     }
 
@@ -13,32 +13,32 @@ struct Grant: Sendable {
     let name: String
     let clientID: String
     let scope: String
-    /// Whether its owner has shown the e-mail address to be theirs.
+    /// `true` if the owner has verified the e-mail address.
     let emailIsVerified: Bool
-    /// The Workspace domain of its owner.
+    /// The Workspace domain of the owner.
     let hostedDomain: String?
 
     var refreshTokens: RefreshTokenChain
     var isRevoked = false
 
-    /// Seconds that its access tokens live; nil takes what the settings say.
+    /// The lifetime of its access tokens in seconds; `nil` for the lifetime in the settings.
     var lifetime: Int64?
     var script: Script?
     var latency: Duration?
     var isHung = false
     var isOnHold = false
 
-    /// How many token requests came, were answered with a token, and are being answered now.
+    /// The counts of token requests: received, answered with a token, and in progress.
     var requests = 0
     var successes = 0
     var inFlight = 0
 
-    /// Whether its scopes let a client see the address.
+    /// `true` if its scopes let a client see the e-mail address.
     var showsEmail: Bool {
         scope.split(separator: " ").contains { $0 == "email" || $0.hasSuffix("/auth/userinfo.email") }
     }
 
-    /// The fault prepared for this request, if any is left.
+    /// Returns the fault prepared for this request, if any is left.
     mutating func takeScript() -> Fault? {
         guard let prepared = script else { return nil }
         if let times = prepared.times {

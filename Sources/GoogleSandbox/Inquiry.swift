@@ -1,33 +1,33 @@
 internal import HTTPServer
 
-/// A request to one of Google's endpoints, read.
+/// A parsed request to one of Google's endpoints.
 struct Inquiry: Sendable {
     enum Route: String, Sendable {
         case token, userinfo, tokeninfo, revoke
     }
 
-    /// Under which names userinfo answers.
+    /// The field names of a userinfo answer.
     enum Naming: Sendable {
-        /// As the API oauth2:v2: `id`, `verified_email`.
+        /// The names of the API oauth2:v2: `id`, `verified_email`.
         case version2
-        /// As OpenID Connect: `sub`, `email_verified`.
+        /// The names of OpenID Connect: `sub`, `email_verified`.
         case openID
     }
 
     let route: Route
     var naming = Naming.openID
 
-    /// The form's fields, or for tokeninfo the query's too.
+    /// The fields of the form; for tokeninfo also those of the query.
     var fields: [ServerRequest.Field] = []
 
-    /// The token of an Authorization header.
+    /// The token of the Authorization header.
     var bearer: String?
 
     func field(_ name: String) -> String? {
         fields.first { $0.name == name }?.value
     }
 
-    /// nil where Google has nothing under that path and method, which it answers with 404.
+    /// Parses a request; `nil` if Google has no such method and path, which it answers with 404.
     init?(_ request: ServerRequest) {
         switch (request.method, request.path) {
         case ("POST", "/token"):
@@ -35,7 +35,7 @@ struct Inquiry: Sendable {
             fields = request.form
         case ("POST", "/revoke"):
             route = .revoke
-            // Google's own examples put the token in the query of the POST (protocols/oauth2/native-app#tokenrevoke).
+            // Google's own examples put the token into the query of the POST (protocols/oauth2/native-app#tokenrevoke).
             fields = request.form + request.query
         case ("GET", "/tokeninfo"), ("POST", "/tokeninfo"):
             route = .tokeninfo

@@ -1,6 +1,6 @@
 internal import JSON
 
-/// A JSON value; an object keeps the order of its members, as Google's answers do.
+/// A JSON value whose objects keep the order of their members, as Google's answers do.
 enum OrderedJSON: Equatable, Sendable {
     case null
     case bool(Bool)
@@ -15,7 +15,9 @@ enum OrderedJSON: Equatable, Sendable {
         let value: OrderedJSON
     }
 
-    /// The value that the text holds, or nil if it is no JSON; an object's members come sorted by name.
+    /// Parses a text; `nil` if it is not JSON.
+    ///
+    /// The members of parsed objects are sorted by name.
     static func parsed(_ text: [UInt8]) -> OrderedJSON? {
         do {
             return OrderedJSON(try JSONValue.parse(text))
@@ -109,6 +111,6 @@ extension OrderedJSON {
         }
     }
 
-    /// A whole number that may be counted with.
+    /// Makes a whole number from a count.
     static func count(_ value: Int) -> OrderedJSON { .integer(Int64(value)) }
 }

@@ -1,51 +1,51 @@
-/// How refresh tokens are exchanged for new ones.
+/// The policy for exchanging refresh tokens for new ones.
 enum Rotation: Equatable, Sendable {
-    /// As Google does: the refresh token stays.
+    /// Like Google: the refresh token stays the same.
     case off
 
-    /// Each refresh issues a successor, and the predecessor stays good until that successor is first used.
+    /// Each refresh issues a successor; the predecessor stays valid until the successor is first used.
     case careful
 
-    /// Each refresh issues a successor, and the predecessor is dead at once.
+    /// Each refresh issues a successor; the predecessor is dead at once.
     case strict
 }
 
-/// One grant's refresh tokens through its rotations.
+/// The refresh tokens of one grant through its rotations.
 struct RefreshTokenChain: Equatable, Sendable {
     enum Use: Equatable {
         /// The token is dead.
         case refused
         /// The token is good and stays.
         case kept
-        /// The token is good and this is its successor.
+        /// The token is good and is replaced by its successor.
         case rotated(to: String)
     }
 
-    /// How many dead tokens are remembered, so that using one is answered as such and months of rotation need no more memory.
+    /// The number of dead tokens that are remembered, so that their use is recognised without unlimited memory.
     private static let memory = 4
 
-    /// The token last used, or the first one.
+    /// The last used token, or the first one.
     private(set) var current: String
 
-    /// The token issued last, if it has not been used yet.
+    /// The last issued token, if it has not been used yet.
     private(set) var successor: String?
 
-    /// The dead ones, oldest first.
+    /// The dead tokens, oldest first.
     private(set) var dead: [String] = []
 
     init(_ first: String) {
         current = first
     }
 
-    /// The token that a client which missed nothing holds.
+    /// The token of a client that received every answer.
     var newest: String { successor ?? current }
 
-    /// The tokens that are good now, the older first.
+    /// The valid tokens, the older one first.
     var live: [String] { successor.map { [current, $0] } ?? [current] }
 
-    /// Presents a token.
+    /// Uses a token.
     ///
-    /// Who presents the predecessor once more never got the successor, so a fresh one takes its place.
+    /// A client that presents the predecessor again did not receive the successor, so a fresh one replaces it.
     mutating func use(_ token: String, rotation: Rotation, fresh: () -> String) -> Use {
         guard live.contains(token) else { return .refused }
         if token == successor {

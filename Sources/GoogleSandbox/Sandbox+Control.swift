@@ -32,7 +32,7 @@ extension Sandbox {
 
     private func change(_ request: ServerRequest) throws(ControlError) -> OrderedJSON {
         guard let order = request.body.isEmpty ? [:] : OrderedJSON.parsed(request.body) else {
-            throw ControlError("the body is no JSON")
+            throw ControlError("the body is not JSON")
         }
         if let done = try controlSecurityEvents(request.path, order) { return done }
         let now = time.now

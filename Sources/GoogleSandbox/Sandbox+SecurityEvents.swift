@@ -1,9 +1,9 @@
 internal import Clocks
 internal import HTTPServer
 
-/// The routes of Cross-Account Protection: those of Google's, and those by which a test controls them.
+/// The routes of Cross-Account Protection: Google's own, and those by which a test controls them.
 extension Sandbox {
-    /// Answers what Google answers; `nil` for a path that has nothing to do with security events.
+    /// Answers like Google; `nil` for a path that does not concern security events.
     func securityEventAnswer(_ request: ServerRequest) -> ServerReply? {
         let isKeyRoute =
             request.method == "GET" && ["/.well-known/risc-configuration", Self.keysPath].contains(request.path)
@@ -36,7 +36,7 @@ extension Sandbox {
 
     private static var keysPath: String { "/oauth2/v3/certs" }
 
-    /// Does what a control request asks about security events; `nil` for a path that is about something else.
+    /// Handles a control request about security events; `nil` for a path that does not concern them.
     func controlSecurityEvents(_ path: String, _ order: OrderedJSON) throws(ControlError) -> OrderedJSON? {
         switch path {
         case "/control/security-events":
@@ -61,7 +61,7 @@ extension Sandbox {
         }
     }
 
-    /// Fills in what the grant that is named tells: the account's id, and the client id as the audience.
+    /// Completes the order with the data of the named grant: the account's id, and the client id as the audience.
     private func complete(_ order: SecurityEventOrder) throws(ControlError) -> SecurityEventOrder {
         var order = order
         let grant = withState { state in

@@ -2,9 +2,9 @@ internal import Clocks
 internal import HTTPServer
 private import Synchronization
 
-/// The sandbox at work: waits and answers as ``SandboxState`` decides.
+/// Runs the sandbox: waits and answers as ``SandboxState`` decides.
 final class Sandbox: Sendable {
-    /// How long a request hangs or is held, and how long a control request waits.
+    /// The longest time for which a request hangs or is held, and for which a control request waits.
     private static let patience = Duration.seconds(60)
 
     let time: any TimeSource
@@ -75,7 +75,7 @@ final class Sandbox: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Whether that many requests came to be on hold in time.
+    /// Waits until the number of requests on hold is reached; returns `false` if it is not reached in time.
     func waitForHolding(_ count: Int) async -> Bool {
         let following = changes.following(atMost: Self.patience)
         if withState({ $0.statistics.holding >= count }) { return true }

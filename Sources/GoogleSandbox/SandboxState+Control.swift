@@ -1,6 +1,6 @@
 internal import Clocks
 
-/// What the control routes change and show.
+/// The actions and views of the control routes.
 extension SandboxState {
     private static let anyClient = "sandbox.apps.googleusercontent.com"
     private static let usualScope =
@@ -9,7 +9,7 @@ extension SandboxState {
 
     // MARK: Creating grants
 
-    /// Creates grants, each with a first access token, all or none.
+    /// Creates all of the grants or none, each with a first access token.
     mutating func createGrants(_ order: OrderedJSON, now: Timestamp) throws(ControlError) -> OrderedJSON {
         var count: Int64 = 0
         var prefix = "user"
@@ -96,7 +96,7 @@ extension SandboxState {
 
     // MARK: Scripting grants
 
-    /// Changes the grants chosen; says how many those were.
+    /// Changes the selected grants and returns their number.
     mutating func setGrants(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
         let places = try chosen(by: order)
         for place in places {
@@ -118,7 +118,7 @@ extension SandboxState {
         return ["changed": .count(places.count)]
     }
 
-    /// Ends the hold on the grants chosen, or on all.
+    /// Ends the hold on the selected grants, or on all.
     mutating func release(_ order: OrderedJSON) throws(ControlError) -> OrderedJSON {
         let places = order == [:] ? Array(grants.indices) : try chosen(by: order)
         let held = places.filter { grants[$0].isOnHold }

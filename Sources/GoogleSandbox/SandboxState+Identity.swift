@@ -1,6 +1,6 @@
 internal import Clocks
 
-/// Userinfo, tokeninfo and revoke.
+/// The endpoints userinfo, tokeninfo and revoke.
 extension SandboxState {
     func userinfo(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
         guard let token = inquiry.bearer, let owner = owner(ofAccessToken: token, now: now) else {

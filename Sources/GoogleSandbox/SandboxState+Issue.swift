@@ -1,15 +1,15 @@
 internal import Clocks
 internal import Secrets
 
-/// Tokens: how they look, and whose an access token is.
+/// The format of tokens, and the lookup of an access token's owner.
 extension SandboxState {
-    /// A refresh token that looks like Google's and was never given out.
+    /// Makes a new refresh token that looks like Google's.
     mutating func newRefreshToken() -> String {
         issued += 1
         return "1//0" + String(issued, radix: 36) + "-" + noise(words: 6)
     }
 
-    /// An access token that says in itself whose it is and how long it lives, so that none need be kept.
+    /// Makes an access token that contains its owner and expiry, so that it does not have to be stored.
     mutating func newAccessToken(_ place: Int, _ lifetime: Int64, now: Timestamp) -> String {
         issued += 1
         let expiry = now + .seconds(lifetime.clamped(to: -4_000_000_000...4_000_000_000))
@@ -19,7 +19,9 @@ extension SandboxState {
         return "ya29.a0" + content + "_" + seal(content)
     }
 
-    /// The ID token of a grant that has the scope `openid`, without a signature that could be checked.
+    /// Makes the ID token of a grant with the scope `openid`.
+    ///
+    /// Its signature cannot be verified.
     func idToken(of grant: Grant, now: Timestamp) -> String? {
         guard grant.scope.split(separator: " ").contains("openid") else { return nil }
         let issuedAt = now.milliseconds / 1000
@@ -31,7 +33,7 @@ extension SandboxState {
             .map { Base64URL.encode(Array($0.utf8)) }.joined(separator: ".")
     }
 
-    /// The grant and the expiry of an access token that is good now.
+    /// Returns the grant and the expiry of a valid access token.
     func owner(ofAccessToken token: String, now: Timestamp) -> (place: Int, expiry: Timestamp)? {
         guard token.hasPrefix("ya29.a0"), let end = token.lastIndex(of: "_") else { return nil }
         let content = token[..<end].dropFirst("ya29.a0".count)
@@ -57,7 +59,7 @@ extension SandboxState {
         bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
-    /// Spreads a hash over all 64 bits, which FNV-1a alone does not do for short texts.
+    /// Spreads a hash over all 64 bits; FNV-1a alone does not do so for short texts.
     func mixed(_ value: UInt64) -> UInt64 {
         SeededRandom(seed: value).nextBits()
     }

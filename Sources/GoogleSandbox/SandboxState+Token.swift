@@ -26,7 +26,9 @@ extension SandboxState {
         return refreshed(place, successor: successor, fault: fault, now: now)
     }
 
-    /// The new refresh token, if there is one; nil if the one presented is dead.
+    /// Exchanges a token.
+    ///
+    /// Returns `nil` if the token is dead, and an inner `nil` if the token stays the same.
     private mutating func exchange(_ token: String, ofGrantAt place: Int) -> String?? {
         var chain = grants[place].refreshTokens
         let known = chain.live + chain.dead
@@ -71,7 +73,9 @@ extension SandboxState {
         }
     }
 
-    /// Whether a wave of refusals takes this grant: always the same ones for the same seed and rate.
+    /// `true` if a wave of refusals includes this grant.
+    ///
+    /// The same seed and rate always select the same grants.
     private func isInWave(_ grant: Grant) -> Bool {
         guard settings.waveRate > 0 else { return false }
         let place = mixed(hash(grant.sub.utf8) ^ settings.seed)

@@ -1,29 +1,29 @@
 internal import Clocks
 internal import HTTPServer
 
-/// The sandbox's whole knowledge, and its decisions: requests and the time in, answers out, no effect on anything else.
+/// The state and decisions of the sandbox: it takes requests and times, returns answers, and has no other effects.
 ///
-/// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it has arrived and ``answer(_:_:now:)`` when
+/// A request to one of Google's endpoints takes two steps: ``begin(_:)`` when it arrives, and ``answer(_:_:now:)`` when
 /// its latency, or the hold on its grant, is over. In between it counts as in progress.
 struct SandboxState: Sendable {
     /// A request in progress.
     struct Pending: Sendable {
         let route: Inquiry.Route
 
-        /// Where its grant is, if it names one.
+        /// The index of its grant, if it names one.
         let grant: Int?
 
-        /// Counts resets: a grant's place means something only in its own era.
+        /// The number of resets at its arrival: an index is only valid within the same era.
         let era: Int
 
         let delay: Duration
     }
 
-    /// What becomes of a request.
+    /// The outcome of a request.
     enum Outcome: Sendable {
         case reply(ServerReply, label: String)
 
-        /// Nothing, until the client or a minute's patience is gone.
+        /// No answer until the client has gone or a minute has passed.
         case hang
     }
 
@@ -36,7 +36,7 @@ struct SandboxState: Sendable {
     private(set) var random: any RandomSource
     private let systemRandom: any RandomSource
 
-    /// What makes access tokens of before a reset, or of another run, unknown.
+    /// Makes access tokens from before a reset, or from another run, invalid.
     private(set) var tokenKey: UInt64
     private(set) var era = 0
 
@@ -46,20 +46,20 @@ struct SandboxState: Sendable {
         tokenKey = random.nextBits()
     }
 
-    /// Forgets everything.
+    /// Clears everything.
     mutating func reset() {
         let next = era + 1
         self = SandboxState(random: systemRandom)
         era = next
     }
 
-    /// Changes the settings; a seed starts chance anew.
+    /// Changes the settings; a seed restarts the random numbers.
     mutating func apply(_ change: OrderedJSON) throws(ControlError) {
         try settings.apply(change)
         if change["seed"] != nil { random = SeededRandom(seed: settings.seed) }
     }
 
-    /// A request has arrived.
+    /// Records a new request.
     mutating func begin(_ inquiry: Inquiry) -> Pending {
         statistics.requests += 1
         statistics.byRoute[inquiry.route.rawValue, default: 0] += 1
@@ -82,31 +82,31 @@ struct SandboxState: Sendable {
         return Pending(route: inquiry.route, grant: place, era: era, delay: latency + jitter)
     }
 
-    /// A request that has no endpoint.
+    /// Counts a request to an unknown path.
     mutating func countStray() {
         statistics.requests += 1
         statistics.byRoute["other", default: 0] += 1
     }
 
-    /// Whether the request must wait for its grant's release.
+    /// `true` if the request must wait until its grant is released.
     func isOnHold(_ pending: Pending) -> Bool {
         guard let place = pending.grant, pending.era == era else { return false }
         return grants[place].isOnHold
     }
 
-    /// A request has started or ended its wait for its grant's release.
+    /// Counts a request that starts or ends its wait for the release of its grant.
     mutating func countHold(_ pending: Pending, by change: Int) {
         if pending.era == era { statistics.holding += change }
     }
 
-    /// The request's turn; unless it hangs, that ends it.
+    /// Answers a request; the request ends unless it hangs.
     mutating func answer(_ inquiry: Inquiry, _ pending: Pending, now: Timestamp) -> Outcome {
         let outcome = outcome(of: inquiry, now: now)
         if case .reply(_, let label) = outcome { end(pending, label: label) }
         return outcome
     }
 
-    /// The request is over.
+    /// Records the end of a request.
     mutating func end(_ pending: Pending, label: String) {
         guard pending.route == .token, pending.era == era else { return }
         statistics.inFlight -= 1
@@ -124,7 +124,7 @@ struct SandboxState: Sendable {
         }
     }
 
-    /// What a fault makes of any request; nil if it first wants the request to be answered as it should be.
+    /// Returns the outcome of a fault for any request; `nil` if the request must first be processed normally.
     func outcomeInstead(_ fault: Fault) -> Outcome? {
         switch fault {
         case .answer(let answer): .reply(.respond(response(answer)), label: answer.label)
@@ -140,7 +140,7 @@ struct SandboxState: Sendable {
         .reply(.respond(response(FixedAnswer(200, body: Array(body.text.utf8)))), label: "ok")
     }
 
-    /// An answer with the headers that Google's endpoint sends (https://github.com/apache/opendal/issues/3901).
+    /// Makes an answer with the headers that Google's endpoint sends (https://github.com/apache/opendal/issues/3901).
     private func response(_ answer: FixedAnswer) -> ServerResponse {
         var headers: [ServerRequest.Field] = [
             ("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate"),

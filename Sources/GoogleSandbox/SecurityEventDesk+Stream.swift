@@ -3,11 +3,11 @@ internal import HTTPServer
 internal import JSON
 internal import Secrets
 
-/// The management of the stream, as at risc.googleapis.com, and whom it lets in.
+/// The management of the stream, like risc.googleapis.com, with its authentication.
 extension SecurityEventDesk {
     private static let audience = "https://risc.googleapis.com/google.identity.risc.v1beta.RiscManagementService"
 
-    /// A new service account: its key file, which is shown this once.
+    /// Creates a service account and returns its key file, which is shown only once.
     mutating func createAccount() throws(ControlError) -> OrderedJSON {
         let number = nextNumber()
         let key = try Self.newKey()
@@ -29,7 +29,7 @@ extension SecurityEventDesk {
         }
     }
 
-    /// Answers a request to `/v1beta/stream…`; `nil` where Google has no such route.
+    /// Answers a request to `/v1beta/stream…`; `nil` if Google has no such route.
     mutating func manage(_ request: ServerRequest, now: Timestamp) -> ServerResponse? {
         let body = OrderedJSON.parsed(request.body) ?? .null
         let act: (inout SecurityEventDesk) -> ServerResponse

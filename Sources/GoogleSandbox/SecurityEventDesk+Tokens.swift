@@ -2,7 +2,7 @@ internal import JSON
 internal import Secrets
 
 extension SecurityEventDesk {
-    /// A security event token as Google would post it, or as somebody would who is not Google.
+    /// Makes a security event token, either as Google would post it or forged.
     mutating func token(for order: SecurityEventOrder) throws(ControlError) -> OrderedJSON {
         let signer = try signingKey()
         let id = order.id ?? "jti-\(nextNumber())"
@@ -67,7 +67,7 @@ extension SecurityEventDesk {
         }
     }
 
-    /// Standard Base64 with its padding, of the hash of the hash.
+    /// Returns the padded standard Base64 of the hash of the hash.
     private static func doubleHash(of token: String) -> String {
         let text = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
         let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)

@@ -1,41 +1,43 @@
 internal import Secrets
 
-/// The sandbox's side of Cross-Account Protection: keys, tokens of security events, and the one stream of the project
+/// The sandbox's side of Cross-Account Protection: keys, security event tokens, and the project's one stream
 /// (https://developers.google.com/identity/protocols/risc).
 struct SecurityEventDesk: Sendable {
-    /// As Google's example has it, with the slash.
+    /// The issuer as in Google's example, with the slash.
     static let issuer = "https://accounts.google.com/"
 
-    /// A key that signs, or once signed, security events.
+    /// A current or earlier key for security events.
     struct SigningKey: Sendable {
         let id: String
         let key: RSAPrivateKey
     }
 
-    /// Who may manage the stream.
+    /// An account that may manage the stream.
     struct Account: Sendable {
         let email: String
         let key: RSAPublicKey
     }
 
-    /// The stream's configuration, once somebody has made one.
+    /// The stream's configuration, once a client has created it.
     struct Stream: Sendable {
         var url: String
         var events: [String]
         var isEnabled = true
-        /// The verification events that were asked for: the sandbox posts nothing itself.
+        /// The requested verification events; the sandbox does not post them.
         var verifications: [OrderedJSON] = []
     }
 
-    /// The newest last: it signs.
+    /// The keys in order of creation; the last one signs.
     private(set) var keys: [SigningKey] = []
     var accounts: [String: Account] = [:]
     var stream: Stream?
-    /// Whether Google says that somebody else owns the stream.
+    /// `true` if Google should say that the stream belongs to another account.
     var isForbidden = false
     private(set) var made: Int64 = 0
 
-    /// The key that signs; made at the first wish, since that takes a while.
+    /// Returns the key that signs.
+    ///
+    /// It is made on first use, because that takes a while.
     mutating func signingKey() throws(ControlError) -> SigningKey {
         if let key = keys.last { return key }
         return try rotateKey(keepingOld: true)
@@ -44,7 +46,7 @@ struct SecurityEventDesk: Sendable {
     @discardableResult
     mutating func rotateKey(keepingOld: Bool) throws(ControlError) -> SigningKey {
         let made = try Self.newKey()
-        // Named after itself, so that no two runs of the sandbox give one name to two keys.
+        // The id is derived from the key, so that two runs of the sandbox never give one id to two keys.
         let name = Base64URL.encode(Array(Digest.sha256(try Self.publicNumbers(of: made).modulus).prefix(12)))
         let key = SigningKey(id: name, key: made)
         keys = (keepingOld ? keys : []) + [key]
@@ -59,7 +61,9 @@ struct SecurityEventDesk: Sendable {
         }
     }
 
-    /// Forgets the stream; keys and accounts go on, as what they signed does.
+    /// Deletes the stream.
+    ///
+    /// Keys and accounts stay, because tokens signed with them are still in use.
     mutating func forgetStream() {
         stream = nil
         isForbidden = false
@@ -70,7 +74,7 @@ struct SecurityEventDesk: Sendable {
         return made
     }
 
-    /// The JSON Web Key Set with every key that may still have signed something.
+    /// Returns the JSON Web Key Set with every key that may have signed something.
     mutating func keySet() throws(ControlError) -> OrderedJSON {
         _ = try signingKey()
         var entries: [OrderedJSON] = []

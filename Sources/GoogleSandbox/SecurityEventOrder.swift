@@ -1,15 +1,15 @@
 internal import Clocks
 
-/// What a test wants a security event token to say, and how it shall be forged.
+/// The content of a security event token that a test requests, and its forgery, if any.
 struct SecurityEventOrder: Sendable {
     enum Forgery: String, CaseIterable {
         case none
-        /// Unsigned, and saying so.
+        /// An unsigned token that says so.
         case algorithmNone = "alg_none"
         /// Signed by HMAC with the public key as its secret.
         case sharedSecret = "hs256"
         case badSignature = "bad_signature"
-        /// Rightly signed by a key that the key set has not.
+        /// Correctly signed by a key that is not in the key set.
         case unknownKey = "unknown_kid"
     }
 
@@ -24,7 +24,7 @@ struct SecurityEventOrder: Sendable {
     var sub: String?
     var email: String?
     var refreshToken: String?
-    /// Whether a refresh token is named by its double hash rather than by its beginning.
+    /// `true` if a refresh token is named by its double hash instead of its beginning.
     var namesByHash = false
     var reason: String?
     var state: String?
@@ -68,7 +68,7 @@ struct SecurityEventOrder: Sendable {
         }
     }
 
-    /// One string, or an array of them.
+    /// Reads one string or an array of strings.
     private static func strings(_ name: String, _ value: OrderedJSON) throws(ControlError) -> [String] {
         if let one = value.stringValue { return [one] }
         return try value.array(name).strings(name)

@@ -1,37 +1,37 @@
 private import Clocks
 
-/// How the sandbox behaves at large.
+/// The settings that apply to all requests.
 struct Settings: Sendable {
-    /// Seconds that an access token lives; Google says 3599.
+    /// The lifetime of an access token in seconds; Google's is 3599.
     var lifetime: Int64 = 3599
     var rotation = Rotation.off
     var latency = Duration.zero
-    /// Each answer takes up to this much longer.
+    /// The greatest random addition to the latency.
     var latencyJitter = Duration.zero
 
-    /// The part of token requests that fail with `error`.
+    /// The fraction of token requests that fail with `error`.
     var errorRate = 0.0
     var error = Fault.answer(.error(500, "internal_failure"))
 
-    /// The part of grants that get `invalid_grant` for as long as this stands; always the same ones.
+    /// The fraction of grants that get `invalid_grant` while it is set; always the same ones.
     var waveRate = 0.0
 
-    /// What every request gets.
+    /// The fault that every request gets.
     var outage: Fault?
 
-    /// Seconds for the Retry-After header of 429 and 503.
+    /// The seconds in the Retry-After header of 429 and 503.
     var retryAfter: Int64?
     var refreshTokenExpiresIn: Int64?
 
-    /// The clients that exist; while none is named, any does.
+    /// The existing clients; if empty, every client exists.
     var clients: [String] = []
 
-    /// What chance and the choice of a wave's grants follow.
+    /// The seed of the random numbers and of the choice of a wave's grants.
     var seed: UInt64 = 0
 
     init() {}
 
-    /// Changes what the object names and nothing else.
+    /// Changes only the settings that the object names.
     mutating func apply(_ change: OrderedJSON) throws(ControlError) {
         var changed = self
         for (name, value) in try change.members(of: "settings") {

@@ -1,15 +1,15 @@
-/// What the sandbox was asked, and what it answered.
+/// The counts of the sandbox's requests and answers.
 struct Statistics: Sendable {
     var requests = 0
     var byRoute: [String: Int] = [:]
 
-    /// Token requests by their outcome: "ok", an OAuth error, "http_502", "reset", "hang", "client_gone" and the like.
+    /// Token requests by outcome: "ok", an OAuth error, "http_502", "reset", "hang", "client_gone" and so on.
     var byAnswer: [String: Int] = [:]
 
-    /// How often a token request came for a grant that had one in progress already.
+    /// Token requests that came while their grant already had one in progress.
     var concurrentSameGrant = 0
 
-    /// Token requests in progress, now and at most so far.
+    /// Token requests in progress: now, and the maximum so far.
     var inFlight = 0
     var maximumInFlight = 0
 

@@ -1,12 +1,12 @@
 package import Secrets
 
-/// How a request to one of Amazon's services is signed: Signature Version 4, which libcurl computes.
+/// The parameters of Signature Version 4, with which libcurl signs a request to an AWS service.
 ///
 /// The signature covers the body and all of the request's headers
 /// (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
 package struct AWSSignature: Sendable {
     package var region: String
-    /// As in the scope of the signature: `secretsmanager`.
+    /// The service's name in the scope of the signature, such as `secretsmanager`.
     package var service: String
     package var credentials: AWSCredentials
 
@@ -16,7 +16,7 @@ package struct AWSSignature: Sendable {
         self.credentials = credentials
     }
 
-    /// Whether libcurl takes each part for what it is: a colon or a line break would begin another part.
+    /// `true` if libcurl can take each part as it is: a colon or a line break would begin another part.
     var isSendable: Bool {
         let names = [region, service]
         return names.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy(Self.isNameByte) } && credentials.isWellFormed
@@ -30,7 +30,7 @@ package struct AWSSignature: Sendable {
     }
 }
 
-/// Who signs: an access key, and the session token that temporary ones come with.
+/// The access key that signs, with the session token if the key is temporary.
 package struct AWSCredentials: Equatable, Sendable {
     package var keyID: Secret
     package var secretKey: Secret
@@ -42,7 +42,7 @@ package struct AWSCredentials: Equatable, Sendable {
         self.sessionToken = sessionToken
     }
 
-    /// Whether each part is visible ASCII, as all of Amazon's are.
+    /// `true` if each part is visible ASCII, as all of Amazon's are.
     package var isWellFormed: Bool {
         [keyID, secretKey, sessionToken].compactMap(\.self).allSatisfy { secret in
             !secret.isEmpty && secret.reveal().utf8.allSatisfy { (0x21...0x7e).contains($0) }

@@ -1,15 +1,15 @@
-/// A URL that the worker may call: https, or http to this machine itself.
+/// A URL that the worker may call: https, or http to this machine.
 ///
-/// The grammar is narrower than the URL standard's on purpose. Whatever two parsers might read differently (user info,
-/// backslashes, percent signs or non-ASCII letters in a host, shortened IPv4 addresses over http) is refused, so that
-/// the host checked here is the host that libcurl calls.
+/// The grammar is deliberately narrower than the URL standard's. It refuses everything that two parsers might read
+/// differently (user info, backslashes, percent signs or non-ASCII letters in a host, shortened IPv4 addresses over
+/// http), so that the host checked here is the host that libcurl calls.
 package struct Endpoint: Hashable, Sendable {
     package enum Scheme: String, Sendable {
         case http
         case https
     }
 
-    /// The URL as given, query included.
+    /// The URL as given, with its query.
     package let url: String
     package let scheme: Scheme
     /// In lower case; an IPv6 address without its brackets.
@@ -38,12 +38,12 @@ package struct Endpoint: Hashable, Sendable {
         self.path = path.isEmpty ? "/" : String(path)
     }
 
-    /// The endpoint at a path below this one, which has no query.
+    /// Returns the endpoint at a path below this one; this one must not have a query.
     package func below(_ path: String) throws(EndpointError) -> Endpoint {
         try Endpoint(url.hasSuffix("/") ? "\(url)\(path)" : "\(url)/\(path)")
     }
 
-    /// Whether the host is this machine, by an address or name that cannot mean another one.
+    /// `true` if the host is this machine, by an address or name that cannot refer to another one.
     package var isLoopback: Bool { Self.isLoopback(host) }
 
     private static func split(authority: Substring) throws(EndpointError) -> (host: String, port: Int?) {
@@ -96,7 +96,7 @@ package struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Without the query, which may hold a token.
+    /// The URL without its query, which may hold a token.
     package var description: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return "\(scheme.rawValue)://\(name)\(port.map { ":\($0)" } ?? "")\(path)"
@@ -107,7 +107,9 @@ extension Endpoint: CustomStringConvertible, CustomDebugStringConvertible, Custo
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Why a URL is no ``Endpoint``; it never repeats the URL, which may hold a secret.
+/// The reason why a URL is not an ``Endpoint``.
+///
+/// It never repeats the URL, which may hold a secret.
 package enum EndpointError: Error, Hashable, Sendable, CustomStringConvertible {
     case tooLong
     case badCharacter

@@ -1,7 +1,7 @@
 /// Encodes name and value pairs as `application/x-www-form-urlencoded`.
 ///
-/// Values are taken as bytes and written straight into memory that is wiped, so that a secret need not become a string.
-/// The encoding is the URL standard's serializer (https://url.spec.whatwg.org/#urlencoded-serializing).
+/// It takes values as bytes and writes them into memory that is wiped, so that a secret does not have to become a
+/// string. The encoding is the URL standard's serializer (https://url.spec.whatwg.org/#urlencoded-serializing).
 package struct FormBody: ~Copyable {
     package static let contentType = "application/x-www-form-urlencoded"
 
@@ -20,7 +20,7 @@ package struct FormBody: ~Copyable {
         percentEncode(value)
     }
 
-    /// The body of all pairs appended so far.
+    /// Returns the body of all pairs appended so far.
     package consuming func finish() -> HTTPBody {
         HTTPBody(encoded)
     }

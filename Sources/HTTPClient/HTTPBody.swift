@@ -1,6 +1,7 @@
-/// The body of a request or of an answer: bytes that never print and are overwritten when the last holder lets go.
+/// The body of a request or response: bytes that are never printed and are overwritten when the last reference is
+/// released.
 ///
-/// The array that a body was made from is not wiped; ``FormBody`` makes one without such a copy.
+/// The array that a body was made from is not wiped; ``FormBody`` builds a body without such a copy.
 package final class HTTPBody: Sendable {
     private let content: WipedBytes
 
@@ -16,18 +17,20 @@ package final class HTTPBody: Sendable {
 
     package var count: Int { content.count }
 
-    /// Lends the bytes for reading.
+    /// Calls the closure with the bytes.
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try content.withBytes(body)
     }
 
-    /// Where the bytes lie, for a C function that reads them later: good while the body is held.
+    /// The address of the bytes, for a C function that reads them later; valid as long as this object exists.
     @unsafe
     var address: UnsafeRawPointer? { unsafe content.address }
 
-    /// A copy of the bytes, which prints and is not wiped: for readers that cannot take a span.
+    /// Returns a copy of the bytes, for readers that cannot take a span.
+    ///
+    /// The copy can be printed and is not wiped.
     package func reveal() -> [UInt8] {
         withBytes { span in unsafe span.withUnsafeBytes { bytes in unsafe Array(bytes) } }
     }
@@ -38,6 +41,6 @@ extension HTTPBody: CustomStringConvertible, CustomDebugStringConvertible, Custo
 
     package var debugDescription: String { description }
 
-    /// Empty, because `dump` and whatever else walks mirrors would pass by the descriptions.
+    /// Empty, because `dump` and other users of mirrors would bypass the descriptions.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,36 +1,36 @@
 extension HTTPClient {
-    /// How a client connects and what it bears.
+    /// The timeouts, limits and certificate authorities of a client.
     package struct Configuration: Sendable {
-        /// How long finding the host, TCP and TLS together may take.
+        /// The time limit for DNS, TCP and TLS together.
         package var connectDeadline: Duration = .seconds(5)
-        /// How long a request may take from `send` on, its wait for a place included.
+        /// The time limit for a request, counted from `send`; its wait in the queue is included.
         package var totalDeadline: Duration = .seconds(15)
-        /// The certificates to trust (PEM) instead of the system's.
+        /// A PEM file of the certificates to trust instead of the system's.
         package var caFile: String?
         package var maximumBodyBytes = 65536
         package var maximumHeaderBytes = 65536
-        /// Requests that libcurl has at one time; more wait in the order of their coming.
+        /// The number of requests that libcurl handles at once; further requests wait in first-in, first-out order.
         package var maximumInFlight: Int
-        /// Connections to one host and port.
+        /// The maximum number of connections to one host and port.
         ///
-        /// Fewer than `maximumInFlight` do only where the server speaks HTTP/2: over HTTP/1.1 libcurl would hold back the
-        /// excess itself and count that wait as time to connect.
+        /// A number below `maximumInFlight` works well only if the server speaks HTTP/2: over HTTP/1.1 libcurl would
+        /// hold back the excess requests itself and count their wait as connect time.
         package var maximumConnections: Int
         package var userAgent = "refresh-worker"
-        /// Whether HTTP/2 is offered; it is used over TLS only.
+        /// `true` if HTTP/2 is offered; it is only used over TLS.
         package var http2 = true
 
-        /// As many connections as requests in flight, which is what HTTP/1.1 needs.
+        /// Sets as many connections as requests in flight, which HTTP/1.1 needs.
         package init(maximumInFlight: Int = 64) {
             self.maximumInFlight = maximumInFlight
             maximumConnections = maximumInFlight
         }
 
-        /// Connections to one host and port as long as no answer came over HTTP/1.1.
+        /// The maximum number of connections to one host and port until a response comes over HTTP/1.1.
         ///
-        /// libcurl opens a connection for every request that finds no free stream, although one more would do for a hundred
-        /// (https://curl.se/libcurl/c/CURLOPT_PIPEWAIT.html waits for the first connection only). Most servers give 100
-        /// streams or more to a connection; here they need to give 50.
+        /// libcurl opens a connection for every request that finds no free stream, although one more connection would
+        /// serve a hundred requests (https://curl.se/libcurl/c/CURLOPT_PIPEWAIT.html waits only for the first
+        /// connection). Most servers allow 100 streams or more per connection; 50 are enough here.
         var connectionsOverHTTP2: Int {
             http2 ? min(maximumConnections, max(4, (maximumInFlight + 49) / 50)) : maximumConnections
         }

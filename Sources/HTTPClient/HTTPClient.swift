@@ -1,12 +1,15 @@
 package import Clocks
 private import Synchronization
 
-/// Sends HTTP requests, many at once over few connections, by libcurl's multi interface.
+/// Sends many HTTP requests at once over few connections, with libcurl's multi interface.
 ///
-/// One thread of its own does all the work; callers only wait for it. No redirect is followed, no answer is
-/// decompressed or kept beyond its caps, and a POST is never sent twice. Clients share nothing.
+/// Each client has its own thread, which does all the work; callers only wait for it. It follows no redirects, does not
+/// decompress responses, does not keep more of a response than its limits allow, and never sends a POST twice. Clients
+/// do not share anything.
 package final class HTTPClient: Sendable {
-    /// Told once how a request ended, mostly on the client's thread: it holds up every other request, so it must be quick.
+    /// Called once with the result of a request, usually on the client's thread.
+    ///
+    /// It blocks every other request, so it must be quick.
     package typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
 
     private let inbox: Inbox
@@ -15,7 +18,9 @@ package final class HTTPClient: Sendable {
     private let configuration: Configuration
     private let time: any TimeSource
 
-    /// Starts the client's thread; fails only for want of memory or threads.
+    /// Starts the client's thread.
+    ///
+    /// Fails only if memory or threads run out.
     package init(
         configuration: Configuration = Configuration(),
         time: any TimeSource = SystemTime()
@@ -42,19 +47,19 @@ package final class HTTPClient: Sendable {
         shutDown()
     }
 
-    /// What the client has done so far.
+    /// The current counters.
     package var counters: Counters { board.counters.withLock { $0 } }
 
-    /// Sends a request and waits for its answer, which may have any status.
+    /// Sends a request and waits for its response, which may have any status.
     ///
     /// Cancelling the task ends the request at once.
     ///
     /// - Parameters:
-    ///   - request: what to send.
-    ///   - deadline: how long the request may take from now on, instead of the configuration's total.
-    ///   - beforeSend: asked as ``Submission/init(_:beforeSend:completion:)`` says.
-    /// - Returns: the complete answer.
-    /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server all the same.
+    ///   - request: the request to send.
+    ///   - deadline: the time limit for this request, instead of the configuration's total.
+    ///   - beforeSend: a last check, as described at ``Submission/init(_:beforeSend:completion:)``.
+    /// - Returns: the complete response.
+    /// - Throws: an ``HTTPFailure`` that says whether the request may have reached the server.
     package func send(
         _ request: HTTPRequest,
         deadline: Duration? = nil,
@@ -72,9 +77,10 @@ package final class HTTPClient: Sendable {
         return try result.get()
     }
 
-    /// Sends requests as ``send(_:deadline:beforeSend:)`` does, for callers of so many that a waiting task for each would cost too much.
+    /// Sends requests as ``send(_:deadline:beforeSend:)`` does, for callers with so many requests that a waiting task
+    /// for each would cost too much.
     ///
-    /// - Returns: what each can be cancelled by.
+    /// - Returns: a handle for each request, by which it can be cancelled.
     @discardableResult
     package func submit(_ submissions: [Submission]) -> [PendingRequest] {
         let pending = submissions.map { _ in PendingRequest(id: inbox.makeID(), inbox: inbox) }
@@ -109,17 +115,18 @@ package final class HTTPClient: Sendable {
         for ticket in tickets { ticket.completion(.failure(failure)) }
     }
 
-    /// A request to send, and whom to tell of its end.
+    /// A request to send, and the closure that gets its result.
     package struct Submission: Sendable {
         let request: HTTPRequest
         let beforeSend: (@Sendable () -> Bool)?
         let completion: Completion
 
         /// - Parameters:
-        ///   - request: what to send.
-        ///   - beforeSend: asked on the client's thread immediately before libcurl has the request; where it says no, the
-        ///     request fails as ``HTTPFailure/Kind/withheld``. It holds up every other request, so it must be quick.
-        ///   - completion: told the end, whatever it is; it may be before ``HTTPClient/submit(_:)`` returns.
+        ///   - request: the request to send.
+        ///   - beforeSend: called on the client's thread immediately before libcurl gets the request. If it returns
+        ///     `false`, the request fails as ``HTTPFailure/Kind/withheld``. It blocks every other request, so it must
+        ///     be quick.
+        ///   - completion: called with the result, possibly before ``HTTPClient/submit(_:)`` returns.
         package init(
             _ request: HTTPRequest,
             beforeSend: (@Sendable () -> Bool)? = nil,
@@ -137,7 +144,7 @@ package final class HTTPClient: Sendable {
         fileprivate let inbox: Inbox
         fileprivate let cancellation = Cancellation()
 
-        /// Ends the request at once, unless it has ended.
+        /// Ends the request at once, unless it has already ended.
         package func cancel() {
             cancellation.request()
             inbox.cancel(id)
@@ -146,13 +153,13 @@ package final class HTTPClient: Sendable {
 
     /// Ends every request as ``HTTPFailure/Kind/shutDown``, closes the connections and waits for the thread to end.
     ///
-    /// Doing it again does nothing. The wait is a matter of milliseconds.
+    /// The wait takes milliseconds. Further calls do nothing.
     package func shutDown() {
         inbox.close()
         thread.join()
     }
 
-    /// Where the owner thread leaves its counters for others to read.
+    /// The counters that the owner thread publishes for other threads.
     private final class Board: Sendable {
         let counters = Mutex(Counters())
     }

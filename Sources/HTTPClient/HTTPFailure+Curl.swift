@@ -1,12 +1,12 @@
 private import CCurl
 
 extension HTTPFailure.Kind {
-    /// What one of libcurl's codes means (https://curl.se/libcurl/c/libcurl-errors.html).
+    /// Maps one of libcurl's codes (https://curl.se/libcurl/c/libcurl-errors.html).
     ///
     /// - Parameters:
     ///   - curlCode: the code that the transfer ended with.
-    ///   - requestIssued: whether libcurl had begun to send the request. Faults of a connection that carries one are
-    ///     faults of receiving, whatever their code.
+    ///   - requestIssued: `true` if libcurl had begun to send the request. Every connection error is then a receive
+    ///     failure, whatever its code.
     package init(curlCode: UInt32, requestIssued: Bool) {
         switch CURLcode(curlCode) {
         case CURLE_OPERATION_TIMEDOUT:

@@ -1,50 +1,52 @@
-/// Why a request has no answer.
+/// The reason why a request did not get a response.
 ///
-/// A status that the caller dislikes is no failure: it comes as an ``HTTPResponse``. No text here holds a secret: the
-/// words are libcurl's, which names hosts and ports and neither queries, headers nor bodies.
+/// A response with an error status is an ``HTTPResponse``, not a failure. No text here holds a secret: the messages are
+/// libcurl's, which name hosts and ports but no queries, headers or bodies.
 package struct HTTPFailure: Error, Sendable {
     package enum Kind: String, Hashable, Sendable {
-        /// libcurl cannot read the URL, though it is an ``Endpoint``.
+        /// libcurl cannot parse the URL, although it is an ``Endpoint``.
         case invalidURL
         /// A header's name or value holds a character that cannot be sent.
         case invalidHeader
         /// The host's name, or the proxy's, has no address.
         case resolve
         case connect
-        /// No TLS connection, for another reason than the certificate.
+        /// The TLS handshake failed, but not because of the certificate.
         case tls
-        /// The server's certificate is not trusted or not for this host.
+        /// The server's certificate is not trusted or does not match the host.
         case certificate
         case timeout
         /// The connection broke while the request was being sent.
         case sendFailed
-        /// The connection broke, or what came was no HTTP, before the answer was complete.
+        /// The connection broke, or the server sent something other than HTTP, before the response was complete.
         case receiveFailed
         case bodyTooLarge
         case headersTooLarge
-        /// Whoever asked for it gave it up.
+        /// The caller cancelled the request.
         case cancelled
         /// The client was shut down.
         case shutDown
-        /// The caller's `beforeSend` said no; nothing was sent.
+        /// The caller's `beforeSend` returned `false`; nothing was sent.
         case withheld
-        /// The deadline passed while the request waited in this process; nothing was sent, and the server was not asked.
+        /// The deadline passed while the request waited in this process; nothing was sent.
         case expired
         case other
     }
 
     package let kind: Kind
-    /// Whether the request may have reached the server, so that a token in it may be spent although no answer came.
+    /// `true` if the request may have reached the server, so that a token in it may be spent although no response came.
     ///
-    /// False means that not one byte of the request left.
+    /// `false` guarantees that not one byte of the request was sent.
     package let outcomeUnknown: Bool
-    /// libcurl's code (https://curl.se/libcurl/c/libcurl-errors.html), where libcurl is what failed.
+    /// libcurl's code (https://curl.se/libcurl/c/libcurl-errors.html), if libcurl reported the failure.
     package let code: Int?
     package let message: String
-    /// The part of the answer that arrived before the failure: all headers, and the body up to the failure or the limit.
+    /// The part of the response that arrived before the failure: all headers, and the body up to the failure or the
+    /// limit.
     ///
-    /// A server that rotates refresh tokens has spent the old one when it answers, so the token in a broken answer may be
-    /// the only copy of the new one. Only a reader that can tell a complete value from a cut one may use it.
+    /// A server that rotates refresh tokens has spent the old one when it responds, so the token in a broken response
+    /// may be the only copy of the new one. Only a reader that can tell a complete value from a truncated one may use
+    /// it.
     package let partialAnswer: HTTPResponse?
 
     init(

@@ -1,18 +1,18 @@
-/// One request, as ``HTTPClient`` sends it.
+/// One request for ``HTTPClient``.
 package struct HTTPRequest: Sendable {
     package let pattern: RequestPattern
     package let body: HTTPBody?
-    /// For requests to Amazon's services.
+    /// Set for requests to AWS services only.
     package let signature: AWSSignature?
 
-    /// One of many requests that differ in nothing but the body.
+    /// Makes one of many requests that differ only in their bodies.
     package init(_ pattern: RequestPattern, body: HTTPBody) {
         self.pattern = pattern
         self.body = body
         signature = nil
     }
 
-    /// A request like no other.
+    /// Makes a single request with its own pattern.
     package init(
         method: RequestPattern.Method,
         endpoint: Endpoint,
@@ -25,12 +25,14 @@ package struct HTTPRequest: Sendable {
         self.signature = signature
     }
 
-    /// Whether each part can be sent as it is.
+    /// `true` if each part can be sent as it is.
     var isSendable: Bool { pattern.isSendable && signature?.isSendable ?? true }
 }
 
 extension HTTPRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Method, host and path: queries, headers and bodies carry tokens.
+    /// The method, host and path.
+    ///
+    /// Queries, headers and bodies are left out because they carry tokens.
     package var description: String { pattern.description }
 
     package var debugDescription: String { description }

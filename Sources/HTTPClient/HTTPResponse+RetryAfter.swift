@@ -1,11 +1,10 @@
 extension HTTPResponse {
-    /// No server is obeyed for longer than this at a time.
+    /// The cap on any `Retry-After` value.
     private static let longestRetryAfter: Duration = .seconds(3600)
 
-    /// The span that `Retry-After` (RFC 9110 section 10.2.3) asks for in its form of seconds.
+    /// The delay from `Retry-After` (RFC 9110 section 10.2.3), if the header gives it in seconds.
     ///
-    /// `nil` where the header is missing or is a date, which only a clock that agrees with the server's could tell the
-    /// meaning of.
+    /// `nil` if the header is missing, or is a date: a date needs a clock that agrees with the server's.
     package var retryAfter: Duration? { Self.retryAfter(header("retry-after")) }
 
     static func retryAfter(_ header: String?) -> Duration? {

@@ -1,4 +1,4 @@
-/// A complete answer, whatever its status.
+/// A complete response with any status.
 package struct HTTPResponse: Sendable {
     package enum Version: Sendable {
         case http1
@@ -9,13 +9,15 @@ package struct HTTPResponse: Sendable {
     package let status: Int
     package let body: HTTPBody
     package let httpVersion: Version
-    /// Whether a connection was opened for this request.
+    /// `true` if a connection was opened for this request.
     package let newConnection: Bool
 
-    /// The header lines as they came.
+    /// The header lines as received.
     let head: HTTPBody
 
-    /// The first value of a header, whose name may be written in any case, without the blanks around it.
+    /// Returns the first value of a header without surrounding blanks.
+    ///
+    /// The case of the name does not matter.
     package func header(_ name: String) -> String? {
         head.withBytes { span in
             unsafe span.withUnsafeBytes { bytes in unsafe Self.find(Array(name.utf8), in: bytes) }

@@ -1,6 +1,6 @@
 private import Synchronization
 
-/// What callers ask of the owner thread, in the order of their asking.
+/// The queue of orders from callers to the owner thread.
 final class Inbox: Sendable {
     enum Order: Sendable {
         case submit(Ticket)
@@ -24,7 +24,7 @@ final class Inbox: Sendable {
         lastID.add(1, ordering: .relaxed).newValue
     }
 
-    /// Hands requests over, unless the client is shut down.
+    /// Queues requests; returns `false` if the client is shut down.
     func submit(_ tickets: [Ticket]) -> Bool {
         state.withLock { state in
             guard !state.isClosed else { return false }
@@ -48,7 +48,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Empties the inbox, for the owner thread.
+    /// Empties the inbox; called by the owner thread.
     func take() -> (orders: [Order], isClosed: Bool) {
         state.withLock { state in
             defer { state.orders.removeAll(keepingCapacity: state.orders.count <= 1024) }
@@ -56,7 +56,7 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Lets go of libcurl's handle, when the owner thread ends.
+    /// Releases libcurl's handle when the owner thread ends.
     func letGo() {
         state.withLock { $0.multi = nil }
     }

@@ -1,14 +1,14 @@
 private import CCurl
 
-/// libcurl's multi handle: the transfers in flight and the connections they share.
+/// libcurl's multi handle: the transfers in flight and the connections that they share.
 ///
-/// `@unchecked Sendable` holds because other threads call only ``wakeUp()``, which libcurl allows from any thread
-/// (https://curl.se/libcurl/c/curl_multi_wakeup.html), and everything else is called by the owner thread alone. The
-/// handle is freed when neither can call any more.
+/// `@unchecked Sendable` holds because other threads only call ``wakeUp()``, which libcurl allows from any thread
+/// (https://curl.se/libcurl/c/curl_multi_wakeup.html); only the owner thread calls the rest. The handle is freed when
+/// neither can call it any more.
 @safe
 final class MultiHandle: @unchecked Sendable {
     private let multi: UnsafeMutableRawPointer
-    /// The TLS sessions of all transfers, so that a new connection resumes an earlier one's.
+    /// The TLS sessions of all transfers, so that a new connection can resume an earlier session.
     private let sessions: UnsafeMutableRawPointer
 
     init(_ configuration: HTTPClient.Configuration) throws(HTTPFailure) {
@@ -28,7 +28,7 @@ final class MultiHandle: @unchecked Sendable {
             throw HTTPFailure(kind: .other, message: unsafe String(cString: curl_share_strerror(result)))
         }
         try allow(connections: configuration.connectionsOverHTTP2)
-        // Idle connections kept over all hosts: the worker calls a few, each with connections of its own.
+        // The limit of idle connections to all hosts. The worker calls few hosts, each over its own connections.
         try set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections * 4)
         try set(CURLMOPT_MAX_CONCURRENT_STREAMS, 100)
     }
@@ -45,12 +45,12 @@ final class MultiHandle: @unchecked Sendable {
         assert(result == CURLM_OK, "curl_multi_wakeup failed")
     }
 
-    /// Sets how many connections one host and port may have from now on.
+    /// Sets the maximum number of connections to one host and port.
     func allow(connections: Int) throws(HTTPFailure) {
         try set(CURLMOPT_MAX_HOST_CONNECTIONS, connections)
     }
 
-    /// Lets a new transfer use the sessions for as long as it exists: resetting its options does not change that.
+    /// Lets a new transfer use the sessions for as long as it exists; a reset of its options does not change that.
     func shareSessions(with transfer: Transfer) throws(HTTPFailure) {
         let result = unsafe ccurl_easy_set_pointer(transfer.easy, CURLOPT_SHARE, sessions)
         guard result == CURLE_OK else {
@@ -62,24 +62,24 @@ final class MultiHandle: @unchecked Sendable {
         try check(unsafe curl_multi_add_handle(multi, transfer.easy))
     }
 
-    /// Takes a transfer out, which ends it where it has not ended by itself.
+    /// Removes a transfer, and ends it if it is still running.
     func remove(_ transfer: Transfer) {
         let result = unsafe curl_multi_remove_handle(multi, transfer.easy)
         assert(result == CURLM_OK, "a transfer was removed that is not in the multi handle")
     }
 
-    /// Reads, writes and counts time for every transfer, without waiting.
+    /// Reads, writes and checks timeouts for every transfer, without waiting.
     func perform() throws(HTTPFailure) {
         var running: Int32 = 0
         try check(unsafe curl_multi_perform(multi, &running))
     }
 
-    /// Waits for a socket, a timer of libcurl's, ``wakeUp()`` or the limit.
+    /// Waits for a socket, one of libcurl's timers, ``wakeUp()`` or the limit.
     func wait(milliseconds limit: Int32) throws(HTTPFailure) {
         try check(unsafe curl_multi_poll(multi, nil, 0, limit, nil))
     }
 
-    /// The next transfer that has ended, with the code it ended with.
+    /// Returns the next transfer that has ended, with libcurl's result code.
     func nextEnded() -> (transfer: Transfer, code: UInt32)? {
         var left: Int32 = 0
         while let message = unsafe curl_multi_info_read(multi, &left) {
@@ -91,7 +91,7 @@ final class MultiHandle: @unchecked Sendable {
         return nil
     }
 
-    /// libcurl must be started once in a process, before any other call.
+    /// libcurl must be initialised once per process, before any other call.
     private static let globalResult = ccurl_global_init()
 
     private func set(_ option: CURLMoption, _ value: Int) throws(HTTPFailure) {

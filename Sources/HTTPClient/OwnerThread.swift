@@ -6,7 +6,7 @@ final class OwnerThread: Sendable {
     private let handle: pthread_t
     private let joined = Mutex(false)
 
-    /// Starts the thread; throws the `errno` value that `pthread_create` answered with.
+    /// Starts the thread; throws the `errno` value that `pthread_create` returned.
     init(name: String, run: @escaping @Sendable () -> Void) throws(SystemFailure) {
         let start = unsafe Unmanaged.passRetained(Start(name: name, run: run))
         var handle = pthread_t()
@@ -29,7 +29,7 @@ final class OwnerThread: Sendable {
 
     deinit {
         let wasJoined = joined.withLock { $0 }
-        // Only a thread that let go of its own last holder was not joined: it cannot wait for itself.
+        // The only thread that is not joined is one that released its own last reference: it cannot wait for itself.
         if !wasJoined { pthread_detach(handle) }
     }
 
@@ -44,7 +44,7 @@ final class OwnerThread: Sendable {
         }
     }
 
-    /// The number that a system call failed with.
+    /// The error number of a system call.
     struct SystemFailure: Error {
         let number: Int32
     }
@@ -58,13 +58,16 @@ final class OwnerThread: Sendable {
             self.run = run
         }
 
-        /// The signals that a crash of the thread itself raises: blocked, they would end the process without a report.
+        /// The signals that a crash of this thread raises.
+        ///
+        /// If they were blocked, the process would end without a crash report.
         private static let crashSignals = [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP]
 
         /// Names the thread, blocks the signals that are sent to the process, and runs the closure.
         ///
-        /// Signals belong to the threads that wait for them. SIGPIPE would end the process when OpenSSL writes to a
-        /// closed connection, since libcurl's own guard is off (https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
+        /// Only the threads that wait for signals handle them. SIGPIPE must be blocked because it would end the process
+        /// when OpenSSL writes to a closed connection: libcurl's own guard is off
+        /// (https://curl.se/libcurl/c/CURLOPT_NOSIGNAL.html).
         func begin() {
             takeName()
             var signals = sigset_t()
@@ -75,9 +78,9 @@ final class OwnerThread: Sendable {
             run()
         }
 
-        /// Names the thread for `top` and debuggers, as far as the system allows.
+        /// Names the thread for `top` and debuggers, if the system allows it.
         ///
-        /// The way through /proc is that of proc(5); `pthread_setname_np` is hidden from Swift behind _GNU_SOURCE.
+        /// proc(5) describes the file under /proc; `pthread_setname_np` is hidden from Swift behind _GNU_SOURCE.
         private func takeName() {
             let file = unsafe open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
             guard file >= 0 else { return }

@@ -1,7 +1,7 @@
-/// What the requests of one kind have in common: the method, the address and the headers.
+/// The parts that the requests of one kind share: method, URL and headers.
 ///
-/// It is looked through once, when it is made. An easy handle that carried a request of a lasting pattern stays prepared
-/// for the next one, so what a lasting pattern holds stays in memory: it has no secret.
+/// It is validated once, when it is made. An easy handle that carried a request of a lasting pattern stays prepared for
+/// the next one. Everything in a lasting pattern therefore stays in memory, so it must not hold a secret.
 package final class RequestPattern: Sendable {
     package enum Method: String, Sendable {
         case get = "GET"
@@ -9,15 +9,15 @@ package final class RequestPattern: Sendable {
     }
 
     package let method: Method
-    /// It may end in a query.
+    /// The URL, possibly with a query.
     package let endpoint: Endpoint
     package let headers: [(String, String)]
-    /// Whether the pattern is made for many requests.
+    /// `true` if the pattern is used for many requests.
     let isLasting: Bool
-    /// Whether each header can be sent as it is: a line break in a value would start a header of the value's choice.
+    /// `true` if each header can be sent as it is: a line break in a value would start another header.
     let isSendable: Bool
 
-    /// A pattern for many requests, without a secret in it.
+    /// Makes a pattern for many requests; it must not hold a secret.
     package convenience init(method: Method, endpoint: Endpoint, headers: [(String, String)]) {
         self.init(method: method, endpoint: endpoint, headers: headers, isLasting: true)
     }
@@ -46,7 +46,9 @@ package final class RequestPattern: Sendable {
 }
 
 extension RequestPattern: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Method, host and path: queries and headers carry tokens.
+    /// The method, host and path.
+    ///
+    /// Queries and headers are left out because they carry tokens.
     package var description: String { "\(method.rawValue) \(endpoint)" }
 
     package var debugDescription: String { description }

@@ -1,9 +1,9 @@
 internal import Clocks
 private import Synchronization
 
-/// One request on its way through the client, with whom its end is told.
+/// One request on its way through the client, with the closure that gets its result.
 ///
-/// A class, since it goes from hand to hand and copies of its many parts would cost more than the rest.
+/// A class, because copies of its many fields would cost more than the rest of the work.
 final class Ticket: Sendable {
     let id: UInt64
     let request: HTTPRequest
@@ -32,7 +32,9 @@ final class Ticket: Sendable {
     }
 }
 
-/// Whether the caller cancelled: tells of a cancellation that came before the request did.
+/// `true` once the caller has cancelled.
+///
+/// The owner thread sees it even if the cancel order arrives before the request.
 final class Cancellation: Sendable {
     private let requested = Atomic(false)
 

@@ -2,7 +2,7 @@ internal import CCurl
 private import Clocks
 private import Secrets
 
-/// The options of libcurl that make a handle ready for a request.
+/// The libcurl options that prepare a handle for a request.
 extension Transfer {
     func setOptions(of pattern: RequestPattern) throws(HTTPFailure) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -29,30 +29,30 @@ extension Transfer {
         try set(CURLOPT_PROTOCOLS_STR, endpoint.scheme.rawValue)
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-        // Waiting to learn whether a connection can be shared is of use only where it may turn out to be HTTP/2.
+        // Waiting for a connection to become shareable only helps if it may turn out to be HTTP/2.
         try set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
         try set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
         try set(CURLOPT_SSL_VERIFYPEER, 1)
         try set(CURLOPT_SSL_VERIFYHOST, 2)
         try setAuthorities()
         try set(CURLOPT_NOSIGNAL, 1)
-        // CURLOPT_BUFFERSIZE stays at 16 KB: libcurl 7.88 refuses another size once a handle has its buffer, and may keep the
-        // buffer over curl_easy_reset.
+        // CURLOPT_BUFFERSIZE stays at 16 KB: libcurl 7.88 refuses another size once a handle has its buffer, and may
+        // keep the buffer over curl_easy_reset.
         try set(CURLOPT_FORBID_REUSE, 1)
         try set(CURLOPT_TCP_NODELAY, 1)
         try set(CURLOPT_TCP_KEEPALIVE, 1)
-        // A proxy of the environment's cannot reach this machine's own loopback; an empty name means none.
+        // A proxy from the environment cannot reach this machine's loopback; an empty name means no proxy.
         if endpoint.isLoopback { try set(CURLOPT_PROXY, "") }
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // Otherwise ending a transfer that is still looking up its host would wait for the look-up, and every other
-        // transfer with it (https://curl.se/libcurl/c/CURLOPT_QUICK_EXIT.html).
+        // Without this option, ending a transfer that is still resolving its host would wait for the resolver and block
+        // every other transfer (https://curl.se/libcurl/c/CURLOPT_QUICK_EXIT.html).
         try set(CURLOPT_QUICK_EXIT, 1)
     }
 
-    /// Sets the certificates to trust, as one file.
+    /// Sets the certificates to trust, from one file.
     ///
-    /// libcurl keeps the certificates it has read only if all of them come from a file. With a directory beside it, as Debian's
-    /// libcurl has by default, each connection would read the whole file again: 26 ms for the 140 authorities of the system.
+    /// libcurl caches certificates only if all of them come from a file. With an additional directory, as Debian's
+    /// libcurl has by default, each connection would read the whole file again: 26 ms for the system's 140 authorities.
     private func setAuthorities() throws(HTTPFailure) {
         var usualFile: UnsafePointer<CChar>?
         try unsafe check(ccurl_easy_get_string(easy, CURLINFO_CAINFO, &usualFile))
@@ -60,13 +60,13 @@ extension Transfer {
         if let caFile = configuration.caFile { try set(CURLOPT_CAINFO, caFile) }
         guard hasFile else { return }
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_CAPATH, nil))
-        // So that a change of the file takes effect within an hour.
+        // A change of the file takes effect within an hour.
         try set(CURLOPT_CA_CACHE_TIMEOUT, 3600)
     }
 
     func setDeadline(remaining: Duration) throws(HTTPFailure) {
-        // The total is the loop's to keep: libcurl would end a transfer before it looks whether its answer is there.
-        // Zero would mean its own deadline to libcurl.
+        // The loop enforces the total deadline: libcurl would end a transfer before checking whether its response has
+        // arrived. libcurl reads zero as its own default, so the value is at least one.
         let total = remaining.wholeMilliseconds.clamped(to: 1...Int64(Int32.max))
         let connect = configuration.connectDeadline.wholeMilliseconds.clamped(to: 1...total)
         guard connectMilliseconds != Int(connect) else { return }
@@ -86,14 +86,15 @@ extension Transfer {
 
     func setHeaders(of pattern: RequestPattern, isSigned: Bool) throws(HTTPFailure) {
         for (name, value) in pattern.headers {
-            // A name and colon alone would tell libcurl to leave the header out.
+            // With a name and colon alone, libcurl would leave the header out.
             try unsafe appendHeader(value.allSatisfy(\.isWhitespace) ? "\(name);" : "\(name): \(value)")
         }
-        // Without this libcurl may ask for leave before it sends a body, which costs a round trip. libcurl 7.88 signs the
-        // line although it does not send it, so that no server could agree with the signature.
+        // Without this line libcurl may ask for permission before it sends a body, which costs a round trip. libcurl
+        // 7.88 signs the line although it does not send it, and then no server accepts the signature.
         if !isSigned { try unsafe appendHeader("Expect:") }
-        // Over HTTP/1.1 only: libcurl leaves it out of HTTP/2. A server that closes first keeps the port in TIME_WAIT, of
-        // which this side would have too few. A proxy may drop the line, so that it must not be signed.
+        // Only takes effect over HTTP/1.1: libcurl leaves it out of HTTP/2. The server then closes the connection first
+        // and keeps the port in TIME_WAIT; this side would run out of ports. A proxy may drop the line, so it must not
+        // be signed.
         if !isSigned { try unsafe appendHeader("Connection: close") }
         try check(unsafe ccurl_easy_set_pointer(easy, CURLOPT_HTTPHEADER, headerList))
     }
@@ -105,10 +106,10 @@ extension Transfer {
         unsafe headerList = unsafe longer
     }
 
-    /// Has libcurl sign the request: the body, and every header that it is given here.
+    /// Makes libcurl sign the request: the body, and every header that it gets here.
     ///
-    /// libcurl and its header list keep copies until the transfer is reset, which it frees without wiping. A signed request
-    /// is never of a lasting pattern.
+    /// libcurl and its header list keep copies until the transfer is reset, and free them without wiping. A signed
+    /// request never uses a lasting pattern.
     /// https://curl.se/libcurl/c/CURLOPT_AWS_SIGV4.html
     func sign(by signature: AWSSignature) throws(HTTPFailure) {
         try set(CURLOPT_AWS_SIGV4, "aws:amz:\(signature.region):\(signature.service)")
@@ -125,7 +126,7 @@ extension Transfer {
         }
     }
 
-    /// Lends some words and a secret after them, as C ends a string.
+    /// Calls the closure with the text followed by the secret, as a C string.
     private static func withText(
         _ words: String,
         _ secret: Secret,

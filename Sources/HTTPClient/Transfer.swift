@@ -1,12 +1,14 @@
 internal import CCurl
 internal import Clocks
 
-/// One libcurl easy handle and what a request needs while it runs; used again for the next one.
+/// One libcurl easy handle with the state of its current request; it is reused for later requests.
 ///
-/// It lives on the owner thread: libcurl calls back only from inside the calls that this thread makes.
+/// It is confined to the owner thread: libcurl calls back only from inside the calls that this thread makes.
 @safe
 final class Transfer {
-    /// Why a callback ended the transfer, which libcurl cannot tell.
+    /// The reason for which a callback ended the transfer.
+    ///
+    /// libcurl does not report it.
     enum Abort {
         case late
         case repeated
@@ -19,27 +21,27 @@ final class Transfer {
     let easy: UnsafeMutableRawPointer
     let errorText: UnsafeMutablePointer<CChar>
     var headerList: UnsafeMutablePointer<curl_slist>?
-    /// The lasting pattern that the handle's options are those of.
+    /// The lasting pattern whose options the handle has.
     private var prepared: RequestPattern?
     var connectMilliseconds = 0
     let configuration: HTTPClient.Configuration
     private let time: any TimeSource
 
     private(set) var ticket: Ticket?
-    /// The time at which libcurl was given the request.
+    /// The time at which libcurl got the request.
     private var startedAt = BootInstant(milliseconds: 0)
     private var head = WipedBytes()
     private var body = WipedBytes()
-    /// Whether libcurl was let send the request.
+    /// `true` once libcurl has been allowed to send the request.
     private var isIssued = false
     /// `true` if libcurl may use the connection again after this request.
     private var mayKeepConnection = false
-    /// Whether the empty line has come that ends the headers.
+    /// `true` once the empty line that ends the headers has arrived.
     private var isHeadComplete = false
     private var abort: Abort?
     /// `true` once the handle has received headers, for this request or an earlier one.
     private var hasReceivedHeaders = false
-    /// `true` if the connection of the present or last request speaks HTTP/2.
+    /// `true` if the connection of the current or last request speaks HTTP/2.
     private var isHTTP2 = false
 
     init(configuration: HTTPClient.Configuration, time: any TimeSource) throws(HTTPFailure) {
@@ -59,7 +61,7 @@ final class Transfer {
         unsafe errorText.deallocate()
     }
 
-    /// The transfer behind an easy handle that libcurl speaks of.
+    /// Returns the transfer of an easy handle that libcurl reports.
     static func of(easy: UnsafeMutableRawPointer) -> Transfer? {
         var context: UnsafeMutableRawPointer?
         guard unsafe ccurl_easy_get_private(easy, &context) == CURLE_OK, let context = unsafe context else {
@@ -68,7 +70,7 @@ final class Transfer {
         return unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
     }
 
-    /// Makes the handle ready for a request.
+    /// Prepares the handle for a request.
     func prepare(for ticket: Ticket, at now: BootInstant) throws(HTTPFailure) {
         self.ticket = ticket
         startedAt = now
@@ -88,9 +90,9 @@ final class Transfer {
         if pattern.method == .post { try setBody(ticket.request.body) }
     }
 
-    /// Forgets the request and its answer; libcurl's connections stay with the multi handle.
+    /// Clears the request and its response; libcurl's connections stay with the multi handle.
     ///
-    /// The options of a lasting pattern stay for the next request of it, the body, which holds a token, does not.
+    /// The options of a lasting pattern stay for its next request. The body, which holds a token, does not.
     func reset() {
         if !keepsOptions { forgetOptions() }
         unsafe errorText[0] = 0
@@ -102,7 +104,7 @@ final class Transfer {
         abort = nil
     }
 
-    /// Whether the handle is prepared for a lasting pattern and has let go of the body.
+    /// `true` if the handle is prepared for a lasting pattern and no longer points to the body.
     private var keepsOptions: Bool {
         guard let prepared else { return false }
         guard prepared.method == .post else { return true }
@@ -122,17 +124,17 @@ final class Transfer {
 // MARK: - The end of a transfer
 
 extension Transfer {
-    /// What became of the request, by libcurl's word; takes the answer out.
+    /// Returns the result of the request for libcurl's code, and takes the response out.
     func result(code: UInt32) -> Result<HTTPResponse, HTTPFailure> {
         guard CURLcode(code) == CURLE_OK else { return .failure(failure(code: code)) }
-        // libcurl 7.88 takes headers that a lost connection cut off for an answer without a body.
+        // libcurl 7.88 treats headers that were cut off by a lost connection as a response without a body.
         guard let answer = takeAnswer() else {
             return .failure(failure(.receiveFailed, "the answer's headers were cut off"))
         }
         return .success(answer)
     }
 
-    /// A failure that the loop decided on; takes out what has arrived of the answer.
+    /// Returns a failure that the loop decided on, and takes out the part of the response that has arrived.
     func failure(_ kind: HTTPFailure.Kind, _ message: String) -> HTTPFailure {
         HTTPFailure(
             kind: kind,
@@ -142,9 +144,9 @@ extension Transfer {
         )
     }
 
-    /// The failure of a request whose deadline has passed.
+    /// Returns the failure of a request whose deadline has passed.
     ///
-    /// A request that was not sent blames the server only if connecting took longer than the wait in this process.
+    /// An unsent request counts as the server's timeout only if connecting took longer than the wait in this process.
     func expiry() -> HTTPFailure {
         guard !isIssued, let ticket else { return failure(.timeout, "no answer within the deadline") }
         let connecting = time.sinceBoot - startedAt
@@ -154,7 +156,7 @@ extension Transfer {
         return failure(.expired, "the deadline passed before the request was sent")
     }
 
-    /// The final answer with what has arrived of its body; `nil` before its headers are complete.
+    /// Returns the final response with the received part of its body; `nil` before its headers are complete.
     private func takeAnswer() -> HTTPResponse? {
         let status = long(CURLINFO_RESPONSE_CODE)
         guard isHeadComplete, status >= 200 else { return nil }
@@ -173,7 +175,7 @@ extension Transfer {
         )
     }
 
-    /// Connections opened, body bytes sent and body bytes received on the request's behalf.
+    /// The connections opened, body bytes sent and body bytes received for the request.
     var cost: (connections: Int, sent: Int, received: Int) {
         (
             connections: long(CURLINFO_NUM_CONNECTS),
@@ -210,7 +212,7 @@ extension Transfer {
         }
     }
 
-    /// libcurl's words, short and printable: its detail may quote what a server sent.
+    /// Returns libcurl's message, short and printable: its detail may quote text that a server sent.
     private func message(code: CURLcode) -> String {
         let general = unsafe String(cString: curl_easy_strerror(code))
         let detail = unsafe String(cString: errorText)
@@ -238,14 +240,14 @@ extension Transfer {
     }
 }
 
-// MARK: - What libcurl calls back
+// MARK: - Callbacks from libcurl
 
 extension Transfer {
-    /// Decides, with the connection made and nothing sent, whether the request may go out.
+    /// Decides, once the connection is made and nothing is sent, whether the request may be sent.
     ///
-    /// libcurl sends a request again by itself when a connection that it reused is lost without an answer. A refresh
-    /// token may be spent by then, so only a GET is let out twice. And what was held up past its deadline (a process
-    /// that was stopped, a machine that slept) is not sent at all.
+    /// libcurl sends a request again on its own when a reused connection is lost without a response. A refresh token
+    /// may be spent by then, so only a GET may be sent twice. A request that was held up past its deadline (by a
+    /// stopped process or a sleeping machine) is not sent at all.
     private func mayIssue() -> Bool {
         guard let ticket else { return false }
         guard !isIssued || ticket.request.pattern.method == .get else {
@@ -268,25 +270,28 @@ extension Transfer {
 
     /// `true` if the handle may serve another request.
     ///
-    /// libcurl 7.88 keeps a pointer to the last header of the answer before, which it has freed by then, and joins a first header
-    /// line that begins with a blank to it (fixed in 8.1: https://github.com/curl/curl/pull/11103). No HTTP/2 header can begin so.
-    /// Over HTTP/1.1 each answer gets a handle that has received no header.
+    /// libcurl 7.88 keeps a pointer to the last header of the previous response after freeing it, and appends a first
+    /// header line that begins with a blank to it (fixed in 8.1: https://github.com/curl/curl/pull/11103). HTTP/2
+    /// headers cannot begin with a blank. Over HTTP/1.1 each response gets a handle that has not received a header
+    /// before.
     var isReusable: Bool { isHTTP2 || !hasReceivedHeaders }
 
-    /// `true` if the request was kept here, because its connection speaks HTTP/1.1 and the handle has received headers before.
+    /// `true` if the request was not sent because its connection speaks HTTP/1.1 and the handle has received headers
+    /// before.
     var needsNewHandle: Bool { abort == .usedHandle && !isIssued }
 
     /// Lets libcurl keep the connection if it speaks HTTP/2; every other connection carries one request.
     ///
-    /// An HTTP/1.1 answer does not say which request it belongs to. What a server sends unasked, even after the next request
-    /// is written, would become that request's answer: one user would get another user's token.
+    /// An HTTP/1.1 response does not say which request it belongs to. If a server sends an unsolicited response, even
+    /// after the next request is written, it would be taken for that request's response: one user would get another
+    /// user's token.
     private func allowReuseOverHTTP2() -> Bool {
         guard isHTTP2 else { return true }
         mayKeepConnection = true
         return unsafe ccurl_easy_set_long(easy, CURLOPT_FORBID_REUSE, 0) == CURLE_OK
     }
 
-    /// Keeps the body up to the limit: what fits may hold a whole token.
+    /// Keeps the body up to the limit, because the part that fits may hold a whole token.
     private func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         let room = configuration.maximumBodyBytes - body.count
         guard bytes.count <= room else {
@@ -298,15 +303,17 @@ extension Transfer {
         return true
     }
 
-    /// Keeps a header line; a status line begins anew, so that only the last answer's headers stand.
+    /// Keeps a header line.
+    ///
+    /// A status line discards the lines before it, so that only the last response's headers remain.
     private func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         hasReceivedHeaders = true
         guard head.count + line.count <= configuration.maximumHeaderBytes else {
             abort = .headersTooLarge
             return false
         }
-        // libcurl 7.88 reads freed memory when it joins such a line to the one before; no server has been allowed to
-        // send one since RFC 7230 of 2014.
+        // libcurl 7.88 reads freed memory when it joins such a line to the previous one. Servers must not send folded
+        // lines since RFC 7230 of 2014.
         guard unsafe line.first != UInt8(ascii: " "), unsafe line.first != UInt8(ascii: "\t") else {
             abort = .foldedHeader
             return false
@@ -327,7 +334,7 @@ extension Transfer {
         return transfer.mayIssue() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 
-    /// Any other number than that of the bytes given ends the transfer, zero included.
+    /// libcurl ends the transfer unless this returns the number of bytes that it was given; zero also ends it.
     static let bodyReceiver: curl_write_callback = { start, size, count, context in
         guard let start = unsafe start, let context = unsafe context else { return 0 }
         let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()

@@ -1,12 +1,14 @@
 internal import Clocks
 private import Glibc
 
-/// What the owner thread does: it takes orders, starts and ends transfers, and waits for sockets.
+/// The loop of the owner thread: it takes orders, starts and ends transfers, and waits for sockets.
 ///
-/// `curl_multi_perform` and `curl_multi_poll` drive libcurl here rather than `curl_multi_socket_action`, with which
-/// libcurl 7.88 failed HTTP/2 requests whose server answered before it had read the body.
+/// It drives libcurl with `curl_multi_perform` and `curl_multi_poll` instead of `curl_multi_socket_action`, with which
+/// libcurl 7.88 failed HTTP/2 requests whose server responded before it had read the body.
 final class TransferLoop {
-    /// The longest wait: what the machine's sleep made late is noticed within it, and a watchdog sees the loop turn.
+    /// The longest wait.
+    ///
+    /// It bounds the delay after the machine slept, and shows a watchdog that the loop runs.
     private static let longestPause = Duration.seconds(1)
 
     private let inbox: Inbox
@@ -21,7 +23,7 @@ final class TransferLoop {
     private var idle: [Transfer] = []
     private var ended: [(ticket: Ticket, result: Result<HTTPResponse, HTTPFailure>)] = []
     private var counters = HTTPClient.Counters()
-    /// Whether a server was met that speaks HTTP/1.1 alone, where each request needs a connection of its own.
+    /// `true` once a server has answered over HTTP/1.1, where each request needs its own connection.
     private var hasMetHTTP1 = false
 
     init(
@@ -39,7 +41,7 @@ final class TransferLoop {
         queue = TransferQueue(maximumInFlight: configuration.maximumInFlight)
     }
 
-    /// Runs until the inbox is closed; every request has its answer or failure by then.
+    /// Runs until the inbox is closed; by then every request has its response or failure.
     func run() {
         while obeyOrders() {
             startWaiting()
@@ -51,7 +53,7 @@ final class TransferLoop {
         inbox.letGo()
     }
 
-    /// Takes what the inbox holds; false when it is closed.
+    /// Takes the orders from the inbox; returns `false` once it is closed.
     private func obeyOrders() -> Bool {
         let (orders, isClosed) = inbox.take()
         for order in orders {
@@ -89,7 +91,7 @@ final class TransferLoop {
         }
     }
 
-    /// Hands a request to libcurl, after the last questions that can keep it here.
+    /// Starts a request in libcurl, after the last checks that may prevent it.
     private func start(_ ticket: Ticket) throws(HTTPFailure) {
         guard !ticket.cancellation.isRequested else {
             throw HTTPFailure(kind: .cancelled, message: "the request was cancelled")
@@ -127,7 +129,7 @@ final class TransferLoop {
         running[ticket.id] = transfer
     }
 
-    /// Starts a request again that was kept here, on a handle of its own.
+    /// Starts a request that was not sent again, on a new handle.
     private func restart(_ ticket: Ticket, insteadOf transfer: Transfer) {
         running[ticket.id] = nil
         multi.remove(transfer)
@@ -145,12 +147,12 @@ final class TransferLoop {
         } catch {
             failure = error
         }
-        // A request that ended before libcurl failed keeps its answer.
+        // A request that ended before libcurl failed keeps its response.
         endFinished()
-        // The multi handle itself failed, mostly for want of memory: no transfer in it can go on.
+        // The multi handle itself failed, usually because memory ran out: none of its transfers can continue.
         if let failure { for id in running.keys.sorted() { fail(id, .other, failure.message) } }
-        // After libcurl has read: a process that stood still beyond a deadline may have the answer, and the only copy of
-        // a new refresh token, waiting in its socket.
+        // Deadlines are checked after libcurl has read. If the process was stopped past a deadline, the response, with
+        // the only copy of a new refresh token, may be waiting in its socket.
         endExpired()
         counters.rounds += 1
         answerEnded()
@@ -159,7 +161,7 @@ final class TransferLoop {
             let pause = queue.pause(at: time.sinceBoot, limit: Self.longestPause)
             try multi.wait(milliseconds: Int32(pause.wholeMilliseconds))
         } catch {
-            // Keeps the thread from spinning until the machine has recovered. A failed wait ends no transfer.
+            // Keeps the thread from spinning until the machine has recovered. A failed wait does not end any transfer.
             _ = poll(nil, 0, 100)
         }
     }
@@ -177,7 +179,7 @@ final class TransferLoop {
             do throws(HTTPFailure) {
                 try allowForHTTP1()
             } catch {
-                // Fewer connections are slower and right all the same; the next answer asks again.
+                // Fewer connections are slower but still correct; the next response tries again.
             }
         }
     }
@@ -192,14 +194,14 @@ final class TransferLoop {
         for id in tickets.keys.sorted() { fail(id, kind, message) }
     }
 
-    /// Ends a request from here, waiting or in flight; one that has ended already is left alone.
+    /// Ends a waiting or in-flight request with a failure; does nothing if it has already ended.
     private func fail(_ id: UInt64, _ kind: HTTPFailure.Kind, _ message: String) {
         guard let ticket = tickets[id] else { return }
         let failure = running[id]?.failure(kind, message) ?? HTTPFailure(kind: kind, message: message)
         end(ticket, .failure(failure))
     }
 
-    /// Takes a request out of every list and counts it; its caller is answered at the end of the round.
+    /// Removes a request from every list and counts it; its caller gets the result at the end of the round.
     private func end(_ ticket: Ticket, _ result: Result<HTTPResponse, HTTPFailure>) {
         tickets[ticket.id] = nil
         queue.remove(ticket.id)
@@ -216,7 +218,7 @@ final class TransferLoop {
         ended.append((ticket, result))
     }
 
-    /// Publishes the counters and then answers the callers, who may look at them.
+    /// Publishes the counters, then calls the completions, which may read them.
     private func answerEnded() {
         counters.waiting = queue.waiting
         counters.inFlight = queue.inFlight

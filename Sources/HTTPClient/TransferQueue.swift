@@ -1,6 +1,8 @@
 package import Clocks
 
-/// Which requests wait, which are in flight and when each must have ended: the client's decisions, without its effects.
+/// The waiting and in-flight requests with their deadlines.
+///
+/// It makes the client's decisions and has no effects.
 package struct TransferQueue {
     private struct Entry {
         var deadline: BootInstant
@@ -9,11 +11,11 @@ package struct TransferQueue {
 
     package let maximumInFlight: Int
     private var entries: [UInt64: Entry] = [:]
-    /// The waiting ids in the order of their coming, among ids that have left since.
+    /// The waiting ids in the order of submission; it may still contain ids that have since been removed.
     private var line: [UInt64] = []
     private var lineStart = 0
     package private(set) var inFlight = 0
-    /// No entry's deadline is earlier.
+    /// A lower bound of all deadlines.
     private var earliestDeadline: BootInstant?
 
     package init(maximumInFlight: Int) {
@@ -22,7 +24,7 @@ package struct TransferQueue {
 
     package var waiting: Int { entries.count - inFlight }
 
-    /// Whether ``startNext()`` would name a request.
+    /// `true` if ``startNext()`` would return a request.
     package var canStart: Bool { waiting > 0 && inFlight < maximumInFlight }
 
     package mutating func submit(_ id: UInt64, deadline: BootInstant) {
@@ -31,7 +33,7 @@ package struct TransferQueue {
         earliestDeadline = min(earliestDeadline ?? deadline, deadline)
     }
 
-    /// Puts the longest-waiting request in flight where there is a place for it.
+    /// Moves the longest-waiting request in flight, if the limit allows it.
     package mutating func startNext() -> UInt64? {
         guard canStart else { return nil }
         while lineStart < line.count {
@@ -46,17 +48,19 @@ package struct TransferQueue {
         return nil
     }
 
-    /// Takes a request out that has ended, wherever it was.
+    /// Removes a request that has ended, whether it was waiting or in flight.
     package mutating func remove(_ id: UInt64) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         if entry.isInFlight { inFlight -= 1 }
         if entries.isEmpty { earliestDeadline = nil }
     }
 
-    /// The requests whose deadline has come, the earliest first; they stay until removed.
+    /// Returns the requests whose deadline has come, the earliest first.
     ///
-    /// Looks at each request only when one may have expired, so that a round of the loop does not cost more with more
-    /// requests.
+    /// They stay until removed.
+    ///
+    /// It looks at the requests only if one may have expired, so that the cost of a loop round does not grow with the
+    /// number of requests.
     package mutating func expired(at now: BootInstant) -> [UInt64] {
         guard let earliestDeadline, earliestDeadline <= now else { return [] }
         let overdue = entries.filter { $0.value.deadline <= now }
@@ -64,7 +68,7 @@ package struct TransferQueue {
         return overdue.sorted { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) }.map(\.key)
     }
 
-    /// How long the loop may wait before a request can start or expires, and never longer than the limit.
+    /// Returns the longest time for which the loop may wait: until a request can start or expires, or the limit.
     package func pause(at now: BootInstant, limit: Duration) -> Duration {
         guard !canStart else { return .zero }
         guard let earliestDeadline else { return limit }

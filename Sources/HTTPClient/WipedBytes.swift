@@ -1,9 +1,9 @@
 private import Glibc
 
-/// Growing bytes that are overwritten before their memory is given back, because they may hold tokens.
+/// A growing byte buffer that is overwritten before its memory is freed, because it may hold tokens.
 ///
-/// `@unchecked Sendable` holds because the value cannot be copied: whoever has it is the only one who can reach the
-/// memory, and a `let` of it is never written again.
+/// `@unchecked Sendable` holds because the value cannot be copied: only its owner can reach the memory, and the memory
+/// of a `let` is never written again.
 @safe
 struct WipedBytes: ~Copyable, @unchecked Sendable {
     private var room: UnsafeMutableRawBufferPointer
@@ -41,7 +41,7 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
         unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
-    /// Forgets the bytes and keeps the room.
+    /// Wipes the bytes and keeps the capacity.
     mutating func removeAll() {
         unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
         count = 0
@@ -54,11 +54,11 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
         return try body(unsafe filled.bytes)
     }
 
-    /// Where the bytes lie, for a C function that reads them later: good until the value changes or goes.
+    /// The address of the bytes, for a C function that reads them later; valid until the value changes or is destroyed.
     @unsafe
     var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(room.baseAddress) }
 
-    /// Makes room by moving to a larger buffer; the smaller one is wiped.
+    /// Grows by moving to a larger buffer, and wipes the smaller one.
     private mutating func reserve(_ more: Int) {
         let needed = count + more
         guard unsafe needed > room.count else { return }
@@ -76,7 +76,8 @@ struct WipedBytes: ~Copyable, @unchecked Sendable {
         unsafe room.deallocate()
     }
 
-    /// Overwrites in a way that the compiler may not remove (https://man7.org/linux/man-pages/man3/bzero.3.html).
+    /// Overwrites memory in a way that the compiler may not remove
+    /// (https://man7.org/linux/man-pages/man3/bzero.3.html).
     private static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let start = bytes.baseAddress else { return }
         unsafe explicit_bzero(start, bytes.count)

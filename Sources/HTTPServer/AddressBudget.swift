@@ -1,20 +1,21 @@
 package import Clocks
 private import Synchronization
 
-/// How often one address may ask for something that is dear, such as a call to somebody else's service.
+/// Limits the rate at which one address may request an expensive operation, such as a call to another service.
 ///
-/// An address that has been quiet may spend its minute's worth at once; from then on it gets one request each time that its
-/// share of the minute has passed (the generic cell rate algorithm: one instant per address is all there is to keep).
+/// An address that has been quiet may use a minute's budget at once. After that it gets one request per share of the
+/// minute (the generic cell rate algorithm, which stores one instant per address).
 package final class AddressBudget: Sendable {
     private struct State {
-        /// For each address, the boot clock's microsecond at which its whole budget will be back.
+        /// The microsecond of the boot clock at which each address has its whole budget again.
         var whole: [String: Int64] = [:]
         var forgottenAt: Int64?
     }
 
     private static let minute: Int64 = 60_000_000
 
-    /// More addresses than this within a minute share one budget: a stranger with many must not fill the memory.
+    /// Beyond this number of addresses within a minute, new addresses share one budget, so that a client with many
+    /// addresses cannot fill the memory.
     private static let maximumAddresses = 65_536
     private static let sharedKey = "all others"
 
@@ -24,12 +25,14 @@ package final class AddressBudget: Sendable {
 
     /// - Precondition: `perMinute` is positive.
     package init(perMinute: Int, time: any TimeSource = SystemTime()) {
-        precondition(perMinute > 0, "a budget of nothing is no budget")
+        precondition(perMinute > 0, "perMinute must be positive")
         interval = max(1, Self.minute / Int64(perMinute))
         self.time = time
     }
 
-    /// Spends one request of the address's; nil to go on, else the time after which the next one is granted.
+    /// Spends one request of the address.
+    ///
+    /// Returns `nil` if it is allowed, else the time until the next one.
     package func take(address: String) -> Duration? {
         let customer = NetworkAddress(address)?.customer.description ?? address
         let now = time.sinceBoot.milliseconds * 1000
@@ -43,7 +46,7 @@ package final class AddressBudget: Sendable {
         }
     }
 
-    /// Returns a request to the address: it turned out not to be one that this budget limits.
+    /// Returns a request to the address, because this budget turned out not to apply to it.
     package func putBack(address: String) {
         let customer = NetworkAddress(address)?.customer.description ?? address
         state.withLock { state in
@@ -54,7 +57,7 @@ package final class AddressBudget: Sendable {
 
     private static func key(for customer: String, _ now: Int64, _ state: inout State) -> String {
         guard state.whole[customer] == nil, state.whole.count >= maximumAddresses else { return customer }
-        // A walk over all addresses for each request would be a way to keep the lock from everybody else.
+        // A pass over all addresses for each request would let an attacker hold the lock.
         if state.forgottenAt.map({ now - $0 >= 1_000_000 }) ?? true {
             state.forgottenAt = now
             state.whole = state.whole.filter { $0.value > now }

@@ -5,17 +5,17 @@ private import Synchronization
 /// One open connection, from its acceptance to its end.
 final class Client: Sendable {
     private struct State {
-        /// Nil from the moment when libmicrohttpd is about to close it: the number may then be another connection's.
+        /// `nil` once libmicrohttpd is about to close it: another connection may then get the number.
         var descriptor: Int32?
         var phase: ClientPhase
         var requests = 0
     }
 
-    /// Nil for a unix socket's.
+    /// `nil` for a unix socket.
     let network: NetworkAddress?
     let address: String
     let isTrustedProxy: Bool
-    /// What the connection's TLS session uses until it ends; nil without TLS.
+    /// The certificate that the connection's TLS session uses until it ends; `nil` without TLS.
     private let certificate: ServerCertificate?
     private let state: Mutex<State>
 
@@ -33,29 +33,32 @@ final class Client: Sendable {
         state = Mutex(State(descriptor: descriptor, phase: ClientPhase(connectedAt: now)))
     }
 
-    /// What the client is at.
+    /// The client's current activity.
     var kind: ClientPhase.Kind { state.withLock { $0.phase.kind } }
 
-    /// A request's first line has come; tells how many there were on the connection, with this one.
+    /// Records that a request's first line has arrived; returns the number of requests on the connection, including
+    /// this one.
     func began(at now: BootInstant) -> Int {
         state.withLock { state in
             state.requests += 1
-            // False where the server has given up on the client: so will be the next move, which is the one that counts.
+            // `false` if the server has given up on the client. The next move fails too, and that one counts.
             _ = state.phase.move(to: .head, at: now)
             return state.requests
         }
     }
 
-    /// The client has come to something else; false if the server has given up on it, and then it gets no answer.
+    /// Moves the client to another phase.
+    ///
+    /// Returns `false` if the server has given up on it; it then gets no response.
     func move(to next: ClientPhase.Kind, at now: BootInstant) -> Bool {
         state.withLock { $0.phase.move(to: next, at: now) }
     }
 
     /// Ends the connection of a client that has taken too long.
     ///
-    /// The socket is only shut down: its thread finds that out and closes it. All under the lock, which ``disconnected()``
-    /// waits for, so the descriptor is this connection's; and while a request is being read libmicrohttpd writes nothing
-    /// that the 408 could get mixed up with.
+    /// The socket is only shut down; its thread notices that and closes it. All of this happens under the lock that
+    /// ``disconnected()`` waits for, so the descriptor still belongs to this connection. While a request is being read,
+    /// libmicrohttpd writes nothing that could mix with the 408.
     func look(at now: BootInstant, deadlines: Deadlines, idle: Duration) {
         state.withLock { state in
             guard let descriptor = state.descriptor else { return }
@@ -68,18 +71,18 @@ final class Client: Sendable {
             switch verdict {
             case nil: return
             case .close: break
-            // A TLS client would take the plain text for a broken record; it may not even have ended its handshake.
+            // A TLS client would read the plain text as a broken record; its handshake may not even be complete.
             case .timeOut where certificate != nil: break
             case .timeOut:
                 let answer = Self.timeOut
-                // Whether it is taken or not, the connection ends.
+                // The connection ends whether or not the bytes are accepted.
                 _ = unsafe send(descriptor, answer, answer.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
             }
             shutdown(descriptor, Int32(SHUT_RDWR))
         }
     }
 
-    /// The connection is about to be closed.
+    /// Forgets the descriptor, because the connection is about to be closed.
     func disconnected() {
         state.withLock { $0.descriptor = nil }
     }
@@ -88,7 +91,9 @@ final class Client: Sendable {
         "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".utf8
     )
 
-    /// `tcpi_bytes_received`, which glibc's own `tcp_info` ends before: in Linux's it lies at byte 128, since 4.1
+    /// Reads `tcpi_bytes_received`, which is beyond the end of glibc's `tcp_info`.
+    ///
+    /// In Linux's own, since 4.1, its offset is 128
     /// (https://github.com/torvalds/linux/blob/v6.1/include/uapi/linux/tcp.h).
     private static func receivedBytes(_ descriptor: Int32) -> UInt64? {
         unsafe withUnsafeTemporaryAllocation(byteCount: 136, alignment: 8) { buffer in

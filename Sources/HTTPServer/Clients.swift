@@ -2,7 +2,9 @@ internal import Clocks
 private import Dispatch
 private import Synchronization
 
-/// All open connections: who may open another, and who has taken too long.
+/// All open connections.
+///
+/// It limits them per address and ends those of clients that have taken too long.
 final class Clients: Sendable {
     private struct State {
         var open: [ObjectIdentifier: Client] = [:]
@@ -29,10 +31,12 @@ final class Clients: Sendable {
     /// The number of open connections.
     var count: Int { state.withLock { $0.open.count } }
 
-    /// What each client is at.
+    /// The current activity of each client.
     var kinds: [ClientPhase.Kind] { state.withLock { $0.open.values.map(\.kind) } }
 
-    /// Whether that address may open another connection; a trusted proxy, which speaks for many, always may.
+    /// Returns `true` if the address may open another connection.
+    ///
+    /// A trusted proxy always may, because it serves many clients.
     func admits(_ network: NetworkAddress?) -> Bool {
         guard let network, let maximumPerAddress, !trustedProxies.contains(network) else { return true }
         return state.withLock { $0.perCustomer[network.customer, default: 0] < maximumPerAddress }
@@ -63,7 +67,7 @@ final class Clients: Sendable {
         }
     }
 
-    /// Looks after every client once a second, until ``stopWatching()``.
+    /// Checks every client once a second, until ``stopWatching()``.
     func startWatching() {
         state.withLock { $0.isWatched = true }
         scheduleLook()

@@ -1,10 +1,10 @@
 private import CMicroHTTPD
 private import Glibc
 
-/// A client's connection while one of its requests is being dealt with.
+/// A client's connection while one of its requests is being handled.
 ///
-/// `@unchecked Sendable`: libmicrohttpd lets any thread call `MHD_resume_connection` on a suspended connection, and everything
-/// else here is called by the connection's own thread only. ``Exchange`` lets go of the connection as it resumes it.
+/// `@unchecked Sendable`: libmicrohttpd lets any thread call `MHD_resume_connection` on a suspended connection; only
+/// the connection's own thread calls the rest. ``Exchange`` drops the connection when it resumes it.
 @safe
 struct Connection: @unchecked Sendable {
     private let pointer: OpaquePointer
@@ -15,26 +15,28 @@ struct Connection: @unchecked Sendable {
 
     var socket: Int32 { unsafe shim_connection_socket(pointer) }
 
-    /// What the server keeps for the connection; nil before it has been told of it.
+    /// The server's record of the connection; `nil` until libmicrohttpd has reported the connection as started.
     var client: Client? {
         unsafe shim_connection_context(pointer).map {
             unsafe Unmanaged<Client>.fromOpaque($0).takeUnretainedValue()
         }
     }
 
-    /// The other end's address, if it has an internet one.
+    /// The peer's address, if it is an IPv4 or IPv6 address.
     var network: NetworkAddress? { unsafe NetworkAddress(peer: UnsafeRawPointer(shim_connection_peer(pointer))) }
 
-    /// Lets the connection's TLS session present that certificate; for a new connection, before its handshake.
+    /// Makes the connection's TLS session present the certificate.
     ///
-    /// The client keeps the certificate: libmicrohttpd ends the session before it reports the connection as closed. A session
-    /// that cannot take it has none, and its handshake fails.
+    /// Call it for a new connection, before its handshake.
+    ///
+    /// The client keeps the certificate alive: libmicrohttpd ends the session before it reports the connection as
+    /// closed. If the session does not accept the certificate, its handshake fails.
     func present(_ certificate: ServerCertificate) {
         guard let session = unsafe shim_connection_tls_session(pointer) else { return }
         _ = unsafe certificate.present(in: session)
     }
 
-    /// The head of the request that is being read; `method` is its first byte.
+    /// Reads the head of the current request; `method` points to its first byte.
     func head(method: UnsafePointer<CChar>, version: UnsafePointer<CChar>) -> RequestHead {
         let start = unsafe UnsafeRawPointer(method)
         let size = Int(unsafe shim_request_head_size(pointer))
@@ -56,7 +58,7 @@ struct Connection: @unchecked Sendable {
         }
         return RequestHead(
             version: unsafe String(cString: version),
-            // Between the blank behind the method and the one before the version.
+            // The bytes between the blank after the method and the blank before the version.
             targetSize: unsafe UnsafeRawPointer(version) - start - strlen(method) - 2,
             headers: reader.fields,
             size: size,
@@ -64,12 +66,12 @@ struct Connection: @unchecked Sendable {
         )
     }
 
-    /// Takes the connection out of its thread's hands, so that the thread serves others until ``resume()``.
+    /// Suspends the connection, so that its thread serves others until ``resume()``.
     func suspend() { unsafe MHD_suspend_connection(pointer) }
 
     func resume() { unsafe MHD_resume_connection(pointer) }
 
-    /// Hands the answer over to be sent; false if libmicrohttpd would not have it.
+    /// Queues the response for sending; returns `false` if libmicrohttpd rejects it.
     func queue(_ response: ServerResponse, requestID: String, closing: Bool) -> Bool {
         guard (200...599).contains(response.status), let made = unsafe Self.made(of: response) else { return false }
         defer { unsafe MHD_destroy_response(made) }
@@ -78,7 +80,8 @@ struct Connection: @unchecked Sendable {
         return unsafe MHD_queue_response(pointer, UInt32(response.status), made) == .YES
     }
 
-    /// The answer in libmicrohttpd's form; nil if a header could split the answer in two, or memory has run out.
+    /// Returns the response in libmicrohttpd's form; `nil` if a header could split the response in two, or if memory
+    /// ran out.
     private static func made(of response: ServerResponse) -> OpaquePointer? {
         let made = unsafe response.body.withUnsafeBytes { bytes in
             unsafe MHD_create_response_from_buffer(
@@ -97,10 +100,10 @@ struct Connection: @unchecked Sendable {
 }
 
 extension NetworkAddress {
-    /// Reads a `sockaddr`; nil for what is no internet address: a unix socket's.
+    /// Reads a `sockaddr`; `nil` if it is not an IPv4 or IPv6 address, as with a unix socket.
     init?(peer: UnsafeRawPointer?) {
         guard let peer = unsafe peer else { return nil }
-        // Where the address lies in sockaddr_in and sockaddr_in6, and its size.
+        // The offset and size of the address in sockaddr_in and sockaddr_in6.
         let place: (offset: Int, size: Int)
         switch Int32(unsafe peer.load(as: sa_family_t.self)) {
         case AF_INET: place = (4, 4)

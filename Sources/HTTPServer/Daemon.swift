@@ -16,7 +16,7 @@ final class Daemon: @unchecked Sendable {
 
     /// TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only.
     ///
-    /// Without finite-field DH, which costs much more than elliptic curves
+    /// Finite-field DH is off because it costs much more than elliptic curves
     /// (https://gnutls.org/manual/html_node/Priority-Strings.html).
     private static let priorities: StaticString =
         "PFS:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-DHE-RSA:-MAC-ALL:+AEAD"
@@ -32,12 +32,12 @@ final class Daemon: @unchecked Sendable {
         var options = unsafe [
             option(.LISTEN_SOCKET, Int(listener.descriptor)),
             option(.CONNECTION_LIMIT, configuration.maximumConnections),
-            // The head, its fields' places and the answer's head must fit in.
+            // The request's head, the list of its fields and the response's head must fit.
             option(.CONNECTION_MEMORY_LIMIT, 2 * configuration.limits.headBytes),
         ]
-        // Not its default: a request without Host or with a space in the wrong place is refused, as RFC 9112 says.
+        // Not the default: it refuses a request without Host or with a misplaced space, as RFC 9112 requires.
         unsafe options.append(option(.STRICT_FOR_CLIENT, 1))
-        // A pool of one is refused with a complaint: one thread is what there is without a pool.
+        // libmicrohttpd warns about a pool of one thread; without a pool it uses one thread anyway.
         if configuration.threads > 1 {
             unsafe options.append(option(.THREAD_POOL_SIZE, configuration.threads))
         }
@@ -54,14 +54,14 @@ final class Daemon: @unchecked Sendable {
             flags |= MHD_USE_TLS.rawValue
             let priorities = unsafe UnsafeMutableRawPointer(mutating: Self.priorities.utf8Start)
             unsafe options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: priorities))
-            // `connectionChanged` gives each session its certificate, so that a reload needs no new daemon.
+            // `connectionChanged` gives each session its certificate, so that a reload does not need a new daemon.
             unsafe options.append(
                 MHD_OptionItem(option: .HTTPS_CERT_CALLBACK, value: 0, ptr_value: shim_refusing_callback())
             )
         }
         unsafe options.append(option(.END, 0))
 
-        // The callbacks' reference, given back in `end`.
+        // The reference for the callbacks; `end` releases it.
         unsafe self.server = Unmanaged.passRetained(server)
         let context = unsafe self.server.toOpaque()
         let started = unsafe shim_start_daemon(
@@ -77,7 +77,7 @@ final class Daemon: @unchecked Sendable {
         guard let started = unsafe started else {
             let reason = errno
             unsafe self.server.release()
-            // The listening socket may be closed by now or not: libmicrohttpd does not say, so it is left alone.
+            // libmicrohttpd does not say whether it has closed the listening socket, so the socket is left as it is.
             throw HTTPServerError(code: .cannotStart, message: "libmicrohttpd did not start", systemError: reason)
         }
         unsafe pointer = unsafe started
@@ -87,15 +87,15 @@ final class Daemon: @unchecked Sendable {
     }
 
     func stopListening() {
-        // It gives the listening socket back to whoever opened it. The threads may still look at its number until they have
-        // ended, so it is not closed before; shut down, it refuses new clients at once.
+        // MHD_quiesce_daemon gives the listening socket back to its owner. The threads may still use its number until
+        // they have ended, so it is not closed before then; after the shutdown it refuses new clients at once.
         _ = unsafe MHD_quiesce_daemon(pointer)
         file?.remove()
-        // A shared one is left listening: its clients wait for the process that comes next.
+        // A shared socket keeps listening: its clients wait for the next process.
         if !isShared { shutdown(listener, Int32(SHUT_RDWR)) }
     }
 
-    /// Joins the threads, which blocks for a moment, and closes every connection.
+    /// Joins the threads, which blocks briefly, and closes every connection.
     func end() async {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { [self] in

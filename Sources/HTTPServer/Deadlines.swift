@@ -1,17 +1,19 @@
 internal import Clocks
 
-/// How long a client may take over each part of what it does.
+/// The time limits for each part of a request.
 package struct Deadlines: Sendable {
-    /// From a request's first byte to the end of its headers; the TLS handshake belongs to the first request.
+    /// The time from a request's first byte to the end of its headers.
+    ///
+    /// The first request includes the TLS handshake.
     package var head: Duration
 
-    /// From a request's first byte to the end of its body.
+    /// The time from a request's first byte to the end of its body.
     package var request: Duration
 
-    /// To take an answer.
+    /// The time that the client may take to receive a response.
     package var answer: Duration
 
-    /// Between two requests, while there are connections to spare.
+    /// The time between two requests, while connections are not scarce.
     package var idle: Duration
 
     package init(
@@ -26,10 +28,10 @@ package struct Deadlines: Sendable {
         self.idle = idle
     }
 
-    /// How long a connection may lie idle when so many of the greatest number are open.
+    /// Returns the idle time limit for the given number of open connections.
     ///
-    /// At that number no further client is let in, so idle connections have to go before it is reached: from three quarters
-    /// on they get less and less time, down to a second.
+    /// At the maximum no further client is accepted, so idle connections must end before that. From three quarters of
+    /// the maximum on, the limit shrinks gradually to one second.
     func idle(open: Int, of maximum: Int) -> Duration {
         let free = max(0, maximum - open)
         let ample = max(1, maximum / 4)
@@ -37,27 +39,29 @@ package struct Deadlines: Sendable {
     }
 }
 
-/// What a client is at, and since when: it decides whether the client has taken too long.
+/// The current activity of a client and its start.
+///
+/// It decides whether the client has taken too long.
 struct ClientPhase: Equatable {
     enum Kind: Equatable {
-        /// Between requests. The number of bytes that had come when that was last looked at, where it was.
+        /// Between requests, with the number of bytes received at the last check, if known.
         case idle(received: UInt64?)
-        /// Bytes of a head have come, and not all of it.
+        /// Part of a head has arrived.
         case head
         /// The head is complete and the body is not.
         case body
-        /// The request is complete and the handler at work.
+        /// The request is complete and its handler is running.
         case handling
-        /// The answer is on its way.
+        /// The response is being sent.
         case answering
         /// The server has given up on the client.
         case over
     }
 
-    /// What is to be done about a client that has taken too long.
+    /// The action for a client that has taken too long.
     enum Verdict {
         case close
-        /// No answer has begun, so one may say why: 408.
+        /// No response has begun, so a 408 can be sent.
         case timeOut
     }
 
@@ -65,21 +69,23 @@ struct ClientPhase: Equatable {
     private(set) var since: BootInstant
 
     init(connectedAt now: BootInstant) {
-        // Nothing can have been read of a connection that is new.
+        // Nothing can have been read from a new connection.
         kind = .idle(received: 0)
         since = now
     }
 
-    /// The client has come to something else; false if the server has given up on it before.
+    /// Moves to another phase; returns `false` if the server has already given up on the client.
     mutating func move(to next: Kind, at now: BootInstant) -> Bool {
         guard kind != .over else { return false }
-        // A body counts from its request's first byte.
+        // The limit for a body counts from its request's first byte.
         if !(kind == .head && (next == .body || next == .head)) { since = now }
         kind = next
         return true
     }
 
-    /// Looks at the client now and then, because libmicrohttpd tells of a request only when it has read its first line.
+    /// Checks the client.
+    ///
+    /// It is called regularly, because libmicrohttpd reports a request only after it has read the first line.
     mutating func look(
         at now: BootInstant,
         received: () -> UInt64?,

@@ -29,13 +29,14 @@ struct Endpoint {
         guard UnixSocketFile.isUsable(path: path) else { return nil }
         storage = sockaddr_storage()
         storage.ss_family = sa_family_t(AF_UNIX)
-        // The path follows the family (https://man7.org/linux/man-pages/man7/unix.7.html); the rest is zero already.
+        // The path follows the family (https://man7.org/linux/man-pages/man7/unix.7.html); the remaining bytes are
+        // already zero.
         let offset = MemoryLayout<sa_family_t>.size
         unsafe withUnsafeMutableBytes(of: &storage) { unsafe $0[offset...].copyBytes(from: path.utf8) }
         length = socklen_t(offset + path.utf8.count + 1)
     }
 
-    /// The address that the system gave a socket.
+    /// Reads the local address of a socket.
     init?(ofSocket descriptor: Int32) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -58,7 +59,7 @@ struct Endpoint {
         unsafe withUnsafeBytes(of: storage) { unsafe NetworkAddress(peer: $0.baseAddress) }
     }
 
-    /// The port of an IPv4 or IPv6 address, which lies at the same place in both.
+    /// The port of an IPv4 or IPv6 address, which has the same offset in both structures.
     var port: UInt16 {
         unsafe withUnsafeBytes(of: storage) { bytes in
             unsafe UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))

@@ -1,28 +1,29 @@
 internal import Clocks
 private import Synchronization
 
-/// One request on its way through the server, from its first line until its answer is sent.
+/// One request on its way through the server, from its first line until its response is sent.
 ///
-/// The connection's thread feeds it what arrives and does what it says; the handler's answer comes from elsewhere. Whoever
-/// moves it out of `waiting` resumes the connection, under the lock: so a connection is resumed exactly once, and a server
-/// that has locked each exchange in turn knows that none is left suspended.
+/// The connection's thread passes in what arrives and performs the steps that are returned; the handler's response
+/// comes from another thread. The code that moves an exchange out of `waiting` also resumes the connection, under the
+/// lock. A connection is therefore resumed exactly once, and a server that has locked each exchange in turn knows that
+/// none is left suspended.
 final class Exchange: Sendable {
-    /// What the connection's thread does next.
+    /// The next action of the connection's thread.
     enum Step {
         /// Read on.
         case proceed
         /// The request is complete: answer it at once, or keep it for the next turn (``Exchange/keep(_:)``).
         case ask
-        /// Give the request to the handler, and suspend the connection while it is at work.
+        /// Pass the request to the handler, and suspend the connection while it runs.
         case wait(for: ServerRequest)
-        /// Say why the request is turned away; where `closing`, read nothing more on the connection, because what follows may
-        /// not be what it seems.
+        /// Respond with the reason for the refusal. If `closing`, read nothing more on the connection, because the
+        /// bytes that follow may be part of a disguised request.
         case refuse(RequestRefusal, closing: Bool)
-        /// Finish with this.
+        /// End the request with this reply.
         case reply(ServerReply)
     }
 
-    /// What the log tells of the answer.
+    /// The properties of the response for the log.
     struct Outcome {
         var status = 0
         var route = "-"
@@ -31,15 +32,15 @@ final class Exchange: Sendable {
     }
 
     private enum Phase {
-        /// The request line has been read; next are the headers, in one piece.
+        /// The request line has been read; the headers come next, all at once.
         case head
-        /// The body is coming in, if there is one; next is its end.
+        /// The body is being received, if there is one; its end comes next.
         case body
-        /// The request is complete and needs the handler; next is the suspension.
+        /// The request is complete and needs the handler; the suspension comes next.
         case complete(ServerRequest)
-        /// The connection is suspended and the handler at work; next is its answer, or the server's end.
+        /// The connection is suspended and the handler is running; its reply or the server's end comes next.
         case waiting(Connection, work: Task<Void, Never>?)
-        /// The answer is here and the connection's thread about to fetch it.
+        /// The reply is ready, and the connection's thread is about to fetch it.
         case answered(ServerReply)
     }
 
@@ -49,7 +50,7 @@ final class Exchange: Sendable {
         var headers: [ServerRequest.Field] = []
         var body: [UInt8] = []
         var received = 0
-        /// The bytes taken from the server's memory for the body, until the exchange is over.
+        /// The bytes reserved from the server's memory for the body, until the exchange ends.
         var taken = 0
         var isRefusedMemory = false
         var isChunked = false
@@ -57,8 +58,10 @@ final class Exchange: Sendable {
         var outcome: Outcome
     }
 
-    /// A body over the limit is read on and forgotten up to this many times the limit: a client that is still sending reads
-    /// the reset of a closed connection, not the 413 (https://www.rfc-editor.org/rfc/rfc9112#section-9.6).
+    /// A body over the limit is read and discarded up to this multiple of the limit.
+    ///
+    /// Otherwise a client that is still sending would see the reset of a closed connection instead of the 413
+    /// (https://www.rfc-editor.org/rfc/rfc9112#section-9.6).
     private static let patience = 16
 
     let target: RequestTarget
@@ -90,13 +93,13 @@ final class Exchange: Sendable {
         state = Mutex(State(id: id, outcome: Outcome(address: client.address)))
     }
 
-    /// The request's name in the log and in the answer.
+    /// The request's id in the log and in the response.
     var id: String { state.withLock { $0.id } }
 
-    /// No further request is taken on the connection.
+    /// `true` if the connection takes no further request.
     var isLast: Bool { isLastByCount || state.withLock { $0.isChunked } }
 
-    /// Who sent the request, as far as those proxies are to be believed.
+    /// Returns the address of the sender, from the forwarding headers if the peer is a trusted proxy.
     func clientAddress(trusting proxies: TrustedProxies) -> String {
         guard client.isTrustedProxy, let network = client.network else { return client.address }
         let forwardedFor = state.withLock { state in
@@ -105,7 +108,7 @@ final class Exchange: Sendable {
         return proxies.client(behind: network, forwardedFor: forwardedFor).description
     }
 
-    /// Takes the request out, body and all, for the handler.
+    /// Takes the request with its body out, for the handler.
     func takeRequest(clientAddress: String) -> ServerRequest {
         state.withLock { state in
             state.outcome.address = clientAddress
@@ -123,8 +126,9 @@ final class Exchange: Sendable {
         }
     }
 
-    /// The connection's thread has called, with bytes of the body or with none; it calls once before the body, once or twice
-    /// after it, and once when the connection is resumed.
+    /// Handles a call of the connection's thread, with bytes of the body or none.
+    ///
+    /// It is called once before the body, once or twice after it, and once when the connection is resumed.
     func turn(bytes: RawSpan, method: () -> String, head: () -> RequestHead) -> Step {
         state.withLock { state in
             switch state.phase {
@@ -140,7 +144,7 @@ final class Exchange: Sendable {
             case .complete(let request):
                 return .wait(for: request)
             case .waiting:
-                // A suspended connection is not called; were it, there would be nothing to send yet.
+                // A suspended connection is not called; if it were, there would be nothing to send yet.
                 return .proceed
             case .answered(let reply):
                 return .reply(reply)
@@ -185,12 +189,12 @@ final class Exchange: Sendable {
         state.taken = 0
     }
 
-    /// Gives the body's memory back when the exchange is over: until then the handler may hold it.
+    /// Releases the body's memory when the exchange is over; until then the handler may hold the body.
     func releaseMemory() {
         state.withLock { forgetBody(&$0) }
     }
 
-    /// That answer is on its way.
+    /// Records the response that is being sent.
     func answering(with response: ServerResponse) {
         state.withLock { state in
             state.outcome.status = response.status
@@ -199,7 +203,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// What the log is told when the exchange is over.
+    /// Returns the log entry of the finished exchange.
     func summary(at now: BootInstant) -> RequestSummary {
         state.withLock { state in
             RequestSummary(
@@ -216,28 +220,30 @@ final class Exchange: Sendable {
 
     /// Keeps a request that needs the handler until the connection's thread calls again, which it does at once.
     ///
-    /// The connection must not be suspended before. libmicrohttpd 0.9.75 updates what a connection waits for only at the end
-    /// of a turn, and not while it is suspended. A connection that was suspended in the turn that read its request is read
-    /// again when it is resumed, before its handler is called: a client that has closed its sending side by then would get no
-    /// answer (call_handlers in
+    /// The connection must not be suspended earlier. libmicrohttpd 0.9.75 updates a connection's event mask only at the
+    /// end of a turn, and not while it is suspended. If a connection is suspended in the turn that read its request, it
+    /// is read again when it is resumed, before its handler is called. A client that has closed its sending side by
+    /// then would not get a response (call_handlers in
     /// https://github.com/Karlson2k/libmicrohttpd/blob/v0.9.75/src/microhttpd/daemon.c).
     func keep(_ request: ServerRequest) {
         state.withLock { $0.phase = .complete(request) }
     }
 
-    /// The connection has been suspended for the handler's answer.
+    /// Records that the connection is suspended until the handler replies.
     func wait(on connection: Connection) {
         state.withLock { $0.phase = .waiting(connection, work: nil) }
     }
 
-    /// The handler runs in this task, which is cancelled when nobody waits for its answer any more.
+    /// Records the task that runs the handler.
+    ///
+    /// It is cancelled once its reply is not needed any more.
     func follow(_ work: Task<Void, Never>) {
         state.withLock { state in
             if case .waiting(let connection, work: _) = state.phase { state.phase = .waiting(connection, work: work) }
         }
     }
 
-    /// The handler's answer; too late, and forgotten, if the server has closed the connection meanwhile.
+    /// Accepts the handler's reply; ignores it if the server has closed the connection since then.
     func answer(_ reply: ServerReply) {
         state.withLock { state in
             guard case .waiting(let connection, work: _) = state.phase else { return }
@@ -246,7 +252,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Ends the wait for the handler without an answer.
+    /// Ends the wait for the handler without a response.
     func abandon() {
         let work: Task<Void, Never>? = state.withLock { state in
             guard case .waiting(let connection, let work) = state.phase else { return nil }
@@ -257,7 +263,7 @@ final class Exchange: Sendable {
         work?.cancel()
     }
 
-    /// The client has hung up: the handler is told by cancellation, and may answer all the same.
+    /// Cancels the handler's task because the client has hung up; the handler may still reply.
     func tellHandlerOfHangUp() {
         let work: Task<Void, Never>? = state.withLock { state in
             guard case .waiting(_, let work) = state.phase else { return nil }

@@ -1,5 +1,5 @@
 extension HTTPServer {
-    /// Where to listen, and the limits.
+    /// The listening address and the limits of a server.
     package struct Configuration: Sendable {
         package var listen: ListenAddress
 
@@ -10,18 +10,19 @@ extension HTTPServer {
         /// Further clients wait in the system's queue.
         package var maximumConnections: Int
 
-        /// The memory that the bodies of all open requests may take together; further requests are answered with 503.
+        /// The memory that the bodies of all open requests may take together; further requests get 503.
         package var requestMemoryBytes: Int
 
-        /// Further clients of the same address, or of the same IPv6 /64, are turned away; nil for no such limit, which never
-        /// holds for trusted proxies.
+        /// Further clients from the same address, or the same IPv6 /64, are rejected; `nil` for no limit.
+        ///
+        /// Trusted proxies are exempt.
         package var maximumConnectionsPerAddress: Int?
 
         package var deadlines: Deadlines
 
         package var trustedProxies: TrustedProxies
 
-        /// What a server presents over TLS 1.2 and 1.3, until ``HTTPServer/present(_:)`` replaces it; nil for plain HTTP.
+        /// The certificate for TLS 1.2 and 1.3 until ``HTTPServer/present(_:)`` replaces it; `nil` for plain HTTP.
         package var certificate: ServerCertificate?
 
         package init(
@@ -47,18 +48,18 @@ extension HTTPServer {
         }
     }
 
-    /// How much a client may send.
+    /// The limits on what a client may send.
     package struct Limits: Sendable {
-        /// A longer body is answered with 413.
+        /// A longer body gets 413.
         package var bodyBytes: Int
 
-        /// A client that has sent so many requests on a connection has to open another; nil for no limit.
+        /// After this number of requests a client must open another connection; `nil` for no limit.
         package var requestsPerConnection: Int?
 
-        /// A longer target is answered with 414.
+        /// A longer target gets 414.
         let targetBytes = 8192
 
-        /// A longer head, first line and all, is answered with 431.
+        /// A longer head, including the first line, gets 431.
         ///
         /// Each connection has twice as much memory, which libmicrohttpd overwrites after each request.
         package var headBytes: Int

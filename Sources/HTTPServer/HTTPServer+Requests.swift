@@ -1,6 +1,6 @@
 private import Clocks
 
-/// What the connections' threads call, one step of a request each.
+/// The callbacks of the connections' threads, one for each step of a request.
 extension HTTPServer {
     func began(target: [UInt8], client: Client) -> Exchange {
         let now = time.sinceBoot
@@ -20,14 +20,14 @@ extension HTTPServer {
 
     func ended(_ exchange: Exchange) {
         let now = time.sinceBoot
-        // False for a client that the server has given up on, whose connection is about to be closed.
+        // `false` for a client that the server has given up on; its connection is about to be closed.
         _ = exchange.client.move(to: .idle(received: nil), at: now)
         exchange.releaseMemory()
         exchanges.remove(exchange)
         log?(exchange.summary(at: now))
     }
 
-    /// Takes the request one step on; false closes the connection.
+    /// Performs the next step of the request; `false` closes the connection.
     func turn(
         _ exchange: Exchange,
         _ connection: Connection,

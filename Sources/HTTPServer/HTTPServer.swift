@@ -1,11 +1,11 @@
 package import Clocks
 private import Synchronization
 
-/// An HTTP/1.1 server: requests in, answers out, limits.
+/// An HTTP/1.1 server with limits on its clients.
 ///
-/// A few libmicrohttpd threads read and write all connections. A connection whose request is with the handler is suspended,
-/// so a slow handler blocks no thread. A connection that is lost meanwhile cancels the handler's task, within a quarter of a
-/// second. A client that has closed its sending side meanwhile gets its answer.
+/// A few libmicrohttpd threads read and write all connections. A connection is suspended while the handler has its
+/// request, so a slow handler blocks no thread. If the connection is lost during that time, the handler's task is
+/// cancelled within a quarter of a second. A client that has only closed its sending side still gets its response.
 ///
 /// The server runs until ``stop(within:)``; dropping the last reference does not end it.
 package final class HTTPServer: Sendable {
@@ -13,13 +13,14 @@ package final class HTTPServer: Sendable {
 
     /// Answers at once, on the connection's own thread, without the cost of a task and a suspended connection.
     ///
-    /// It must not block, for it holds up the thread's other connections; nil leaves the request to the handler.
+    /// It must not block, because it would hold up the thread's other connections. `nil` leaves the request to the
+    /// handler.
     package typealias Quick = @Sendable (ServerRequest) -> ServerReply?
 
-    /// Hears of every request that is over, on a connection's thread, so it must not block.
+    /// Called for every finished request, on a connection's thread, so it must not block.
     package typealias Log = @Sendable (RequestSummary) -> Void
 
-    /// Puts a refusal of the server's own into the words of whoever serves the path.
+    /// Builds the response to a request that the server refuses, in the format of the API that serves the path.
     package typealias Refuser = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
 
     private struct Life {
@@ -27,7 +28,7 @@ package final class HTTPServer: Sendable {
         var ending: Task<Void, Never>?
     }
 
-    /// The port it listens on; 0 where that is a unix socket.
+    /// The port on which it listens; 0 for a unix socket.
     package let port: UInt16
 
     let limits: Limits
@@ -44,7 +45,7 @@ package final class HTTPServer: Sendable {
     private let life = Mutex(Life())
     private let presented: Mutex<ServerCertificate?>
 
-    /// Starts to listen and to serve.
+    /// Starts listening and serving.
     package init(
         configuration: Configuration,
         time: any TimeSource = SystemTime(),
@@ -72,10 +73,10 @@ package final class HTTPServer: Sendable {
         life.withLock { $0.daemon = daemon }
     }
 
-    /// The number of requests that have begun and whose answer is not wholly sent.
+    /// The number of requests that have begun and whose response is not completely sent.
     package var openRequests: Int { exchanges.count }
 
-    /// The bytes that the bodies of open requests take.
+    /// The memory in bytes that the bodies of open requests take.
     package var requestMemory: Int { memory.count }
 
     /// The number of clients that are connected.
@@ -84,7 +85,7 @@ package final class HTTPServer: Sendable {
     /// The certificate for new connections; nil for plain HTTP.
     var certificate: ServerCertificate? { presented.withLock(\.self) }
 
-    /// Presents another certificate to new connections; those that are open keep theirs.
+    /// Presents another certificate to new connections; open connections keep theirs.
     ///
     /// - Precondition: the server was started with a certificate.
     package func present(_ certificate: ServerCertificate) {
@@ -94,9 +95,9 @@ package final class HTTPServer: Sendable {
         }
     }
 
-    /// Stops listening, lets begun requests have their answers for that long, then closes what is left.
+    /// Stops listening, gives open requests the grace period to finish, then closes the remaining connections.
     ///
-    /// It may be called twice, at once or one after the other; every call returns when the server has ended.
+    /// Repeated and concurrent calls are allowed; each returns when the server has ended.
     package func stop(within grace: Duration = .seconds(5)) async {
         let ending = life.withLock { life in
             if let ending = life.ending { return ending }

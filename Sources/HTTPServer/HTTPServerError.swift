@@ -1,13 +1,13 @@
 private import Glibc
 
-/// Why a server could not start.
+/// The reason why a server could not start.
 package struct HTTPServerError: Error, CustomStringConvertible {
     package enum Code: Sendable {
-        /// The address is neither IPv4 nor IPv6 in figures, or the path of the unix socket cannot be one.
+        /// The address is not numeric IPv4 or IPv6, or the path is not valid for a unix socket.
         case badAddress
-        /// The system refused the socket: the port is taken, or the address is not this machine's.
+        /// The system refused the socket: the port is taken, or the address does not belong to this machine.
         case cannotListen
-        /// What was handed to the process is no listening stream socket, or cannot be told apart.
+        /// An inherited descriptor is not a listening stream socket, or cannot be identified.
         case badInheritance
         /// The system refused to raise the limit of open files.
         case openFiles

@@ -1,13 +1,13 @@
 /// Collects a request's header fields and finds text between them that libmicrohttpd does not report.
 ///
-/// libmicrohttpd ends a value at a NUL, and a proxy may read on behind it. The fields lie in the order of their lines in the
-/// memory of the head, so that between two of them there may be only blanks and line ends, which libmicrohttpd overwrites
+/// libmicrohttpd ends a value at a NUL, and a proxy may read on after it. The fields are in the order of their lines in
+/// the memory of the head. Between two of them only blanks and line ends are allowed, which libmicrohttpd overwrites
 /// with NULs.
 @safe
 struct HeadReader {
     private(set) var fields: [ServerRequest.Field] = []
     private let head: UnsafeRawBufferPointer
-    /// The offset behind the last value in the head; `nil` before the first field.
+    /// The offset after the last value in the head; `nil` before the first field.
     private var end: Int?
     private var hasHiddenText = false
 
@@ -22,12 +22,13 @@ struct HeadReader {
             return
         }
         if let end { look(from: end, to: nameStart) }
-        // Behind the name and its colon.
+        // The offset after the name and its colon.
         let nameEnd = nameStart + name.count + 1
         end = nameEnd
         guard unsafe !value.isEmpty else { return }
         guard let valueStart = unsafe offset(of: value) else {
-            // A folded line, which libmicrohttpd puts together elsewhere (https://www.rfc-editor.org/rfc/rfc9112#section-5.2).
+            // A folded line, which libmicrohttpd joins in other memory
+            // (https://www.rfc-editor.org/rfc/rfc9112#section-5.2).
             hasHiddenText = true
             return
         }
@@ -35,7 +36,7 @@ struct HeadReader {
         end = valueStart + value.count
     }
 
-    /// Looks at the rest of the head; `true` if the head holds text that no field has.
+    /// Checks the rest of the head; returns `true` if the head holds text that is not part of a field.
     mutating func finish() -> Bool {
         if let end { look(from: end, to: unsafe head.count) }
         return hasHiddenText

@@ -1,4 +1,4 @@
-/// Who can reach a listening socket.
+/// The clients that can reach a listening socket.
 package enum Reach: Hashable, Sendable {
     /// Processes of this machine that may open the socket's file.
     case unixSocket
@@ -8,7 +8,7 @@ package enum Reach: Hashable, Sendable {
 }
 
 extension ListenAddress {
-    /// Who can reach a socket that listens there; for an inherited one the system is asked.
+    /// The reach of a socket with this address; an inherited socket is asked for its address.
     package var reach: Reach {
         switch self {
         case .unix: .unixSocket
@@ -22,7 +22,7 @@ extension ListenAddress {
         }
     }
 
-    /// An address that cannot be read counts as one that others reach.
+    /// An unreadable address counts as reachable from the network.
     private static func reach(of address: NetworkAddress?) -> Reach {
         address?.isLoopback == true ? .thisMachine : .network
     }

@@ -1,13 +1,20 @@
 private import Glibc
 
 extension ListenAddress {
-    /// Whether a server could listen on this TCP address now; anything else is not tried, because that would leave traces.
+    /// Checks that a server could listen on this TCP address now.
     ///
-    /// The address is taken and given back without listening, so no client notices. Throws what a server would.
+    /// Other kinds of address are not tried, because that would leave traces.
+    ///
+    /// It binds the address and releases it without listening, so no client notices. It throws the errors that a server
+    /// would throw.
     package func tryToBind() throws(HTTPServerError) {
         guard case .tcp(let figures, let port) = self else { return }
         guard let endpoint = Endpoint(address: figures, port: port) else {
-            throw HTTPServerError(code: .badAddress, message: "\(figures) is no address in figures", systemError: 0)
+            throw HTTPServerError(
+                code: .badAddress,
+                message: "\(figures) is not a numeric IPv4 or IPv6 address",
+                systemError: 0
+            )
         }
         let descriptor = socket(Int32(endpoint.family), Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw refusal }
@@ -25,6 +32,6 @@ extension ListenAddress {
 }
 
 extension HTTPServerError {
-    /// Whether somebody listens there already.
+    /// `true` if another process already listens on the address.
     package var isTaken: Bool { systemError == EADDRINUSE }
 }

@@ -1,13 +1,13 @@
-/// Where a server listens.
+/// The address on which a server listens.
 package enum ListenAddress: Hashable, Sendable {
-    /// An IPv4 or IPv6 address in figures; port 0 takes any free port.
+    /// A numeric IPv4 or IPv6 address; port 0 takes any free port.
     case tcp(address: String, port: UInt16)
 
-    /// A unix socket, whose file gets that mode and is removed at the end.
+    /// A unix socket. Its file gets the mode and is removed when the server ends.
     case unix(path: String, mode: UInt32)
 
-    /// A socket that listens already, such as one of ``SocketActivation``. The server closes its descriptor at the end, and
-    /// leaves the socket itself listening for whoever else holds it.
+    /// A socket that already listens, such as one from ``SocketActivation``. The server closes its descriptor at the
+    /// end, and leaves the socket itself listening for the other processes that hold it.
     case inherited(descriptor: Int32)
 
     /// Reads "127.0.0.1:8080", "[::1]:8080" or "unix:/run/name.sock".

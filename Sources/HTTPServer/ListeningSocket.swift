@@ -2,24 +2,25 @@ private import Glibc
 
 /// A listening, non-blocking stream socket.
 ///
-/// The server makes it itself, not through libmicrohttpd, so that a port that is taken is reported with the system's reason.
+/// The server opens it without libmicrohttpd, so that an error such as a taken port is reported with the system's
+/// reason.
 struct ListeningSocket: ~Copyable {
     let descriptor: Int32
 
     /// The port of a TCP socket, else 0.
     let port: UInt16
 
-    /// The unix socket's file, which goes when the server does.
+    /// The unix socket's file, which is removed when the server ends.
     let file: UnixSocketFile?
 
-    /// Another process holds the same socket and goes on listening with it.
+    /// `true` if another process holds the same socket and continues to listen on it.
     let isShared: Bool
 
     init(_ address: ListenAddress) throws(HTTPServerError) {
         switch address {
         case .tcp(let figures, let port):
             guard let endpoint = Endpoint(address: figures, port: port) else {
-                throw Self.badAddress("\(figures) is no IPv4 or IPv6 address in figures")
+                throw Self.badAddress("\(figures) is not a numeric IPv4 or IPv6 address")
             }
             descriptor = try Self.opened(endpoint, at: address)
             file = nil
@@ -40,7 +41,9 @@ struct ListeningSocket: ~Copyable {
         port = bound.flatMap { $0.family == AF_INET || $0.family == AF_INET6 ? $0.port : nil } ?? 0
     }
 
-    /// A socket that is bound and listens; with a mode it is a unix socket's.
+    /// Opens a socket, binds it and listens.
+    ///
+    /// Only a unix socket has a mode.
     private static func opened(
         _ endpoint: Endpoint,
         at address: ListenAddress,
@@ -51,7 +54,8 @@ struct ListeningSocket: ~Copyable {
         guard descriptor >= 0 else { throw refusal(address) }
         var one: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
-        // Without it a restart within a minute finds the port still held by the last run's closed connections.
+        // Without this option, a restart within a minute would find the port held by the closed connections of the last
+        // run.
         guard unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, size) == 0,
             bind(descriptor, to: endpoint, address, mode: mode), listen(descriptor, SOMAXCONN) == 0
         else {
@@ -62,8 +66,10 @@ struct ListeningSocket: ~Copyable {
         return descriptor
     }
 
-    /// Linux makes the file of a unix socket with the socket's own mode less the process's umask, so it is never open to
-    /// more than it should be; what the umask took is given back before anybody can connect.
+    /// Binds the socket.
+    ///
+    /// Linux creates the file of a unix socket with the socket's own mode minus the process's umask, so it never has
+    /// more permissions than it should. The bits that the umask removed are restored before a client can connect.
     private static func bind(
         _ descriptor: Int32,
         to endpoint: Endpoint,

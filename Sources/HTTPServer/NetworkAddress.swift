@@ -1,20 +1,21 @@
 private import Glibc
 
-/// An IPv4 or IPv6 address, comparable whichever way it was written.
+/// An IPv4 or IPv6 address that compares equal however it was written.
 ///
-/// An IPv4 address and its IPv6-mapped form (::ffff:192.0.2.1, https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2) are
-/// the same address here: a socket that listens on both families reports the one as the other.
+/// An IPv4 address equals its IPv6-mapped form (::ffff:192.0.2.1,
+/// https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2), because a socket that listens on both families reports the
+/// one as the other.
 struct NetworkAddress: Hashable, Sendable {
     private static let mapped: UInt128 = 0xffff << 32
 
-    /// The 128 bits of the address, an IPv4 address in its mapped form.
+    /// The 128 bits of the address; an IPv4 address is in its mapped form.
     let bits: UInt128
 
     init(bits: UInt128) {
         self.bits = bits
     }
 
-    /// Reads an address in figures, without port and zone.
+    /// Reads a numeric address without port and zone.
     init?(_ text: some StringProtocol) {
         var internet = in_addr()
         var internet6 = in6_addr()
@@ -29,7 +30,7 @@ struct NetworkAddress: Hashable, Sendable {
         }
     }
 
-    /// Takes the sixteen bytes of an IPv6 address, or the four of an IPv4 one, as they come over the network.
+    /// Reads the sixteen bytes of an IPv6 address, or the four of an IPv4 address, in network byte order.
     init?(bytes: UnsafeRawBufferPointer) {
         switch bytes.count {
         case 4: bits = unsafe Self.mapped | Self.bits(of: bytes)
@@ -47,13 +48,13 @@ struct NetworkAddress: Hashable, Sendable {
     /// `true` for 127.0.0.0/8 and ::1.
     var isLoopback: Bool { isIPv4 ? (bits >> 24) & 0xff == 127 : bits == 1 }
 
-    /// What limits per address count: one IPv6 customer holds at least the 2^64 addresses of a /64
+    /// The unit of per-address limits: one IPv6 customer holds at least the 2^64 addresses of a /64
     /// (https://www.rfc-editor.org/rfc/rfc6177#section-2), one IPv4 customer a single address.
     var customer: NetworkAddress { isIPv4 ? self : NetworkAddress(bits: (bits >> 64) << 64) }
 }
 
 extension NetworkAddress: CustomStringConvertible {
-    /// The address in figures, in the form of RFC 5952.
+    /// The numeric address in the form of RFC 5952.
     var description: String {
         var figures: [UInt8] = (0..<16).reversed().map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) }
         if isIPv4 { figures.removeFirst(12) }

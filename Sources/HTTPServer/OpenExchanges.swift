@@ -2,16 +2,16 @@ private import Dispatch
 private import Glibc
 private import Synchronization
 
-/// The requests that have begun and are not wholly answered.
+/// The requests that have begun and are not completely answered.
 ///
-/// It watches the clients that wait for the handler, which libmicrohttpd does not do while a connection is suspended, and
-/// tells the server's end when the last answer is out.
+/// It watches the clients that wait for the handler, because libmicrohttpd does not do so while a connection is
+/// suspended. It also notifies the server's shutdown when the last response is sent.
 final class OpenExchanges: Sendable {
     private struct State {
         var open: [ObjectIdentifier: Exchange] = [:]
         var isWatching = false
         var isClosing = false
-        /// No new request may wait any more.
+        /// `true` once new requests may no longer wait.
         var isOver = false
         var whenDrained: CheckedContinuation<Void, Never>?
     }
@@ -23,7 +23,9 @@ final class OpenExchanges: Sendable {
 
     var count: Int { state.withLock { $0.open.count } }
 
-    /// The server is about to end: answers tell their clients to open no further request on the connection.
+    /// `true` if the server is about to end.
+    ///
+    /// Responses then close their connection.
     var areClosing: Bool { state.withLock { $0.isClosing } }
 
     func insert(_ exchange: Exchange) {
@@ -38,7 +40,9 @@ final class OpenExchanges: Sendable {
         drained?.resume()
     }
 
-    /// Whether a request may wait for the handler; the caller has suspended its connection already, and resumes it if not.
+    /// Returns `true` if a request may wait for the handler.
+    ///
+    /// The caller has already suspended its connection, and resumes it otherwise.
     func mayWait() -> Bool {
         let (isOver, startsWatching) = state.withLock { state in
             defer { state.isWatching = state.isWatching || !state.isOver }
@@ -48,7 +52,7 @@ final class OpenExchanges: Sendable {
         return !isOver
     }
 
-    /// Returns when no request is open, or when that time is over.
+    /// Returns when no request is open, or when the grace period is over.
     func drained(within grace: Duration) async {
         await withCheckedContinuation { continuation in
             let isDrained = state.withLock { state in
@@ -65,7 +69,7 @@ final class OpenExchanges: Sendable {
         }
     }
 
-    /// Ends every wait for the handler; from now on none begins.
+    /// Ends every wait for the handler and prevents new ones.
     func abandonAll() {
         let open = state.withLock { state in
             state.isOver = true
@@ -86,13 +90,13 @@ final class OpenExchanges: Sendable {
         }
     }
 
-    /// The exchanges whose connection is lost.
+    /// Returns the exchanges whose connection is lost.
     ///
-    /// A client that has closed its sending side still reads, and one that has closed its socket looks the same until it
-    /// is written to. Both get their answer.
+    /// A client that has closed its sending side still reads, and one that has closed its socket looks the same until
+    /// something is written to it. Both get their response.
     ///
-    /// A socket may be closed, and its number given to another client, between the two steps here. Then its exchange is
-    /// answered already and being told of a hang-up does nothing to it.
+    /// Between the two steps here a socket may be closed and its number given to another client. Then its exchange
+    /// already has its response, and the cancellation has no effect.
     private static func hungUp(among exchanges: [Exchange]) -> [Exchange] {
         let hungUp = Int16(POLLHUP | POLLERR)
         var waiting: [Exchange] = []

@@ -1,9 +1,11 @@
 private import Glibc
 
-/// How many files and sockets the process may hold open.
+/// The limit on the process's open files and sockets.
 package enum OpenFileLimit {
-    /// Raises the limit as far as the system lets this process, and tells it: each connection takes a file, and the usual
-    /// limit of 1024 is there for programs that use select(2) (https://0pointer.net/blog/file-descriptor-limits.html).
+    /// Raises the limit as far as the system allows, and returns it.
+    ///
+    /// Each connection takes a file, and the usual limit of 1024 only protects programs that use select(2)
+    /// (https://0pointer.net/blog/file-descriptor-limits.html).
     package static func raise() throws(HTTPServerError) -> Int {
         var limit = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -1,29 +1,32 @@
-/// A request's headers, and whether they may be believed.
+/// A request's headers, with the check for ambiguous ones.
 ///
-/// libmicrohttpd takes some heads that two programs can read in two ways. Behind a proxy such a head hides a second request
-/// in the first one's body (https://www.rfc-editor.org/rfc/rfc9112#section-11.2), so all of them are refused here.
+/// libmicrohttpd accepts some heads that two programs can read in two ways. Behind a proxy such a head hides a second
+/// request in the first one's body (https://www.rfc-editor.org/rfc/rfc9112#section-11.2), so all of them are refused
+/// here.
 struct RequestHead {
     let version: String
 
     /// The size of the target in the request line.
     ///
-    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it; a proxy may read on behind it.
+    /// libmicrohttpd reports a target that ends at a NUL, and skips blanks before it; a proxy may read on after it.
     let targetSize: Int
 
     let headers: [ServerRequest.Field]
 
-    /// The size of what libmicrohttpd has read, first line and all.
+    /// The number of bytes that libmicrohttpd has read, including the first line.
     let size: Int
 
     /// `true` if a header holds more text than libmicrohttpd reports.
     let hasHiddenText: Bool
 
-    /// The declared length of the body; greater than any limit where the number is.
+    /// The declared length of the body; `Int.max` if the number is too large.
     var declaredLength: Int? {
         values("Content-Length").first.map { Int($0) ?? .max }
     }
 
-    /// Whether the body comes in chunks, and then nothing that follows it is taken for a request.
+    /// `true` if the body is chunked.
+    ///
+    /// The bytes after it are then never read as another request.
     ///
     /// libmicrohttpd ends a chunk extension at a bare LF, where other programs may read on, and does not report it.
     var isChunked: Bool { !values("Transfer-Encoding").isEmpty }
@@ -71,17 +74,18 @@ struct RequestHead {
 
     private static func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
 
-    /// A header's name (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
+    /// Returns `true` for a valid header name (https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
     private static func isToken(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
     }
 
-    /// No control character but the tab (https://www.rfc-editor.org/rfc/rfc9110#section-5.5).
+    /// Returns `true` if the only control character is the tab (https://www.rfc-editor.org/rfc/rfc9110#section-5.5).
     private static func isText(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 0x09 }
     }
 
-    /// A name or an address, and perhaps a port; empty where the client's address has no host.
+    /// Returns `true` for a name or an address, with an optional port, and for an empty host: some clients' URLs have
+    /// none.
     private static func isHost(_ text: String) -> Bool {
         text.utf8.allSatisfy { isLetter($0) || isDigit($0) || "-._~!$&'()*+;=:[]%".utf8.contains($0) }
     }

@@ -1,8 +1,8 @@
 internal import Clocks
 
-/// The name of a request in the log and in its answer's Request-Id.
+/// The id of a request in the log and in the Request-Id header of its response.
 enum RequestID {
-    /// Sixteen random hex digits.
+    /// Returns sixteen random hexadecimal digits.
     static func random(from source: any RandomSource) -> String {
         let bits = source.nextBits()
         return unsafe String(unsafeUninitializedCapacity: 16) { digits in
@@ -14,7 +14,7 @@ enum RequestID {
         }
     }
 
-    /// The name that a proxy has given the request, if it can be written to a log as it is.
+    /// Returns the id that a proxy gave the request, if it can be logged as it is.
     static func forwarded(in headers: [ServerRequest.Field]) -> String? {
         let given = headers.first { name, _ in
             name.isSameHeaderName(as: "X-Request-Id") || name.isSameHeaderName(as: "Request-Id")

@@ -13,10 +13,10 @@ final class RequestMemory: Sendable {
         self.limit = limit
     }
 
-    /// The number of bytes that are taken.
+    /// The number of reserved bytes.
     var count: Int { used.load(ordering: .relaxed) }
 
-    /// Reserves bytes for a body that holds `held` already; returns `false` if there is no room.
+    /// Reserves bytes for a body that holds `held` already; returns `false` if they do not fit.
     func take(_ count: Int, held: Int) -> Bool {
         let available = held + count > Self.smallBody ? limit / 2 : limit
         let (_, total) = used.add(count, ordering: .relaxed)

@@ -1,9 +1,9 @@
-/// Why the server itself turns a request away, before any handler sees it.
+/// The reason why the server refuses a request before any handler gets it.
 package struct RequestRefusal: Hashable, Sendable {
     /// 400, 413, 414, 431, 503 or 505.
     package let status: Int
 
-    /// A few words for whoever sent the request.
+    /// A short explanation for the client.
     package let reason: String
 
     static let bodyTooLarge = RequestRefusal(status: 413, reason: "the body is too large")
@@ -14,7 +14,7 @@ package struct RequestRefusal: Hashable, Sendable {
 
     static func malformed(_ reason: String) -> RequestRefusal { RequestRefusal(status: 400, reason: reason) }
 
-    /// The plain words, for whoever has no envelope of its own for them.
+    /// Returns the explanation as plain text, for paths without an error format of their own.
     package static func plainAnswer(_ refusal: RequestRefusal, path: String) -> ServerResponse {
         .text("\(refusal.reason)\n", status: refusal.status)
     }

@@ -1,18 +1,20 @@
-/// What a log may say of a request that is over: no path, query, header or body, in which secrets and names travel.
+/// The log entry of a finished request.
+///
+/// It has no path, query, header or body, because they may hold secrets and names.
 package struct RequestSummary: Sendable {
     package let id: String
     package let method: String
 
-    /// The pattern of the route that answered, or "-".
+    /// The pattern of the matched route, or "-".
     package let route: String
 
-    /// The answer's status, or 0 if none was sent.
+    /// The status of the response, or 0 if none was sent.
     package let status: Int
 
-    /// From the request's first line to the answer's last byte.
+    /// The time from the request's first line to the response's last byte.
     package let duration: Duration
 
-    /// The size of the answer's body.
+    /// The size of the response's body.
     package let bytes: Int
 
     /// ``ServerRequest/clientAddress``.

@@ -1,10 +1,12 @@
-/// The request line's target, taken apart.
+/// The parsed target of the request line.
 ///
-/// libmicrohttpd's own decoding ends a path at %00, so that `/a%00b` would be taken for `/a`; this one keeps every byte.
+/// libmicrohttpd's own decoding ends a path at %00, so that `/a%00b` would be read as `/a`; this one keeps every byte.
 struct RequestTarget {
     let path: String
 
-    /// The decoded parts between the slashes; in `path` an encoded slash can no longer be told from one that parts.
+    /// The decoded parts between the slashes.
+    ///
+    /// In `path` an encoded slash cannot be distinguished from a separator.
     let segments: [String]
     let query: [ServerRequest.Field]
 
@@ -17,12 +19,12 @@ struct RequestTarget {
         query = parts.count > 1 ? URLEncoding.fields(of: parts[1]) : []
     }
 
-    /// The segments of a path that has nothing encoded in it.
+    /// Returns the segments of a path without percent-encoding.
     static func segments(of path: Substring) -> [String] {
         path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
     }
 
-    /// Drops "http://host" from a target in absolute form, which a server must accept
+    /// Removes "http://host" from a target in absolute form, which a server must accept
     /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2).
     private static func withoutOrigin(_ target: [UInt8]) -> ArraySlice<UInt8> {
         for scheme in ["http://", "https://"] where target.starts(with: scheme.utf8) {

@@ -1,8 +1,8 @@
-/// One method on one path, and who answers it.
+/// One method on one path, with its handler.
 package struct Route: Sendable {
     package typealias Handler = @Sendable (ServerRequest, PathValues) async -> ServerReply
 
-    /// Answers first and at once, as ``HTTPServer/Quick``.
+    /// Tried before the handler, like ``HTTPServer/Quick``.
     package typealias Quick = @Sendable (ServerRequest, PathValues) -> ServerReply?
 
     let method: String
@@ -10,7 +10,7 @@ package struct Route: Sendable {
     let quick: Quick?
     let handler: Handler
 
-    /// In the pattern "{name}" stands for any one segment, as in "/v1/grants/{user_id}/token".
+    /// In the pattern "{name}" matches any one segment, as in "/v1/grants/{user_id}/token".
     package init(_ method: String, _ pattern: String, quick: Quick? = nil, handler: @escaping Handler) {
         self.method = method
         self.pattern = pattern
@@ -19,7 +19,7 @@ package struct Route: Sendable {
     }
 }
 
-/// What stood in a path where its pattern has names in braces.
+/// The values in a path for the names in braces of its pattern.
 package struct PathValues: Sendable {
     private let values: [(name: String, value: String)]
 
@@ -27,7 +27,7 @@ package struct PathValues: Sendable {
         self.values = values
     }
 
-    /// - Precondition: the route's pattern has that name.
+    /// - Precondition: the route's pattern has this name.
     package subscript(name: String) -> String {
         guard let value = values.first(where: { $0.name == name })?.value else {
             preconditionFailure("the pattern has no {\(name)}")
@@ -38,9 +38,9 @@ package struct PathValues: Sendable {
 
 /// Finds the route of each request.
 ///
-/// HEAD is answered by the route for GET, whose handler sees GET; the server leaves the body out. Segments are compared as
-/// decoded, but an encoded slash does not part them. A name in braces matches neither nothing nor "." and "..", with which
-/// some client or proxy may mean another path.
+/// The GET route also answers HEAD: its handler sees GET, and the server omits the body. Segments are compared after
+/// decoding, but an encoded slash does not separate them. A name in braces matches neither an empty segment nor "." and
+/// "..", because some clients and proxies resolve those to another path.
 package struct Router: Sendable {
     private enum Part: Sendable {
         case text(String)
@@ -84,8 +84,10 @@ package struct Router: Sendable {
     private let unknownPath: @Sendable (ServerRequest) -> ServerResponse
     private let wrongMethod: @Sendable (ServerRequest, [String]) -> ServerResponse
 
-    /// A path that no route has is answered by `unknownPath`, a method that a known path does not have by `wrongMethod`, which
-    /// is told the methods that it has; the router adds the Allow header.
+    /// Makes a router.
+    ///
+    /// `unknownPath` answers requests for paths without a route. `wrongMethod` answers requests for a known path with
+    /// another method and gets the methods that the path has; the router adds the Allow header.
     package init(
         _ routes: [Route],
         unknownPath: @escaping @Sendable (ServerRequest) -> ServerResponse = { _ in .text("not found\n", status: 404) },
@@ -111,7 +113,7 @@ package struct Router: Sendable {
         }
     }
 
-    /// The answer of a route that needs not wait for it; nil for all else, which ``answer(_:)`` deals with.
+    /// Returns the response of a route with a quick answer; `nil` leaves the request to ``answer(_:)``.
     package func quickAnswer(_ request: ServerRequest) -> ServerReply? {
         guard case .route(let route, let values) = match(request), let quick = route.quick else { return nil }
         return quick(Self.asGet(request), values).map { Self.named(route, $0) }

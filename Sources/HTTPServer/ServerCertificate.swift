@@ -3,30 +3,30 @@ package import Clocks
 private import Glibc
 package import Secrets
 
-/// Why a certificate and its key cannot be used.
+/// The reason why a certificate and its key cannot be used.
 package enum ServerCertificateError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The certificate file holds no certificate in PEM.
+    /// The certificate file does not hold a PEM certificate.
     case badCertificate(reason: String)
-    /// The key file holds no unencrypted key in PEM.
+    /// The key file does not hold an unencrypted PEM key.
     case badKey(reason: String)
-    /// The key belongs to another certificate than the first one of the file.
+    /// The key does not belong to the first certificate of the file.
     case mismatch
     case library(reason: String)
 
     package var description: String {
         switch self {
-        case .badCertificate(let reason): "there is no certificate in PEM that can be read (\(reason))"
-        case .badKey(let reason): "there is no key in PEM without a passphrase that can be read (\(reason))"
+        case .badCertificate(let reason): "the file has no certificate in PEM that can be read (\(reason))"
+        case .badKey(let reason): "the file has no key in PEM without a passphrase that can be read (\(reason))"
         case .mismatch: "the key does not belong to the first certificate"
         case .library(let reason): "GnuTLS: \(reason)"
         }
     }
 }
 
-/// A certificate chain and its key, as a TLS server presents them.
+/// A certificate chain with its key, for a TLS server.
 ///
-/// `@unchecked Sendable`: GnuTLS lets many sessions use the same credentials at once if nobody changes them, and nothing here
-/// does after `init`.
+/// `@unchecked Sendable`: GnuTLS lets many sessions use the same credentials at once if they do not change, and nothing
+/// here changes them after `init`.
 @safe
 package final class ServerCertificate: @unchecked Sendable {
     /// The time from which the server's own certificate is valid.
@@ -37,7 +37,9 @@ package final class ServerCertificate: @unchecked Sendable {
 
     private let credentials: gnutls_certificate_credentials_t
 
-    /// Reads both files' contents; the server's own certificate comes first in the chain, then those between it and the root.
+    /// Reads the contents of both files.
+    ///
+    /// The server's own certificate comes first in the chain, then the intermediate ones.
     package init(chain: [UInt8], key: Secret) throws(ServerCertificateError) {
         var allocated: gnutls_certificate_credentials_t?
         let allocation = unsafe gnutls_certificate_allocate_credentials(&allocated)
@@ -64,7 +66,7 @@ package final class ServerCertificate: @unchecked Sendable {
         unsafe gnutls_certificate_free_credentials(credentials)
     }
 
-    /// Lets a session present this certificate; it must not outlive the certificate.
+    /// Makes a session present this certificate; the session must not outlive the certificate.
     func present(in session: UnsafeMutableRawPointer) -> Bool {
         unsafe gnutls_credentials_set(
             OpaquePointer(session),
@@ -117,7 +119,7 @@ package final class ServerCertificate: @unchecked Sendable {
     }
 
     private static func datum(of bytes: UnsafeRawBufferPointer) -> gnutls_datum_t {
-        // GnuTLS does not write to what it reads.
+        // GnuTLS only reads from this memory.
         let start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return unsafe gnutls_datum_t(data: UnsafeMutablePointer(mutating: start), size: UInt32(clamping: bytes.count))
     }

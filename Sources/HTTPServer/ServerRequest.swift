@@ -1,17 +1,17 @@
-/// One request as it came in, whole: the handler never sees half a body.
+/// One complete request, with its whole body.
 package struct ServerRequest: Sendable {
-    /// A name and its value, in the order in which the client sent them.
+    /// A name and its value; lists keep the order in which the client sent them.
     package typealias Field = (name: String, value: String)
 
-    /// The request's name in the log and in the answer's Request-Id.
+    /// The request's id in the log and in the Request-Id header of the response.
     package var id: String
 
     package var method: String
 
-    /// The path without the query, percent-decoded once; what is not UTF-8 in it reads as U+FFFD.
+    /// The path without the query, percent-decoded once; bytes that are not UTF-8 become U+FFFD.
     package let path: String
 
-    /// What stands between the path's slashes, each part decoded by itself.
+    /// The parts between the path's slashes, each decoded separately.
     let segments: [String]
 
     /// The query's fields, decoded.
@@ -20,10 +20,10 @@ package struct ServerRequest: Sendable {
     package var headers: [Field]
     package var body: [UInt8]
 
-    /// The other end's numeric address without its port, or "unix".
+    /// The peer's numeric address without its port, or "unix".
     package var peerAddress: String
 
-    /// Who sent the request: the peer, or the one for whom a trusted proxy passed it on.
+    /// The address of the sender: the peer, or the client for which a trusted proxy forwarded the request.
     package var clientAddress: String
 
     package init(
@@ -67,31 +67,33 @@ package struct ServerRequest: Sendable {
         self.clientAddress = clientAddress
     }
 
-    /// The first header of that name, whose case does not matter.
+    /// Returns the first header with this name, whose case does not matter.
     package func header(_ name: String) -> String? {
         headers.first { $0.name.isSameHeaderName(as: name) }?.value
     }
 
-    /// Every header of that name, in the client's order.
+    /// Returns every header with this name, in the client's order.
     package func headerValues(_ name: String) -> [String] {
         headers.filter { $0.name.isSameHeaderName(as: name) }.map(\.value)
     }
 
-    /// Whether the client said how it delimits a body; a route that cannot do without one answers 411 where it has not
-    /// (https://www.rfc-editor.org/rfc/rfc9110#section-15.5.12).
+    /// `true` if the client declared how the body is delimited.
+    ///
+    /// Routes that need a body answer 411 otherwise (https://www.rfc-editor.org/rfc/rfc9110#section-15.5.12).
     package var declaresBody: Bool { header("Content-Length") != nil || header("Transfer-Encoding") != nil }
 
-    /// The first query field of that name.
+    /// Returns the first query field with this name.
     package func queryValue(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
 
-    /// The body's fields, where it is a form (application/x-www-form-urlencoded), whatever the content type claims.
+    /// The fields of a form body (application/x-www-form-urlencoded); the content type is not checked.
     package var form: [Field] { URLEncoding.fields(of: body) }
 }
 
 extension String {
-    /// Header names are ASCII and their case does not matter (https://www.rfc-editor.org/rfc/rfc9110#section-5.1).
+    /// Compares header names, which are ASCII, without regard to case
+    /// (https://www.rfc-editor.org/rfc/rfc9110#section-5.1).
     func isSameHeaderName(as other: String) -> Bool {
         utf8.count == other.utf8.count
             && zip(utf8, other.utf8).allSatisfy { Self.lowercased($0) == Self.lowercased($1) }

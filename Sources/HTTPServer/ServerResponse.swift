@@ -1,10 +1,10 @@
-/// One whole answer.
+/// One complete response.
 package struct ServerResponse: Sendable {
     package var status: Int
     package var headers: [ServerRequest.Field]
     package var body: [UInt8]
 
-    /// The pattern of the route that made the answer, for the log; ``Router`` sets it.
+    /// The pattern of the route that made the response, for the log; ``Router`` sets it.
     var route = "-"
 
     package init(status: Int = 200, headers: [ServerRequest.Field] = [], body: [UInt8] = []) {
@@ -13,7 +13,7 @@ package struct ServerResponse: Sendable {
         self.body = body
     }
 
-    /// An answer whose body is the JSON text given.
+    /// Makes a response from JSON text.
     package static func json(_ text: String, status: Int = 200) -> ServerResponse {
         ServerResponse(
             status: status,
@@ -22,7 +22,7 @@ package struct ServerResponse: Sendable {
         )
     }
 
-    /// An answer for a person to read.
+    /// Makes a plain-text response for people.
     package static func text(_ text: String, status: Int = 200) -> ServerResponse {
         ServerResponse(
             status: status,
@@ -32,10 +32,10 @@ package struct ServerResponse: Sendable {
     }
 }
 
-/// What a handler makes of a request.
+/// The handler's decision on a request.
 package enum ServerReply: Sendable {
     case respond(ServerResponse)
 
-    /// Close the connection without a byte.
+    /// Close the connection without sending a byte.
     case drop
 }

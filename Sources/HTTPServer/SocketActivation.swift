@@ -1,9 +1,10 @@
 private import Glibc
 
-/// The listening sockets that systemd hands over at start (https://man7.org/linux/man-pages/man3/sd_listen_fds.3.html).
+/// The listening sockets that systemd passes at start (https://man7.org/linux/man-pages/man3/sd_listen_fds.3.html).
 package enum SocketActivation {
-    /// The sockets by the names that their units give them (`FileDescriptorName=`); none if the environment means another
-    /// process, or there are none.
+    /// Returns the sockets by the names that their units give them (`FileDescriptorName=`).
+    ///
+    /// The result is empty if there are none, or if the environment is meant for another process.
     package static func descriptors(
         environment: [String: String],
         processID: Int32
@@ -34,11 +35,11 @@ package enum SocketActivation {
         return sockets
     }
 
-    /// Makes sure that the descriptor is a listening stream socket, and fit for the server.
+    /// Checks that the descriptor is a listening stream socket, and sets the flags that the server needs.
     static func adopt(_ descriptor: Int32) throws(HTTPServerError) {
         guard value(of: SO_TYPE, descriptor) == Int32(SOCK_STREAM.rawValue), value(of: SO_ACCEPTCONN, descriptor) == 1
         else {
-            throw refusal("the inherited descriptor \(descriptor) is no listening stream socket")
+            throw refusal("the inherited descriptor \(descriptor) is not a listening stream socket")
         }
         let flags = fcntl(descriptor, F_GETFL)
         guard flags >= 0, fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0,

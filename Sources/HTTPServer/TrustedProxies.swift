@@ -1,4 +1,4 @@
-/// The proxies whose word about their clients is taken: address blocks such as "10.0.0.0/8", "fd00::/8" or "127.0.0.1".
+/// The proxies whose forwarding headers are trusted, as address blocks such as "10.0.0.0/8", "fd00::/8" or "127.0.0.1".
 package struct TrustedProxies: Sendable {
     private struct Block: Sendable {
         let bits: UInt128
@@ -7,7 +7,7 @@ package struct TrustedProxies: Sendable {
         init?(_ text: String) {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let address = NetworkAddress(parts[0]) else { return nil }
-            // A prefix counts the bits of the family it was written in, and ::ffff:0:0/96 is all of IPv4.
+            // A prefix counts the bits of the family in which it was written; ::ffff:0:0/96 covers all of IPv4.
             let width = parts[0].contains(":") ? 128 : 32
             var length = width
             if parts.count == 2 {
@@ -25,12 +25,12 @@ package struct TrustedProxies: Sendable {
         }
     }
 
-    /// How many of the proxies that a request claims to have passed are looked at.
+    /// The maximum number of forwarding entries that are examined.
     private static let maximumHops = 32
 
     private let blocks: [Block]
 
-    /// Nobody is trusted.
+    /// Trusts no proxy.
     package static let none = TrustedProxies()
 
     private init() {
@@ -43,7 +43,7 @@ package struct TrustedProxies: Sendable {
             guard let block = Block(text) else {
                 throw HTTPServerError(
                     code: .badAddress,
-                    message: "\(text) is no IPv4 or IPv6 address or block, such as 10.0.0.0/8",
+                    message: "\(text) is not an IPv4 or IPv6 address or block, such as 10.0.0.0/8",
                     systemError: 0
                 )
             }
@@ -56,10 +56,12 @@ package struct TrustedProxies: Sendable {
         blocks.contains { $0.contains(address) }
     }
 
-    /// Who sent a request that came from a trusted proxy: each proxy has added the address it saw at the end of
-    /// X-Forwarded-For, so the last one that is not a trusted proxy's is the client, and what stands before it is hearsay.
+    /// Returns the sender of a request from a trusted proxy.
     ///
-    /// What cannot be read ends the search at the proxy that wrote it.
+    /// Each proxy appends the address it saw to X-Forwarded-For, so the last entry that is not a trusted proxy is the
+    /// client; the entries before it can be forged.
+    ///
+    /// An unreadable entry ends the search at the proxy that wrote it.
     func client(behind peer: NetworkAddress, forwardedFor values: [String]) -> NetworkAddress {
         var client = peer
         var hops = 0
@@ -74,7 +76,7 @@ package struct TrustedProxies: Sendable {
         return client
     }
 
-    /// An entry's address; some proxies add the client's port to it.
+    /// Reads an entry's address; some proxies add the client's port to it.
     private static func address(_ entry: Substring) -> NetworkAddress? {
         let spaces: Set<Character> = [" ", "\t"]
         var text = entry.drop { spaces.contains($0) }

@@ -1,6 +1,6 @@
 /// Percent-decoding of paths, queries and forms (https://url.spec.whatwg.org/#urlencoded-parsing).
 enum URLEncoding {
-    /// The fields of a query or of a form's body.
+    /// Returns the fields of a query or of a form's body.
     static func fields(of bytes: some Collection<UInt8>) -> [ServerRequest.Field] {
         bytes.split(separator: UInt8(ascii: "&")).map { pair in
             guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else {
@@ -13,7 +13,7 @@ enum URLEncoding {
         }
     }
 
-    /// The text with each %XX replaced by its byte; a percent sign that starts no such triple stays as it is.
+    /// Decodes each %XX to its byte; a percent sign that does not start one stays as it is.
     static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> String {
         var plain: [UInt8] = []
         plain.reserveCapacity(bytes.count)

@@ -1,17 +1,18 @@
 private import Glibc
 
-/// The file by which clients find a unix socket.
+/// The file of a unix socket, by which clients find it.
 struct UnixSocketFile: Sendable {
     private let path: String
     private let device: dev_t
     private let number: ino_t
 
-    /// Whether the system can take the path: `sun_path` has 108 bytes with the closing NUL (https://man7.org/linux/man-pages/man7/unix.7.html).
+    /// Returns `true` if the path fits: `sun_path` has 108 bytes with the closing NUL
+    /// (https://man7.org/linux/man-pages/man7/unix.7.html).
     static func isUsable(path: String) -> Bool {
         (1..<108).contains(path.utf8.count) && !path.utf8.contains(0)
     }
 
-    /// The file of the socket that has just been bound there.
+    /// Identifies the file of the socket that has just been bound at the path.
     init?(boundAt path: String) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return nil }
@@ -20,13 +21,13 @@ struct UnixSocketFile: Sendable {
         number = status.st_ino
     }
 
-    /// Removes the file, unless another has taken its place.
+    /// Removes the file, unless another file has replaced it.
     func remove() {
         guard let there = Self(boundAt: path), there.device == device, there.number == number else { return }
         _ = unsafe unlink(path)
     }
 
-    /// Makes way for a new socket: removes what a process that has died left behind, and nothing else.
+    /// Removes the socket file of a process that has died, and no other file.
     static func clear(path: String) throws(HTTPServerError) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else {
@@ -34,14 +35,15 @@ struct UnixSocketFile: Sendable {
             return
         }
         guard status.st_mode & S_IFMT == S_IFSOCK else {
-            throw refusal("cannot listen on unix:\(path), which is no socket", EEXIST)
+            throw refusal("cannot listen on unix:\(path), which is not a socket", EEXIST)
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0, let endpoint = Endpoint(path: path) else {
             throw refusal("cannot look at unix:\(path)", errno)
         }
         defer { close(probe) }
-        // ECONNREFUSED: nobody listens there any more. Anything else is a socket in use, or one that is not ours to judge.
+        // ECONNREFUSED means that no process listens any more. Any other error means a socket in use, or one that
+        // cannot be judged.
         let answer = endpoint.connect(probe) ? EADDRINUSE : errno
         guard answer == ECONNREFUSED else { throw refusal("cannot listen on unix:\(path)", answer) }
         guard unsafe unlink(path) == 0 || errno == ENOENT else {

@@ -11,7 +11,7 @@ extension [UInt8] {
         append(UInt8(ascii: "\""))
     }
 
-    /// Appends a number, or `null` for one that JSON cannot spell.
+    /// Appends a number, or `null` if JSON cannot represent it.
     mutating func append(jsonNumber value: Double) {
         append(contentsOf: (value.isFinite ? value.description : "null").utf8)
     }
@@ -24,7 +24,7 @@ extension [UInt8] {
         case "\r": append(contentsOf: #"\r"#.utf8)
         case "\t": append(contentsOf: #"\t"#.utf8)
         case _ where scalar.disturbsTerminals:
-            // All of them lie in the basic plane, so four digits are enough.
+            // All of them are in the basic plane, so four digits are enough.
             let digits = String(scalar.value, radix: 16)
             append(contentsOf: "\\u\(String(repeating: "0", count: 4 - digits.count))\(digits)".utf8)
         default: append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)

@@ -1,4 +1,4 @@
-/// The elements of an array inside a ``JSONLine``, in the order given.
+/// The elements of an array inside a ``JSONLine``, in order.
 package struct JSONArray: Sendable {
     private var output: [UInt8] = [UInt8(ascii: "[")]
     private var isFirst = true

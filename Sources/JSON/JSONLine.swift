@@ -1,8 +1,8 @@
 private import Clocks
 
-/// A JSON object on one line, written field by field in the order given.
+/// A JSON object on one line, written field by field in order.
 ///
-/// Whatever a value holds, the result has no line break and no character that could move a terminal's cursor, and it
+/// The result never has a line break or a character that could move a terminal's cursor, whatever the values hold. It
 /// is valid UTF-8 because Swift's strings are.
 package struct JSONLine: Sendable {
     private var output: [UInt8]
@@ -10,15 +10,15 @@ package struct JSONLine: Sendable {
 
     package init() {
         output = []
-        // Room for most lines, which would otherwise move as they grow.
+        // Reserves enough for most lines, so that they are not copied as they grow.
         output.reserveCapacity(512)
         output.append(UInt8(ascii: "{"))
     }
 
-    /// The object closed, without a line break at its end.
+    /// The complete object, without a line break at its end.
     package var bytes: [UInt8] { output + [UInt8(ascii: "}")] }
 
-    /// The object closed, as text.
+    /// The complete object as text.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     package mutating func field(_ key: String, _ value: String) {
@@ -31,7 +31,9 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: value.description.utf8)
     }
 
-    /// Writes a number; JSON has none that is infinite or not a number, so these become `null`.
+    /// Writes a number.
+    ///
+    /// JSON cannot represent infinity and NaN, so they become `null`.
     package mutating func field(_ key: String, _ value: Double) {
         open(key)
         output.append(jsonNumber: value)
@@ -42,7 +44,7 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: value.description.utf8)
     }
 
-    /// Writes a span as whole milliseconds.
+    /// Writes a duration in whole milliseconds.
     package mutating func milliseconds(_ key: String, _ value: Duration) {
         field(key, value.wholeMilliseconds)
     }
@@ -52,12 +54,12 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: "null".utf8)
     }
 
-    /// Writes a string of which at most `limit` bytes are shown (see ``Swift/String/capped(at:)``).
+    /// Writes a string, shortened to at most `limit` bytes (see ``Swift/String/capped(at:)``).
     package mutating func text(_ key: String, _ value: String, limit: Int) {
         field(key, value.capped(at: limit))
     }
 
-    /// Writes a nested object, whose fields `body` gives.
+    /// Writes a nested object; `body` adds its fields.
     package mutating func object(_ key: String, _ body: (inout JSONLine) throws -> Void) rethrows {
         open(key)
         var nested = JSONLine()
@@ -65,7 +67,7 @@ package struct JSONLine: Sendable {
         output.append(contentsOf: nested.bytes)
     }
 
-    /// Writes a nested array, whose elements `body` gives.
+    /// Writes a nested array; `body` adds its elements.
     package mutating func array(_ key: String, _ body: (inout JSONArray) throws -> Void) rethrows {
         open(key)
         var nested = JSONArray()

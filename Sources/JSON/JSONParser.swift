@@ -1,10 +1,10 @@
 extension JSONValue {
-    /// How deep arrays and objects may lie in each other: a stranger's text must not exhaust the stack.
+    /// The maximum nesting of arrays and objects, so that untrusted text cannot exhaust the stack.
     package static let greatestDepth = 32
 
-    /// Parses a whole text; anything after the value is an error.
+    /// Parses a whole text; text after the value is an error.
     ///
-    /// Of members with one name the last counts.
+    /// If members have the same name, the last one counts.
     package static func parse(_ text: some Collection<UInt8>) throws(JSONError) -> JSONValue {
         var parser = JSONParser(bytes: Array(text))
         return try parser.parseDocument()
@@ -12,7 +12,7 @@ extension JSONValue {
 }
 
 extension JSONValue {
-    /// The object that a text is; `nil` for anything else, for readers to whom all else means the same.
+    /// Parses an object; returns `nil` for any other text or value.
     package static func object(in text: some Collection<UInt8>) -> JSONValue? {
         guard case .success(let value) = Result(catching: { () throws(JSONError) in try parse(text) }),
             value.object != nil
@@ -22,10 +22,12 @@ extension JSONValue {
 }
 
 extension JSONValue {
-    /// The complete members of an object whose text breaks off or goes on after its end; `nil` if no object begins there.
+    /// Returns the complete members of an object whose text is truncated or continues after its end; `nil` if the text
+    /// does not begin with an object.
     ///
-    /// For a value that must not be lost together with the rest of its text. A value that may have been cut is left out: a
-    /// number counts only when something follows it. A text with a fault before its end gives nothing.
+    /// It is for a value that must not be lost together with the rest of its text. Values that may be truncated are
+    /// left out: a number counts only if another character follows it. A text with an error before its end gives
+    /// nothing.
     package static func salvagedObject(in text: some Collection<UInt8>) -> JSONValue? {
         var parser = JSONParser(bytes: Array(text))
         return parser.salvageObject().map(JSONValue.object)
@@ -48,7 +50,7 @@ private struct JSONParser {
         return value
     }
 
-    /// Parses the members of the object that begins the text, up to the object's end or the text's.
+    /// Parses the members of the object at the start of the text, up to the end of the object or of the text.
     mutating func salvageObject() -> [String: JSONValue]? {
         skipSpace()
         guard take("{") else { return nil }
@@ -149,12 +151,12 @@ private struct JSONParser {
         return .number(String(decoding: bytes[start..<position], as: UTF8.self))
     }
 
-    /// Reads a string, in one piece where it has no escape.
+    /// Reads a string, in one piece if it has no escapes.
     private mutating func parseString() throws(JSONError) -> String {
         position += 1
         let start = position
         var end = position
-        // Nearly all of an answer's bytes pass through this loop.
+        // Nearly all bytes of a document pass through this loop.
         while end < bytes.count, bytes[end] >= 0x20, bytes[end] != UInt8(ascii: "\""), bytes[end] != UInt8(ascii: "\\")
         {
             end += 1
@@ -165,7 +167,7 @@ private struct JSONParser {
         return try text(bytes[start..<position])
     }
 
-    /// Reads on in a string that began at `start` and is plain up to here.
+    /// Continues a string that began at `start` and has no escape so far.
     private mutating func parseEscapedString(from start: Int) throws(JSONError) -> String {
         var content = Array(bytes[start..<position])
         while let byte = peek {
@@ -204,7 +206,7 @@ private struct JSONParser {
         }
     }
 
-    /// Reads the digits of `\uXXXX`, and of the second half where the first is one half of a surrogate pair.
+    /// Reads the digits of `\uXXXX`, and the second escape of a surrogate pair.
     private mutating func parseUnicodeEscape() throws(JSONError) -> [UInt8] {
         var code = UInt32(try parseFourDigits())
         if (0xd800..<0xdc00).contains(code) {

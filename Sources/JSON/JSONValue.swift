@@ -1,6 +1,6 @@
-/// A parsed piece of JSON (RFC 8259).
+/// A parsed JSON value (RFC 8259).
 ///
-/// Numbers keep their text, so that nothing is rounded before somebody has said which number is wanted.
+/// Numbers keep their text, so that they are not rounded before the reader chooses a type.
 package enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -9,7 +9,7 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The value of an object's member; `nil` when this is no object or has no such member.
+    /// The value of an object's member; `nil` if this is not an object or does not have the member.
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[name]
@@ -35,7 +35,7 @@ package enum JSONValue: Hashable, Sendable {
         return members
     }
 
-    /// The number, when it is whole and fits: `3600`, `3600.0` and `36e2` do.
+    /// The number, if it is whole and fits, as `3600`, `3600.0` and `36e2` do.
     package var integer: Int64? {
         guard case .number(let text) = self else { return nil }
         if let whole = Int64(text) { return whole }
@@ -44,7 +44,7 @@ package enum JSONValue: Hashable, Sendable {
     }
 }
 
-/// Why a text is no JSON, and at which byte of it.
+/// The reason why a text is not JSON, with the byte offset.
 package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     package var problem: String
     package var offset: Int

@@ -1,5 +1,5 @@
 extension Unicode.Scalar {
-    /// Whether a line that holds this character could break, hide or reorder what a terminal or a line reader shows.
+    /// `true` if this character could break, hide or reorder the text that a terminal or a line reader shows.
     ///
     /// These are the C0 and C1 controls with DEL, the line and paragraph separators, and the bidirectional controls
     /// (https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters), which reverse the text after them.

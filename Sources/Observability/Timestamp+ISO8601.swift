@@ -2,9 +2,12 @@ package import Clocks
 private import Glibc
 
 extension Timestamp {
-    /// The instant in UTC with milliseconds, as in `2026-11-21T03:17:39.123Z`; such texts sort as their instants do.
+    /// The instant in UTC with milliseconds, as in `2026-11-21T03:17:39.123Z`.
     ///
-    /// An instant outside the years 0 to 9999, which the format cannot spell, shows as the nearest end of that range.
+    /// Such texts sort in the order of their instants.
+    ///
+    /// An instant outside the years 0 to 9999, which the format cannot represent, shows as the nearest end of that
+    /// range.
     package var iso8601: String {
         let clamped = withinFourDigitYears
         var text = clamped.secondsText
@@ -48,7 +51,7 @@ extension Timestamp {
 }
 
 extension [UInt8] {
-    /// Appends the last so many decimal digits of a number that is not negative.
+    /// Appends the last `digits` decimal digits of a non-negative number.
     fileprivate mutating func append(_ number: Int64, digits: Int) {
         let start = count
         var rest = number

@@ -1,22 +1,23 @@
 private import Glibc
 
-/// Files that appear whole or not at all, also when the machine stops halfway.
+/// Writes files atomically: a file appears complete or not at all, even if the machine stops in between.
 ///
-/// The content goes into a temporary file beside the target, reaches the disk there, and then takes the target's name.
+/// The content is written to a temporary file next to the target and synced to disk. The temporary file then gets the
+/// target's name.
 enum AtomicFile {
-    /// Makes a file that must not exist yet; fails with `EEXIST` when it does.
+    /// Creates a file; fails with `EEXIST` if it exists already.
     static func create(path: String, content: Secret, temporary: String) throws(SystemCallError) {
         try write(content, to: temporary, permissions: 0o600) { () throws(SystemCallError) in
-            // Unlike a rename, a link never takes the place of another file.
+            // Unlike a rename, a link never replaces another file.
             try systemCall("link") { unsafe link(temporary, path) }
             try systemCall("unlink") { unsafe unlink(temporary) }
         }
         try synchronizeFolder(of: path)
     }
 
-    /// Puts another content in a file's place.
+    /// Replaces the content of a file.
     ///
-    /// The caller holds the file's lock, so a temporary file that is there already was left behind by a crash.
+    /// The caller holds the file's lock, so an existing temporary file was left behind by a crash.
     static func replace(path: String, content: Secret, permissions: UInt32) throws(SystemCallError) {
         let temporary = path + ".new"
         do throws(SystemCallError) {
@@ -30,7 +31,7 @@ enum AtomicFile {
         try synchronizeFolder(of: path)
     }
 
-    /// The path with every symbolic link in it followed.
+    /// Resolves every symbolic link in the path.
     static func resolve(_ path: String) throws(SystemCallError) -> String {
         guard let resolved = unsafe realpath(path, nil) else {
             throw SystemCallError(call: "realpath", code: errno)
@@ -52,13 +53,13 @@ enum AtomicFile {
             try file.synchronize()
             try thenName()
         } catch {
-            // Whether it goes or not, the first failure is the one to report.
+            // The first failure is reported, even if the removal fails too.
             unsafe unlink(temporary)
             throw error
         }
     }
 
-    /// A new name is on the disk only once its folder is (https://man7.org/linux/man-pages/man2/fsync.2.html).
+    /// A new name is durable only after its folder is synced (https://man7.org/linux/man-pages/man2/fsync.2.html).
     private static func synchronizeFolder(of path: String) throws(SystemCallError) {
         let folder: String
         switch path.lastIndex(of: "/") {

@@ -1,8 +1,8 @@
-/// Base64 for web addresses, without padding (RFC 4648, section 5, as RFC 7515 uses it).
+/// URL-safe Base64 without padding (RFC 4648, section 5, as RFC 7515 uses it).
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// What each byte stands for; 255 where it stands for nothing.
+    /// The value of each character; 255 for a byte that is not in the alphabet.
     private static let values: [UInt8] = {
         var values = [UInt8](repeating: .max, count: 256)
         for (value, character) in alphabet.enumerated() { values[Int(character)] = UInt8(value) }
@@ -30,9 +30,9 @@ package enum Base64URL {
         return text
     }
 
-    /// The bytes; `nil` unless the text is the one spelling that ``encode(_:)`` gives them.
+    /// Decodes the text; returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
     ///
-    /// With several spellings of one signature, a token could be altered and still be taken.
+    /// If one signature had several encodings, an altered token could still be accepted.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(utf8: Array(text.utf8))
     }

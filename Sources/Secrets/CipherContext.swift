@@ -1,9 +1,9 @@
 private import CCrypto
 
-/// One pass of AES-256-GCM over one message, by OpenSSL's EVP interface.
+/// One pass of AES-256-GCM over one message, with OpenSSL's EVP interface.
 ///
-/// The order is: `authenticate`, `transform`, then `writeTag` or `isVerified`, each once
-/// (https://docs.openssl.org/3.0/man3/EVP_EncryptInit/#aead-interface). Freeing the context wipes the key in it.
+/// The order of calls is `authenticate`, `transform`, then `writeTag` or `isVerified`, each once
+/// (https://docs.openssl.org/3.0/man3/EVP_EncryptInit/#aead-interface). Freeing the context wipes its key.
 @safe
 struct CipherContext: ~Copyable {
     enum Direction: Int32 {
@@ -15,9 +15,10 @@ struct CipherContext: ~Copyable {
     static let nonceLength = 12
     static let tagLength = 16
 
-    /// Looked up once, since each lookup costs as much as sealing a token.
+    /// Fetched once, because each fetch costs as much as sealing a token.
     ///
-    /// `nonisolated(unsafe)` holds because nobody writes to a cipher after its lookup; nil makes every init throw.
+    /// `nonisolated(unsafe)` holds because a cipher does not change after it is fetched; if it is `nil`, every init
+    /// throws.
     private nonisolated(unsafe) static let cipher = unsafe EVP_CIPHER_fetch(nil, "AES-256-GCM", nil)
 
     private let context: OpaquePointer
@@ -52,17 +53,18 @@ struct CipherContext: ~Copyable {
         unsafe EVP_CIPHER_CTX_free(context)
     }
 
-    /// Binds data to the message that is not part of it.
+    /// Authenticates data that is not part of the message.
     func authenticate(_ data: RawSpan) throws(SealError) {
         try unsafe update(data, into: nil)
     }
 
-    /// Turns the whole message into ciphertext or back, of the same length.
+    /// Encrypts or decrypts the whole message; the output has the same length.
     func transform(_ message: RawSpan, into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
         precondition((0...output.byteCount - message.byteCount).contains(offset))
         try unsafe output.withUnsafeMutableBytes { (output) throws(SealError) in
             let target = unsafe UnsafeMutableRawBufferPointer(rebasing: output[offset...])
-            // An empty message gets a place to write to as well: without one, the library would authenticate it.
+            // An empty message also gets a valid address: with a null pointer, the library would treat it as
+            // authenticated data.
             var unused: UInt8 = 0
             try unsafe withUnsafeMutablePointer(to: &unused) { (unused) throws(SealError) in
                 let start = unsafe target.assumingMemoryBound(to: UInt8.self).baseAddress
@@ -71,7 +73,7 @@ struct CipherContext: ~Copyable {
         }
     }
 
-    /// Ends a sealing and writes the tag.
+    /// Finishes the encryption and writes the tag.
     func writeTag(into output: inout MutableRawSpan, at offset: Int) throws(SealError) {
         precondition((0...output.byteCount - Self.tagLength).contains(offset))
         try LibCrypto.check("EVP_CipherFinal_ex", finish())
@@ -86,11 +88,12 @@ struct CipherContext: ~Copyable {
         try LibCrypto.check("EVP_CTRL_AEAD_GET_TAG", result)
     }
 
-    /// Ends an opening: whether message, data, key and nonce are those that the tag was made of.
+    /// Finishes the decryption; returns `true` if the tag matches the message, the authenticated data, the key and the
+    /// nonce.
     func isVerified(by tag: RawSpan) throws(SealError) -> Bool {
         precondition(tag.byteCount == Self.tagLength)
         let result = unsafe tag.withUnsafeBytes { tag in
-            // The library copies from the pointer, though its type lets it write.
+            // The library only copies from the pointer, although its type allows writing.
             unsafe EVP_CIPHER_CTX_ctrl(
                 context,
                 EVP_CTRL_AEAD_SET_TAG,
@@ -121,7 +124,9 @@ struct CipherContext: ~Copyable {
         try LibCrypto.check("EVP_CipherUpdate", result)
     }
 
-    /// Writes no byte in this mode, yet the library wants a place for some.
+    /// Finishes the operation.
+    ///
+    /// It writes nothing in this mode, but the library requires an output buffer.
     private func finish() -> Int32 {
         var block: UInt8 = 0
         var written: Int32 = 0

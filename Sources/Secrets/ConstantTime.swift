@@ -1,8 +1,8 @@
 private import CCrypto
 
-/// Comparison that tells nobody, by the time it takes, how much of a guess was right.
+/// Comparison whose duration does not reveal how much of a guess was right.
 package enum ConstantTime {
-    /// Whether the bytes are the same; only their number shows in the time taken.
+    /// Returns `true` if the bytes are equal; the duration depends only on their number.
     package static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe CRYPTO_memcmp(left, right, left.count) == 0

@@ -2,9 +2,9 @@ private import CCrypto
 
 /// Hashes of the SHA-2 family (FIPS 180-4).
 package enum Digest {
-    /// Looked up once, since a lookup costs more than hashing a token.
+    /// Fetched once, because a fetch costs more than hashing a token.
     ///
-    /// `nonisolated(unsafe)` holds because nobody writes to an algorithm after its lookup.
+    /// `nonisolated(unsafe)` holds because an algorithm does not change after it is fetched.
     private nonisolated(unsafe) static let algorithm256 = unsafe EVP_MD_fetch(nil, "SHA2-256", nil)
     private nonisolated(unsafe) static let algorithm512 = unsafe EVP_MD_fetch(nil, "SHA2-512", nil)
 
@@ -19,7 +19,8 @@ package enum Digest {
     private static func digest(of bytes: [UInt8], by algorithm: OpaquePointer?, length: Int) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: length)
         let result = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, algorithm, nil)
-        // It fails only where memory has run out or the library lacks its own algorithms: a wrong hash would be worse.
+        // It only fails if memory runs out or the library lacks its own algorithms. A wrong hash would be worse than a
+        // crash.
         precondition(LibCrypto.isSuccess(result), "EVP_Digest failed")
         return digest
     }

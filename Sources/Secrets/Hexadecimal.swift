@@ -6,7 +6,7 @@ package enum Hexadecimal {
         String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// The bytes; `nil` unless the text is the one spelling that ``encode(_:)`` gives them.
+    /// Decodes the text; returns `nil` unless it is exactly the text that ``encode(_:)`` makes.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let values = text.utf8.compactMap { value(of: $0) }
         guard values.count == text.utf8.count, values.count.isMultiple(of: 2) else { return nil }

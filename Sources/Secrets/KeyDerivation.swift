@@ -8,7 +8,7 @@ struct KeyDerivation: Sendable {
 
     /// Extracts the pseudorandom key.
     ///
-    /// The salt separates the uses of one secret and need not be secret.
+    /// The salt separates the uses of one secret; it does not have to be secret.
     init(from secret: Secret, salt: [UInt8]) {
         let extractor = MessageKey(Secret(utf8: salt))
         key = MessageKey(
@@ -19,7 +19,7 @@ struct KeyDerivation: Sendable {
         )
     }
 
-    /// Lends the key of one purpose, and wipes it afterwards.
+    /// Calls the closure with the key for one purpose, and wipes the key afterwards.
     func withKey<Result: ~Copyable, Failure: Error>(
         for purpose: [UInt8],
         _ body: (RawSpan) throws(Failure) -> Result

@@ -1,4 +1,6 @@
-/// The name of a sealing key: eight random lowercase hexadecimal digits, no part of the key.
+/// The id of a sealing key: eight random lowercase hexadecimal digits.
+///
+/// It is not part of the key.
 package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
     static let length = 8
 
@@ -8,7 +10,7 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
         self.number = number
     }
 
-    /// The id so written, or nil when it is anything but eight lowercase hexadecimal digits.
+    /// Reads an id; `nil` unless the text is eight lowercase hexadecimal digits.
     package init?(_ text: String) {
         self.init(ascii: text.utf8)
     }

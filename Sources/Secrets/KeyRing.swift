@@ -1,10 +1,12 @@
-/// The keys that seal tokens at rest: the first active one seals, every one opens what it sealed.
+/// The keys that seal stored tokens.
 ///
-/// Sealing is AES-256-GCM with a random nonce of 96 bits, which is good for 2³² seals under one key (NIST SP 800-38D,
-/// section 8.3). Each place has a derived key of its own, so a grant that is sealed 29 times a day takes 400,000 years to get
-/// there, however many grants there are (docs/keys.md).
+/// The first active key seals; every key can open what it sealed.
+///
+/// Sealing is AES-256-GCM with a random nonce of 96 bits, which allows 2³² seals under one key (NIST SP 800-38D,
+/// section 8.3). Each place has its own derived key, so a grant that is sealed 29 times a day takes 400,000 years to
+/// reach that number, regardless of the number of grants (docs/keys.md).
 package struct KeyRing: Sendable {
-    /// In the order of the ring's file, pending ones included.
+    /// The keys in the order of the ring's file, including pending ones.
     package let keys: [SealingKey]
 
     private let sealingKey: SealingKey
@@ -21,10 +23,10 @@ package struct KeyRing: Sendable {
 
     package var sealingKeyID: KeyID { sealingKey.id }
 
-    /// Every key that this ring can open with, pending ones included.
+    /// The ids of all keys that this ring can open with, including pending ones.
     package var keyIDs: [KeyID] { keys.map(\.id) }
 
-    /// The keys of another ring that this one lacks, or has with other bits under the same id.
+    /// Returns the keys of another ring that this one lacks, or has with different bits under the same id.
     package func lacking(from other: KeyRing) -> [KeyID] {
         let missing = other.keys.filter { theirs in
             !keys.contains { $0.id == theirs.id && $0.material == theirs.material }
@@ -41,7 +43,7 @@ package struct KeyRing: Sendable {
         try seal(secret, for: context, with: sealingKey)
     }
 
-    /// Seals with a chosen key of the ring, whatever its role.
+    /// Seals with the given key of the ring, whatever its role.
     package func seal(_ secret: Secret, for context: SealContext, with id: KeyID) throws(SealError) -> SealedSecret {
         guard let key = keys.first(where: { $0.id == id }) else { throw .unknownKey(id) }
         return try seal(secret, for: context, with: key)
@@ -78,9 +80,9 @@ package struct KeyRing: Sendable {
 }
 
 extension SealingKey {
-    /// Writes nonce, ciphertext and tag into their places behind the header.
+    /// Writes nonce, ciphertext and tag after the header.
     ///
-    /// Nothing beside the secret is authenticated: the place is part of the key, and so is the id of the ring's key.
+    /// The tag covers only the secret: the place and the id of the ring's key determine the derived key already.
     fileprivate func fill(
         _ bytes: inout [UInt8],
         with secret: Secret,
@@ -99,7 +101,7 @@ extension SealingKey {
         try cipher.writeTag(into: &room, at: layout.tag.lowerBound)
     }
 
-    /// A cipher that is ready for the ciphertext of a value of this place.
+    /// Returns a cipher context that is ready to decrypt a value of this place.
     fileprivate func opener(
         of version: SealedSecret.Version,
         nonce: RawSpan,
@@ -120,7 +122,7 @@ extension SealingKey {
     }
 }
 
-/// Why keys do not make a ring.
+/// The reason why a list of keys is not a valid ring.
 package enum KeyRingError: Error, Hashable, Sendable, CustomStringConvertible {
     case duplicateKey(KeyID)
     case noSealingKey

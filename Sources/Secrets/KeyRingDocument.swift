@@ -1,14 +1,14 @@
 import Clocks
 
-/// The text of a key ring's file: comments and keys, a line each, in their order.
+/// The text of a key ring's file: comments and keys, one per line, in order.
 struct KeyRingDocument {
     enum Line {
-        /// A comment or an empty line, kept as it is; a secret, because somebody may have commented out a key.
+        /// A comment or an empty line, kept as it is. It is a secret because it may be a key that was commented out.
         case comment(Secret)
         case key(SealingKey)
     }
 
-    /// What is wrong with a text, and on which line, counted from 1.
+    /// The error in a text, with its line, counted from 1.
     struct Fault: Error {
         var line: Int?
         var reason: KeyRingFileError.Reason
@@ -17,11 +17,11 @@ struct KeyRingDocument {
     private(set) var lines: [Line]
     private(set) var ring: KeyRing
 
-    /// The text of a new ring.
+    /// Makes the text of a new ring.
     init(key: SealingKey) throws(KeyRingError) {
         lines = [
-            .comment(Secret("# The keys of refresh-worker. Whoever reads them can open every stored token;")),
-            .comment(Secret("# whoever loses them has lost every stored token. One key a line: id, key,")),
+            .comment(Secret("# The keys of refresh-worker. Anyone who reads them can open every stored token;")),
+            .comment(Secret("# without them every stored token is lost. One key per line: id, key,")),
             .comment(Secret("# and \"pending\" before it is used or \"retired\" and the time after that.")),
             .key(key),
         ]
@@ -49,12 +49,14 @@ struct KeyRingDocument {
         )
     }
 
-    /// Adds a key behind all others.
+    /// Adds a key after all others.
     mutating func append(_ key: SealingKey) throws(Fault) {
         try replaceLines(with: lines + [.key(key)])
     }
 
-    /// Lets a key open but never seal again; one that is retired keeps its time.
+    /// Retires a key: it opens but never seals again.
+    ///
+    /// A key that is already retired keeps its time.
     mutating func retire(_ id: KeyID, at now: Timestamp) throws(Fault) {
         let (index, key) = try find(id)
         guard id != ring.sealingKeyID else { throw Fault(reason: .sealingKey(id)) }
@@ -64,7 +66,7 @@ struct KeyRingDocument {
         try replaceLines(with: lines)
     }
 
-    /// Puts a key, which is pending no longer, before all others, where it seals.
+    /// Makes a key the first, with the active role, so that it seals.
     mutating func promote(_ id: KeyID) throws(Fault) {
         let (index, key) = try find(id)
         var lines = lines
@@ -140,7 +142,9 @@ extension KeyRingDocument {
         return .key(try SealingKey(words: words, of: span))
     }
 
-    /// Where the words lie that blanks set apart; the carriage return of a foreign editor is a blank.
+    /// Returns the ranges of the words between blanks.
+    ///
+    /// A carriage return from an editor counts as a blank.
     private static func words(of span: RawSpan) -> [Range<Int>] {
         var words: [Range<Int>] = []
         var start: Int?

@@ -1,22 +1,25 @@
 package import Clocks
 private import Glibc
 
-/// The key ring on disk: comments (`#`) and one key a line, the first without a mark seals.
+/// The key ring on disk: comments (`#`) and one key per line.
+///
+/// The first key without a mark seals.
 ///
 ///     # a comment
 ///     9f86d081 q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=
 ///     2c26b46b AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8= pending
 ///     6b23c0d5 ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8= retired 1795342272
 ///
-/// Every call blocks on the disk, and a rewrite also while another process rewrites the same file, so none belongs on
-/// the cooperative pool.
+/// Every call blocks on the disk. A rewrite also blocks while another process rewrites the same file. Do not make these
+/// calls on the cooperative pool.
 package enum KeyRingFile {
     static let sizeLimit = 65536
 
-    /// Reads the ring of a file that nobody but its owner, who must be the caller, can read.
+    /// Reads the ring from a file that only its owner, who must be the caller, can read.
     ///
-    /// Where systemd has set `$CREDENTIALS_DIRECTORY`, a file in there may be root's and readable by the group, as
-    /// `LoadCredential=` makes it: the folder itself is closed to others (https://systemd.io/CREDENTIALS/).
+    /// If systemd has set `$CREDENTIALS_DIRECTORY`, a file in that directory may belong to root and be readable by the
+    /// group, as `LoadCredential=` makes it: the directory itself is closed to other users
+    /// (https://systemd.io/CREDENTIALS/).
     package static func load(
         path: String,
         credentialsDirectory: String? = nil
@@ -28,7 +31,7 @@ package enum KeyRingFile {
         return try document(in: file, path: path).ring
     }
 
-    /// Makes a file with one new key, unless there is a file already.
+    /// Creates a file with one new key; fails if the file exists.
     package static func generate(path: String) throws(KeyRingFileError) -> KeyID {
         let key = try newKey(path: path, isPending: false)
         let document: KeyRingDocument
@@ -56,21 +59,25 @@ package enum KeyRingFile {
         return key.id
     }
 
-    /// Makes a key the one that seals: the first, and no longer pending.
+    /// Makes a key the first and active one, so that it seals.
     ///
-    /// Doing so twice changes nothing.
+    /// A second call changes nothing.
     package static func promote(_ id: KeyID, path: String) throws(KeyRingFileError) {
         try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.promote(id) }
     }
 
-    /// Lets a key open but never seal again; the one that seals is refused.
+    /// Retires a key: it opens but never seals again.
+    ///
+    /// The key that seals is refused.
     package static func retire(_ id: KeyID, at now: Timestamp, path: String) throws(KeyRingFileError) {
         try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.retire(id, at: now) }
     }
 
-    /// Takes a key out for good; the one that seals, and so the last one, is refused.
+    /// Removes a key permanently.
     ///
-    /// Whether a stored value still needs it, only the caller can know.
+    /// The key that seals, and therefore the last one, is refused.
+    ///
+    /// Only the caller can know if a stored value still needs the key.
     package static func remove(_ id: KeyID, path: String) throws(KeyRingFileError) {
         try rewrite(path) { (document) throws(KeyRingDocument.Fault) in try document.remove(id) }
     }
@@ -85,9 +92,9 @@ package enum KeyRingFile {
 }
 
 extension KeyRingFile {
-    /// Changes the file under its lock and puts the new one in its place.
+    /// Changes the content under the file's lock and replaces the file.
     ///
-    /// A symbolic link stays one: the file that it leads to is replaced.
+    /// A symbolic link is kept: the file that it points to is replaced.
     private static func rewrite(
         _ path: String,
         _ change: (inout KeyRingDocument) throws(KeyRingDocument.Fault) -> Void
@@ -111,7 +118,7 @@ extension KeyRingFile {
         }
     }
 
-    /// Opens the file and waits for its lock, again as long as a rewrite elsewhere has put another file in its place.
+    /// Opens the file and waits for its lock; retries if another process has replaced the file since it was opened.
     private static func openLocked(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
         while true {
             let file = try open(target, namedBy: path)
@@ -124,13 +131,13 @@ extension KeyRingFile {
         }
     }
 
-    /// Whether a path is spelled as one inside a folder and never climbs out of it.
+    /// Returns `true` if the path is inside the folder and has no `..` in it.
     private static func lies(_ path: String, in folder: String) -> Bool {
         let prefix = folder.hasSuffix("/") ? folder : folder + "/"
         return path.hasPrefix(prefix) && !path.split(separator: "/").contains("..")
     }
 
-    /// Opens without waiting for the writer of a pipe, which is then refused as no regular file.
+    /// Opens without blocking on a pipe, which is then refused because it is not a regular file.
     private static func open(_ target: String, namedBy path: String) throws(KeyRingFileError) -> OpenFile {
         try naming(path) { () throws(SystemCallError) in
             try OpenFile(path: target, flags: O_RDONLY | O_NONBLOCK)
@@ -170,7 +177,7 @@ extension KeyRingFile {
         }
     }
 
-    /// Runs calls on a file that should be there, and says of a failure which file it was.
+    /// Runs calls on an existing file, and adds its path to their errors.
     private static func naming<Result: ~Copyable>(
         _ path: String,
         _ body: () throws(SystemCallError) -> Result

@@ -1,4 +1,6 @@
-/// What is wrong with a key ring's file, where, and what to do about it; it never quotes the file.
+/// An error in a key ring's file: the place and the fix.
+///
+/// It never quotes the file.
 package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
         case missing
@@ -6,23 +8,23 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         case alreadyExists
         case notAllowed
         case notRegular
-        /// Others than its owner may read or write it; the permission bits.
+        /// Users other than its owner may read or write it; the value is its permission bits.
         case openToOthers(mode: UInt32)
         case foreignOwner(owner: UInt32, user: UInt32)
         case tooLarge(limit: Int)
-        /// What was expected on the line.
+        /// A line that does not have the expected form, which the text describes.
         case malformedLine(String)
         case duplicateKey(KeyID)
         case noSealingKey
         case unknownKey(KeyID)
-        /// The key seals what is stored now, so it cannot go.
+        /// The key cannot be removed because it is the one that seals.
         case sealingKey(KeyID)
         case system(SystemCallError)
         case sealing(SealError)
     }
 
     package let path: String
-    /// The line at fault, counted from 1, where one is.
+    /// The faulty line, counted from 1, if the error is in a line.
     package let line: Int?
     package let reason: Reason
 
@@ -59,7 +61,7 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         case .foreignOwner(let owner, let user):
             "belongs to user id \(owner), but user id \(user) is running: run as its owner, or: chown \(user) \(path)"
         case .tooLarge(let limit):
-            "is larger than \(limit) bytes: it is no key file, or retired keys are to be removed"
+            "is larger than \(limit) bytes: it is not a key file, or has retired keys to remove"
         case .malformedLine(let expectation):
             "\(expectation): mend the line, or restore the file from a backup"
         case .duplicateKey(let id):

@@ -1,11 +1,11 @@
 private import CCrypto
 
-/// OpenSSL's libcrypto: the one place that checks its result codes.
+/// The only code that checks the results of OpenSSL's libcrypto.
 enum LibCrypto {
-    /// Throws unless the call answered 1, which is success for every call used here.
+    /// Throws unless the call returned 1, which means success for every call used here.
     ///
-    /// The thread's error queue is emptied, since what is left there would be taken for its own by the next TLS call on
-    /// the same thread (https://docs.openssl.org/3.0/man3/SSL_get_error/).
+    /// It empties the thread's error queue, because the next TLS call on the same thread would report leftover errors
+    /// as its own (https://docs.openssl.org/3.0/man3/SSL_get_error/).
     static func check(_ call: String, _ result: Int32) throws(SealError) {
         guard result != 1 else { return }
         let code = ERR_get_error()
@@ -13,15 +13,16 @@ enum LibCrypto {
         throw .libraryFailure(call: call, code: code)
     }
 
-    /// Whether the call answered 1, for callers to whom every other answer means the same, such as a bad signature.
+    /// Returns `true` if the call returned 1, for callers that treat every other result the same, such as a bad
+    /// signature.
     ///
-    /// The thread's error queue is emptied, as ``check(_:_:)`` does.
+    /// It empties the thread's error queue, like ``check(_:_:)``.
     static func isSuccess(_ result: Int32) -> Bool {
         if result != 1 { ERR_clear_error() }
         return result == 1
     }
 
-    /// Fills a part of the room with bytes from the library's own generator, which the system seeds.
+    /// Fills a part of the buffer from the library's random generator, which the system seeds.
     static func fillRandomly(_ room: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
         let result = unsafe room.withUnsafeMutableBytes { bytes in
             let part = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[range])

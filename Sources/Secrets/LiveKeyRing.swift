@@ -1,9 +1,9 @@
 private import Synchronization
 
-/// A key ring that follows its file, as far as the file still holds every key in memory.
+/// A key ring that follows its file as long as the file still holds every key in memory.
 ///
-/// A file that lacks one is another ring, or one that was cut: values that the missing key sealed could no longer be opened.
-/// Whoever can ask the database decides whether to ``adopt(_:)`` it.
+/// A file that lacks a key is another ring or a truncated one: values sealed with the missing key could not be opened
+/// any more. The caller checks the database and decides whether to ``adopt(_:)`` it.
 package final class LiveKeyRing: Sendable {
     private struct State {
         var ring: KeyRing
@@ -13,12 +13,12 @@ package final class LiveKeyRing: Sendable {
         var standsBy: String?
     }
 
-    /// The ring's name in a sentence.
+    /// The ring's name for messages.
     package let name: String
     private let load: @Sendable () throws -> KeyRing
     private let state: Mutex<State>
 
-    /// Loads the ring; `load` is called again by every ``reload()``.
+    /// Loads the ring; every ``reload()`` calls `load` again.
     package init(name: String = "the key ring", load: @escaping @Sendable () throws -> KeyRing) throws {
         self.name = name
         self.load = load
@@ -29,7 +29,8 @@ package final class LiveKeyRing: Sendable {
 
     /// Reads the file again, and adopts it if it holds every key in memory.
     ///
-    /// Returns the ring that it has not adopted. When it cannot be read, the ring stays as it was and the error says why.
+    /// Returns the ring if it was not adopted. If the file cannot be read, the ring stays unchanged and the error is
+    /// thrown.
     @discardableResult
     package func reload() throws -> KeyRing? {
         let fresh = try load()
@@ -40,10 +41,12 @@ package final class LiveKeyRing: Sendable {
         }
     }
 
-    /// Takes a ring that lacks keys of the current one.
+    /// Replaces the ring, even by one that lacks keys of the current one.
     package func adopt(_ ring: KeyRing) { state.withLock { $0.ring = ring } }
 
-    /// Opens a sealed secret; a key that this ring does not know yet is looked for in the file.
+    /// Opens a sealed secret.
+    ///
+    /// If the ring does not have the key, the file is read again.
     package func open(_ sealed: SealedSecret, for context: SealContext) throws(SealError) -> Secret {
         do {
             return try current.open(sealed, for: context)
@@ -53,7 +56,7 @@ package final class LiveKeyRing: Sendable {
         }
     }
 
-    /// `true` if the file could be read: when not, the caller has an error to report already.
+    /// `true` if the file could be read; otherwise the caller already has an error to report.
     private func reloadSucceeds() -> Bool {
         switch Result(catching: { try reload() }) {
         case .success: true
@@ -62,31 +65,31 @@ package final class LiveKeyRing: Sendable {
     }
 }
 
-/// The standing of the ring among those of other workers, for those who refresh and seal.
+/// The state of this ring compared with those of other workers, for the code that refreshes and seals.
 extension LiveKeyRing {
-    /// The reason why the file is not adopted; `nil` while it is.
+    /// The reason why the file is not adopted; `nil` if it is.
     package var refusal: String? {
         get { state.withLock { $0.refusal } }
         set { state.withLock { $0.refusal = newValue } }
     }
 
-    /// The reason why this process refreshes nothing: its ring lacks a key with which others seal.
+    /// The reason why this process is in standby: its ring lacks a key with which other workers seal.
     ///
-    /// `nil` if it lacks none.
+    /// `nil` if the ring does not lack a key.
     package var standsBy: String? {
         get { state.withLock { $0.standsBy } }
         set { state.withLock { $0.standsBy = newValue } }
     }
 
-    /// `true` unless the ring lacks, or may lack, a key with which others seal.
+    /// `true` unless the ring lacks, or may lack, a key with which other workers seal.
     package var isComplete: Bool { state.withLock { $0.standsBy == nil && $0.doubts.isEmpty } }
 
-    /// Keys that sealed values name, that the ring lacks, and of which it is not known whether others hold them.
+    /// The keys that sealed values name and the ring lacks, and that other workers may or may not hold.
     package var doubts: Set<KeyID> { state.withLock { $0.doubts } }
 
-    /// Notes a key that the ring lacks.
+    /// Records a key that the ring lacks.
     ///
-    /// Returns `false` if it is known that no worker has it.
+    /// Returns `false` if the key is known to be missing on every worker.
     package func doubt(_ id: KeyID) -> Bool {
         state.withLock { state in
             guard !state.lost.contains(id) else { return false }
@@ -95,7 +98,7 @@ extension LiveKeyRing {
         }
     }
 
-    /// Ends all doubts: `lost` are the keys that no worker has.
+    /// Clears all doubts; `lost` are the keys that no worker has.
     package func settleDoubts(lost: Set<KeyID>) {
         state.withLock { state in
             state.doubts = []

@@ -1,15 +1,15 @@
 private import CCrypto
 
-/// A key that makes and checks messages by HMAC-SHA256 (RFC 2104).
+/// A key that computes and checks HMAC-SHA256 codes (RFC 2104).
 ///
-/// Both hashes of an HMAC begin with a block that depends on the key alone. Their states after it are computed once, so
+/// Both hashes of an HMAC begin with a block that depends only on the key. Their states after it are computed once, so
 /// that a short message costs two compressions.
 package struct MessageKey: Sendable {
     static let codeLength = 32
     private static let blockLength = 64
     private static let stateLength = ccrypto_sha256_state_size()
 
-    /// The states of the inner and the outer hash: as secret as the key.
+    /// The states of the inner and the outer hash, which are as secret as the key.
     private let states: Secret
 
     package init(_ secret: Secret) {
@@ -25,7 +25,9 @@ package struct MessageKey: Sendable {
         }
     }
 
-    /// The message's authentication code; compare it by ``ConstantTime`` alone.
+    /// Computes the message's authentication code.
+    ///
+    /// Compare codes only with ``ConstantTime``.
     package func authenticate(_ message: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Self.codeLength)
         var span = code.mutableSpan
@@ -34,7 +36,7 @@ package struct MessageKey: Sendable {
         return code
     }
 
-    /// Writes the message's authentication code into the first 32 bytes of the room.
+    /// Writes the message's authentication code into the first 32 bytes of the buffer.
     func authenticate(_ message: RawSpan, into room: inout MutableRawSpan) {
         precondition(room.byteCount >= Self.codeLength)
         let result = states.withBytes { states in
@@ -51,12 +53,12 @@ package struct MessageKey: Sendable {
                 }
             }
         }
-        // It cannot fail for any input: a wrong code would be worse than an end.
+        // It cannot fail for any input. A wrong code would be worse than a crash.
         precondition(LibCrypto.isSuccess(result), "HMAC failed")
     }
 
     private static func begin(_ room: inout MutableRawSpan, place: Int32, key: RawSpan, pad: UInt8) {
-        // Wiped like every secret, because the padded key is the key.
+        // The block is wiped like every secret, because it contains the key.
         let block = Secret(capacity: blockLength) { block in
             for index in 0..<blockLength {
                 let byte = index < key.byteCount ? key.byte(at: index) : 0

@@ -1,10 +1,10 @@
 private import Glibc
 
-/// An open file, closed when its owner goes.
+/// An open file, closed when its owner is destroyed.
 ///
-/// Closing cannot lose anything here: what was written has been through ``synchronize()`` before.
+/// Errors of `close` are ignored: written data has already been synced by ``synchronize()``.
 struct OpenFile: ~Copyable {
-    /// What `fstat` says about a file, as far as the key ring asks.
+    /// The fields of `fstat` that the key ring needs.
     struct Status {
         var isRegular: Bool
         var permissions: UInt32
@@ -39,7 +39,9 @@ struct OpenFile: ~Copyable {
         return Status(status)
     }
 
-    /// Waits until no other open file holds the lock on the same file; the lock goes with the descriptor.
+    /// Waits until no other open file holds the lock on the same file.
+    ///
+    /// Closing the descriptor releases the lock.
     func lock() throws(SystemCallError) {
         try systemCall("flock") { flock(descriptor, LOCK_EX) }
     }
@@ -48,14 +50,14 @@ struct OpenFile: ~Copyable {
         try systemCall("fchmod") { fchmod(descriptor, permissions) }
     }
 
-    /// The whole content, or nil when it is longer than the limit.
+    /// Reads the whole content; `nil` if it is longer than the limit.
     func read(limit: Int) throws(SystemCallError) -> Secret? {
         try Self.read(descriptor: descriptor, limit: limit)
     }
 
-    /// What a descriptor that somebody else owns gives until its end, or nil when that is longer than the limit.
+    /// Reads a descriptor that the caller owns to its end; `nil` if the content is longer than the limit.
     static func read(descriptor: Int32, limit: Int) throws(SystemCallError) -> Secret? {
-        // One byte of room beyond the limit tells a content that fills it from one that goes on.
+        // One byte beyond the limit distinguishes content that fills it from content that continues.
         let whole = try Secret(capacity: limit + 1) { (room) throws(SystemCallError) in
             var filled = 0
             while filled < room.byteCount {
@@ -85,7 +87,7 @@ struct OpenFile: ~Copyable {
         }
     }
 
-    /// Returns once the file's content, or the folder's names, are on the disk.
+    /// Syncs the file's content, or the folder's entries, to the disk.
     func synchronize() throws(SystemCallError) {
         try systemCall("fsync") { fsync(descriptor) }
     }

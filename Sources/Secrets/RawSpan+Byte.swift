@@ -1,5 +1,7 @@
 extension RawSpan {
-    /// The byte at an offset, which is checked: the load is called unsafe for types whose bits mean more than a byte's.
+    /// Returns the byte at a checked offset.
+    ///
+    /// The load is only unsafe for types that do not accept every bit pattern.
     func byte(at offset: Int) -> UInt8 {
         unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }

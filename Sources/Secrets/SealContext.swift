@@ -1,12 +1,16 @@
-/// The place that a sealed value belongs to: opened anywhere else, it is refused.
+/// The place that a sealed value belongs to.
 ///
-/// So that nobody who can write to the database moves one user's token into another user's row.
+/// A value is refused in any other place.
+///
+/// An attacker with write access to the database therefore cannot move one user's token into another user's row.
 package struct SealContext: Hashable, Sendable {
     /// The immutable id of the row.
     package let owner: [UInt8]
     package let column: String
 
-    /// An id of so many bytes as all ids of the column's table have.
+    /// Makes the context of a row.
+    ///
+    /// All ids in one column of a table must have the same length.
     package init(owner: [UInt8], column: String) {
         self.owner = owner
         self.column = column
@@ -19,7 +23,9 @@ package struct SealContext: Hashable, Sendable {
         )
     }
 
-    /// The data that the tag of version 1 covers beside the secret; the fixed lengths before the column make it unambiguous.
+    /// The data that the tag of version 1 covers in addition to the secret.
+    ///
+    /// The fixed lengths before the column make it unambiguous.
     var authenticatedBytes: [UInt8] {
         let domain = "refresh-worker sealed 1".utf8
         var bytes: [UInt8] = []
@@ -30,7 +36,7 @@ package struct SealContext: Hashable, Sendable {
         return bytes
     }
 
-    /// The name of the key that version 2 derives for this place.
+    /// The HKDF purpose from which version 2 derives the key of this place.
     ///
     /// Up to 54 bytes of it fit into one block of the hash.
     var derivationPurpose: [UInt8] {

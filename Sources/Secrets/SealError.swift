@@ -1,12 +1,14 @@
-/// Why a secret could not be sealed or opened; no case holds any of the secret.
+/// The reason why a secret could not be sealed or opened.
+///
+/// No case holds any part of the secret.
 package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The key ring lacks the key that sealed the value.
     case unknownKey(KeyID)
     /// The value was altered, belongs to another row or column, or was sealed by another key of the same id.
     case damaged(KeyID)
-    /// The bytes are no sealed value at all.
+    /// The bytes do not have the form of a sealed value.
     case malformed
-    /// OpenSSL refused a call that should succeed; the code is that of its error queue.
+    /// An OpenSSL call failed that should succeed; the code comes from its error queue.
     case libraryFailure(call: String, code: UInt)
 
     package var description: String {

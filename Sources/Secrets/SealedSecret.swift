@@ -1,4 +1,4 @@
-/// A secret as the database keeps it.
+/// A secret as stored in the database.
 ///
 /// | bytes | content |
 /// |---|---|
@@ -9,10 +9,10 @@
 /// | any | ciphertext, as long as the secret |
 /// | 16 | tag |
 ///
-/// Both versions are AES-256-GCM. Version 1, which is only read, seals with the ring's key itself, and its tag covers the place
-/// of the value. Version 2 seals with a key that is derived from the ring's key for this one place.
+/// Both versions are AES-256-GCM. Version 1, which is only read, seals with the ring's key directly, and its tag covers
+/// the place of the value. Version 2 seals with a key that is derived from the ring's key for this one place.
 package struct SealedSecret: Hashable, Sendable {
-    /// Where the parts lie in a value of so many bytes.
+    /// The offsets of the parts in a value of a given length.
     struct Layout {
         static let keyID = 2..<2 + KeyID.length
         static let minimumByteCount = keyID.upperBound + CipherContext.nonceLength + CipherContext.tagLength
@@ -34,11 +34,11 @@ package struct SealedSecret: Hashable, Sendable {
     }
 
     package let bytes: [UInt8]
-    /// The key that sealed it, as it says itself: only opening proves it.
+    /// The id of the sealing key according to the value; only opening it proves the id.
     package let keyID: KeyID
     let version: Version
 
-    /// Takes bytes that have the shape of a sealed value; whether they are whole, only opening can tell.
+    /// Checks that the bytes have the form of a sealed value; only opening it shows if it is intact.
     package init(bytes: [UInt8]) throws(SealError) {
         guard
             bytes.count >= Layout.minimumByteCount,

@@ -1,7 +1,7 @@
 private import CCrypto
 private import Clocks
 
-/// How a key is written in the ring's file: `<id> <base64 of its 32 bytes> [pending | retired <seconds since 1970>]`.
+/// The text form of a key in the ring's file: `<id> <base64 of its 32 bytes> [pending | retired <seconds since 1970>]`.
 extension SealingKey {
     private static let base64Length = 44
     private static let pendingMark = Array("pending".utf8)
@@ -9,7 +9,9 @@ extension SealingKey {
     /// Seconds since 1970 have ten digits until the year 2286.
     private static let dateLength = 10
 
-    /// Why a line is not a key; it never quotes the line.
+    /// The reason why a line is not a key.
+    ///
+    /// It never quotes the line.
     enum LineFault: String, Error {
         case wordCount = "the line is not: <id> <base64 key> [pending | retired <seconds since 1970>]"
         case id = "the key's id is not eight lowercase hexadecimal digits"
@@ -17,7 +19,7 @@ extension SealingKey {
         case mark = "only the word \"pending\", or \"retired\" and seconds since 1970, may follow the key"
     }
 
-    /// Reads the words of a line, given as ranges of it.
+    /// Reads a key from the words of a line, given as ranges.
     init(words: [Range<Int>], of line: RawSpan) throws(LineFault) {
         guard (2...4).contains(words.count) else { throw .wordCount }
         guard let id = KeyID(ascii: line.bytes(in: words[0], ifCount: KeyID.length)) else { throw .id }
@@ -49,13 +51,13 @@ extension SealingKey {
         }
     }
 
-    /// The key's line, without a newline.
+    /// The line of the key, without a newline.
     var line: Secret {
         Secret(concatenating: [Secret("\(id) "), Self.base64(of: material), Secret(mark)])
     }
 
     private static func base64(of material: Secret) -> Secret {
-        // The library writes a zero behind the text.
+        // The library writes a zero byte after the text.
         Secret(capacity: base64Length + 1) { room in
             unsafe room.withUnsafeMutableBytes { room in
                 material.withBytes { span in
@@ -74,7 +76,7 @@ extension SealingKey {
 
     private static func material(base64 text: RawSpan) -> Secret? {
         guard text.byteCount == base64Length else { return nil }
-        // The library counts the padding as a byte of its own, hence 33.
+        // The library counts the padding as a byte, so the result has 33.
         let decodedLength = CipherContext.keyLength + 1
         let material = Secret(capacity: decodedLength) { room in
             unsafe room.withUnsafeMutableBytes { room in
@@ -88,7 +90,7 @@ extension SealingKey {
                 }
             }
         }
-        // The library is lenient about blanks, padding and stray bits: only the one right spelling is taken.
+        // The library tolerates blanks, padding and stray bits. Only the canonical encoding is accepted.
         guard material.count == CipherContext.keyLength, base64(of: material) == Secret(copying: text) else {
             return nil
         }
@@ -97,7 +99,7 @@ extension SealingKey {
 }
 
 extension RawSpan {
-    /// A copy of a short word, or nothing when it has another length: what may be a misplaced key is not copied.
+    /// Copies a word of the expected length; returns an empty array otherwise, so that a misplaced key is not copied.
     fileprivate func bytes(in range: Range<Int>, ifCount count: Int) -> [UInt8] {
         guard range.count == count else { return [] }
         var bytes: [UInt8] = []

@@ -1,13 +1,13 @@
 package import Clocks
 
-/// A key of the ring: 256 random bits and their name.
+/// A key of the ring: 256 random bits and an id.
 package struct SealingKey: Sendable {
     package enum Role: Hashable, Sendable {
-        /// Opens, and seals where it is the first of its kind in the ring.
+        /// Opens; it also seals if it is the first active key of the ring.
         case active
-        /// Opens but does not seal yet: other workers may not have read it.
+        /// Opens but does not seal yet, because other workers may not have read it.
         case pending
-        /// Opens but never seals again: results that it sealed may still wait to be stored.
+        /// Opens but never seals again. It stays because results that it sealed may still wait to be stored.
         case retired(since: Timestamp)
     }
 
@@ -17,7 +17,7 @@ package struct SealingKey: Sendable {
     package let role: Role
 
     let material: Secret
-    /// Derives the key of each place that a value is sealed for.
+    /// Derives the key of each place.
     let derivation: KeyDerivation
 
     init(id: KeyID, material: Secret, role: Role) {
@@ -28,7 +28,7 @@ package struct SealingKey: Sendable {
         derivation = KeyDerivation(from: material, salt: Self.salt)
     }
 
-    /// A new key under a new name.
+    /// Generates a key with a new id.
     package static func random(isPending: Bool = false) throws(SealError) -> SealingKey {
         let material = try Secret(capacity: CipherContext.keyLength) { (room) throws(SealError) in
             try LibCrypto.fillRandomly(&room, in: 0..<room.byteCount)

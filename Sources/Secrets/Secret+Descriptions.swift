@@ -3,6 +3,6 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 
     package var debugDescription: String { description }
 
-    /// Empty, because `dump` and whatever else walks mirrors would pass by the descriptions.
+    /// Empty, because `dump` and other users of mirrors would bypass the descriptions.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,11 +1,11 @@
 private import Glibc
 
-/// Why a file that holds a secret is not taken.
+/// The reason why a file that should hold a secret is refused.
 package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
         case notRegular
         case tooLong(limit: Int)
-        /// Strangers may read it, or the group may write to it.
+        /// Other users may read it, or the group may write to it.
         case open(permissions: UInt32)
         case system(SystemCallError)
     }
@@ -20,7 +20,7 @@ package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConverti
 
     package var description: String {
         switch reason {
-        case .notRegular: "\(path) is no regular file"
+        case .notRegular: "\(path) is not a regular file"
         case .tooLong(let limit): "\(path) is longer than \(limit) bytes"
         case .open(let permissions):
             "\(path) is open to others (mode \(String(permissions, radix: 8))): run: chmod 600 \(path)"
@@ -30,12 +30,12 @@ package struct PrivateFileError: Error, Hashable, Sendable, CustomStringConverti
 }
 
 extension Secret {
-    /// Reads a file whole that only its owner may change, and at most its group may read.
+    /// Reads a whole file that only its owner may change and at most its group may read.
     package static func read(privateFile path: String, limit: Int = 65536) throws(PrivateFileError) -> Secret {
         let status: OpenFile.Status
         let content: Secret?
         do throws(SystemCallError) {
-            // Not blocking, because the name may be a pipe's.
+            // Non-blocking, because the path may be a pipe.
             let file = try OpenFile(path: path, flags: O_RDONLY | O_NONBLOCK)
             status = try file.status()
             content = status.isRegular ? try file.read(limit: limit) : nil
@@ -50,19 +50,19 @@ extension Secret {
         return content
     }
 
-    /// The lines of a secret text, without their line breaks; empty ones are left out.
+    /// The lines of a secret text without line breaks and without empty lines.
     package var lines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn).filter { !$0.isEmpty } }
 
-    /// All lines of a secret text in order, without their line breaks: the first is line 1 of an editor.
+    /// All lines of a secret text without line breaks; their indexes match the line numbers of an editor.
     package var allLines: [Secret] { parts(by: [UInt8(ascii: "\n")]).map(\.withoutCarriageReturn) }
 
-    /// The words of a secret line, between blanks.
+    /// The words of a secret line, separated by blanks.
     package var words: [Secret] { parts(by: [UInt8(ascii: " "), UInt8(ascii: "\t")]).filter { !$0.isEmpty } }
 
-    /// `true` if it begins with `#`.
+    /// `true` if the text begins with `#`.
     package var isComment: Bool { withBytes { $0.byteCount > 0 && $0.byte(at: 0) == UInt8(ascii: "#") } }
 
-    /// `true` if every byte is a visible character of ASCII.
+    /// `true` if every byte is a visible ASCII character.
     package var isVisibleASCII: Bool {
         withBytes { span in (0..<span.byteCount).allSatisfy { (0x21...0x7e).contains(span.byte(at: $0)) } }
     }

@@ -1,13 +1,13 @@
 private import Glibc
 
-/// Why a secret could not be read.
+/// The reason why a secret could not be read.
 package struct SecretReadError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
         case tooLong(limit: Int)
         case system(SystemCallError)
     }
 
-    /// What was read: a path, "standard input" or "descriptor 7".
+    /// The source: a path, "standard input" or "descriptor 7".
     package let source: String
     package let reason: Reason
 
@@ -20,18 +20,20 @@ package struct SecretReadError: Error, Hashable, Sendable, CustomStringConvertib
 }
 
 extension Secret {
-    /// Reads a secret that a file holds, without the newline that editors and `echo` leave at its end.
+    /// Reads a secret from a file, without the newline that editors and `echo` add at the end.
     ///
-    /// Blocks while the file, which may be a pipe, has nothing to give.
+    /// The file may be a pipe; the call then blocks until the writer closes it.
     package static func read(file path: String, limit: Int = 65536) throws(SecretReadError) -> Secret {
         try read(from: path, limit: limit) { () throws(SystemCallError) in
             try OpenFile(path: path, flags: O_RDONLY).read(limit: limit)
         }
     }
 
-    /// Reads a secret to the end of an open descriptor, such as standard input, which stays open.
+    /// Reads a secret to the end of an open descriptor, such as standard input.
     ///
-    /// Blocks until the other side closes.
+    /// The descriptor stays open.
+    ///
+    /// Blocks until the writer closes its end.
     package static func read(descriptor: Int32, limit: Int = 65536) throws(SecretReadError) -> Secret {
         let source = descriptor == STDIN_FILENO ? "standard input" : "descriptor \(descriptor)"
         return try read(from: source, limit: limit) { () throws(SystemCallError) in

@@ -1,9 +1,10 @@
 private import CCrypto
 
-/// A string that must not be seen: a token, a client's secret, a key.
+/// A string that must never be shown: a token, a client secret, a key.
 ///
-/// No print, dump, mirror, error or encoder shows it, and its memory is overwritten when the last copy goes (copies share
-/// one buffer). The string it was made from is not wiped, so make it as early as possible, best from bytes.
+/// Print, dump, mirrors, errors and encoders do not show it, and its memory is overwritten when the last copy is
+/// released (copies share one buffer). The string from which it was made is not wiped, so make it as early as possible,
+/// preferably from bytes.
 package struct Secret: Sendable {
     private let storage: SecretStorage
 
@@ -42,7 +43,7 @@ package struct Secret: Sendable {
         }
     }
 
-    /// Makes a secret in place, so that its bytes lie nowhere else: see ``SecretStorage``.
+    /// Makes a secret in place, so that its bytes are never stored elsewhere; see ``SecretStorage``.
     init<Failure: Error>(
         capacity: Int,
         fill: (inout MutableRawSpan) throws(Failure) -> Int
@@ -50,28 +51,28 @@ package struct Secret: Sendable {
         storage = try SecretStorage(capacity: capacity, fill: fill)
     }
 
-    /// How many bytes of UTF-8 it has.
+    /// The number of UTF-8 bytes.
     package var count: Int { storage.count }
 
     package var isEmpty: Bool { count == 0 }
 
-    /// Lends the bytes; the span cannot outlive the closure.
+    /// Calls the closure with the bytes; the span cannot outlive the closure.
     package func withBytes<Result: ~Copyable, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try storage.withBytes(body)
     }
 
-    /// The secret as a plain string, which prints and is not wiped: for what cannot take bytes.
+    /// Returns the secret as a plain string, which can be printed and is not wiped, for APIs that cannot take bytes.
     ///
-    /// It is the only way to a `String`, so that searching for its name finds every place where one leaves its cover.
+    /// This is the only way to a `String`, so that a search for its name finds every place where a secret is exposed.
     package func reveal() -> String {
         withBytes { span in unsafe span.withUnsafeBytes { bytes in unsafe String(decoding: bytes, as: UTF8.self) } }
     }
 }
 
 extension Secret: Equatable {
-    /// Compares in a time that depends on the lengths alone, so that it tells nobody how much of a guess was right.
+    /// Compares in a time that depends only on the lengths, so that it does not reveal how much of a guess was right.
     package static func == (left: Secret, right: Secret) -> Bool {
         guard left.count == right.count else { return false }
         return left.withBytes { leftSpan in

@@ -1,17 +1,17 @@
 private import CCrypto
 
-/// The bytes behind a ``Secret``, overwritten before their memory is given back.
+/// The bytes of a ``Secret``, overwritten before their memory is freed.
 ///
-/// `@unchecked Sendable` holds because the bytes and their count are written inside `init` only, before any other
-/// thread can know of the object, and read only after that.
+/// `@unchecked Sendable` holds because the bytes and their count are only written inside `init`, before any other
+/// thread can reach the object, and only read after that.
 @safe
 final class SecretStorage: @unchecked Sendable {
     private let buffer: UnsafeMutableRawBufferPointer
     let count: Int
 
-    /// Allocates room and lets the closure write the bytes and say how many they are.
+    /// Allocates the buffer; the closure writes the bytes and returns their number.
     ///
-    /// The room starts as zeroes. What a closure leaves behind when it throws is wiped.
+    /// The buffer starts as zeroes. If the closure throws, everything it wrote is wiped.
     init<Failure: Error>(
         capacity: Int,
         fill: (inout MutableRawSpan) throws(Failure) -> Int

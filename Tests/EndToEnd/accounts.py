@@ -1,4 +1,4 @@
-"""The app, the other services and the backend, as the account scenarios play them against the real worker."""
+"""The app, the other services and the backend, simulated against the real worker."""
 
 import base64
 import hashlib
@@ -40,7 +40,7 @@ def user_token(user, **claims):
 
 
 class Answer:
-    """What came back."""
+    """The answer to a request."""
 
     def __init__(self, status, headers, body):
         self.status = status
@@ -101,7 +101,7 @@ class Listener:
 
 
 class Backend(http.server.ThreadingHTTPServer):
-    """The backend that is told: checks each notice's signature, keeps it, and may be told to refuse some."""
+    """A fake backend that checks the signature of each notice, keeps the notice, and can refuse some."""
 
     daemon_threads = True
 
@@ -153,7 +153,7 @@ def free_port(address="127.0.0.1"):
 
 
 class Accounts:
-    """A place with a worker that listens, and everything that it needs for that."""
+    """A place with a worker that listens, and all that the worker needs for it."""
 
     def __init__(self, place, *extra, services=None, start=True):
         self.place = place
@@ -203,7 +203,7 @@ class Accounts:
     # The app.
 
     def sign_in(self, grant):
-        """Google's token for the app's own pair."""
+        """Exchanges Google's token for the app's own pair."""
         answer = self.public.post("/api/auth/mobile/google", {"access_token": grant["access_token"]})
         return answer.expect(200).json
 
@@ -223,7 +223,8 @@ class Accounts:
         return self.internal.get(f"/v1/grants/{urllib.parse.quote(user, safe='')}/token?{query}", bearer)
 
     def expire(self, *users):
-        """Makes stored access tokens look long dead, and their grants due in an hour: nobody but a caller refreshes them."""
+        """Makes stored access tokens expire, and their grants due in an hour, so that only a caller causes a
+        refresh."""
         now = int(time.time() * 1000)
         for user in users:
             self.place.write("UPDATE grants SET access_expires_at = ? WHERE user_id = ?", now - 60_000, user)

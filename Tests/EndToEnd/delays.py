@@ -1,4 +1,4 @@
-"""A phone's network: a proxy in front of the worker that delays, reorders, cuts and holds back."""
+"""A phone's network: a proxy in front of the worker that delays, reorders, drops and holds messages."""
 
 import asyncio
 import random
@@ -6,10 +6,10 @@ import threading
 
 
 class PhoneNetwork(threading.Thread):
-    """Passes each request on to a port, and its answer back, each after a random time of up to `jitter` seconds.
+    """Forwards each request to a port, and its answer back, each after a random delay of up to `jitter` seconds.
 
-    Requests have connections of their own, so they and their answers overtake each other. Of the answers the share `cut`
-    never arrives. Between `hold` and `release` all of them wait.
+    Each request has its own connection, so requests and answers overtake each other. A fraction `cut` of the answers
+    never arrives. Between `hold` and `release` all answers wait.
     """
 
     def __init__(self, target, seed):
@@ -95,7 +95,7 @@ async def read_message(stream):
 
 
 async def post(port, path, body):
-    """Sends JSON and answers the status and the body; `None` if the answer is lost."""
+    """Sends JSON and returns the status and the body; `None` if the answer is lost."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         head = f"POST {path} HTTP/1.1\r\nHost: worker\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -1,8 +1,8 @@
-"""What the fault runs on PostgreSQL share: grants that are due when the scenario says so, and the judge.
+"""The shared parts of the fault runs on PostgreSQL: grants that are due on command, and the judge.
 
-The judge is the sandbox: it counts the calls of each grant and knows which refresh token it issued last. Every grant is due
-as often as the scenario makes it so, and no other time, because its tokens live long; so one call more than that is one too
-many, unless the fault kept the answer of another from being stored.
+The judge is the sandbox: it counts the calls of each grant and knows which refresh token it issued last. A grant is due
+only when the scenario makes it so, because its tokens live long. Each additional call is therefore one too
+many, unless the fault kept an earlier answer from being stored.
 """
 
 import json
@@ -25,7 +25,7 @@ class Rounds:
     def __init__(self, place, count):
         self.place = place
         self.sandbox = place.sandbox
-        # Careful rotation: a token whose successor was lost on the way still works.
+        # Careful rotation: a token whose successor was lost still works.
         self.sandbox.settings(lifetime=3600, rotation=True)
         created = self.sandbox.create(count)
         self.emails = [grant["email"] for grant in created]
@@ -34,7 +34,7 @@ class Rounds:
         place.bring_in(created)
         self.rounds = 0
         self.due = 0
-        # Those that may have been called once more than they were due.
+        # The users whose grants may have been called once more than they were due.
         self.explained = {}
 
     def begin(self, hold=False):
@@ -42,7 +42,7 @@ class Rounds:
         for email in self.emails if hold else []:
             self.sandbox.change({"email": email}, hold=True)
         self.rounds += 1
-        # So far ahead that every worker's scan has seen it: what is overdue any of them would take.
+        # So far ahead that every worker's scan has seen it: any worker would take an overdue grant.
         self.due = int(self.place.server.execute(DATABASE_NOW)) + 4_000
         self.place.set_due(self.due)
 
@@ -50,7 +50,7 @@ class Rounds:
         self.sandbox.call(f"/control/wait?holding={len(self.emails)}")
 
     def release(self, emails):
-        """Lets the answers of these go, and waits until they are gone."""
+        """Releases the answers of these grants, and waits until they are sent."""
         before = self.sandbox.stats()["by_answer"].get("ok", 0)
         for email in emails:
             self.sandbox.call("/control/release", {"email": email})
@@ -59,12 +59,12 @@ class Rounds:
         )
 
     def explain(self, emails):
-        """The fault kept an answer of these from being stored: one more call of each is right."""
+        """Allows one more call of each: the fault kept one of its answers from being stored."""
         for email in emails:
             self.explained[email] = self.explained.get(email, 0) + 1
 
     def claimed_by(self, *names):
-        """The users whose grants the workers of these names have now."""
+        """The users whose grants the workers with these names hold now."""
         return {row["user_id"] for row in self.place.rows() if row["lease_owner"] in names}
 
     def wait_stored(self, seconds, message):
@@ -73,13 +73,13 @@ class Rounds:
         wait_for(lambda: self.place.rows(undone)[0]["n"] == 0, seconds, message)
 
     def judge(self):
-        """Nothing was lost, nothing doubled, and nobody disconnected."""
+        """Checks that no token was lost, no call repeated, and no user disconnected."""
         place, stats = self.place, self.sandbox.stats(grants=True)
         check(place.states() == {"active": len(self.emails)}, f"states: {place.states()}")
         ended = place.rows("SELECT count(*) AS n FROM grant_events WHERE to_state NOT IN ('active', 'retrying')")[0]["n"]
-        check(ended == 0, f"{ended} times a grant was given up")
-        check(stats["concurrent_same_grant"] == 0, f"{stats['concurrent_same_grant']} times two asked for one grant at once")
-        check(stats["by_answer"].get("invalid_grant", 0) == 0, "a token was sent that was dead already")
+        check(ended == 0, f"{ended} grants were ended")
+        check(stats["concurrent_same_grant"] == 0, f"{stats['concurrent_same_grant']} times two requests for one grant ran at once")
+        check(stats["by_answer"].get("invalid_grant", 0) == 0, "a dead token was sent")
         for grant in stats["grants"]:
             most = self.rounds + self.explained.get(grant["email"], 0)
             check(
@@ -92,7 +92,7 @@ class Rounds:
         stale = [email for email, token in issued.items() if stored[email] != token]
         check(not stale, f"{len(stale)} stored tokens are not the newest that were issued, such as {stale[:3]}")
         doubled = sum(grant["requests"] - self.rounds for grant in stats["grants"])
-        return f"{len(self.emails)} grants, {self.rounds} times due, {doubled} calls more, each explained"
+        return f"{len(self.emails)} grants, {self.rounds} times due, {doubled} additional calls, each explained"
 
 
 def named(url, name):
@@ -106,14 +106,14 @@ def worker_name(worker):
 
 
 def wait_acquainted(place, count):
-    """Waits until each of so many workers has reported since all of them are there: then they share the work."""
+    """Waits until each of `count` workers has reported since the last one started: then they share the work."""
     began = int(place.server.execute(DATABASE_NOW))
     reports = f"SELECT count(*) AS n FROM workers WHERE heartbeat > {began}"
     wait_for(lambda: place.rows(reports)[0]["n"] == count, 20, f"{count} workers know of each other")
 
 
 class HeldLock:
-    """The grants' rows, held by an administrator until `release`: who is to store an answer has begun, and waits for them."""
+    """The grants' rows, locked by an administrator until `release`: a worker that stores an answer waits for them."""
 
     def __init__(self, server):
         self.server = server
@@ -127,7 +127,8 @@ class HeldLock:
             check(line, "psql ended before it had the lock")
 
     def wait_for_waiter(self, name):
-        """Waits until a transaction of this name's waits for the rows; the renewal of leases, which may too, is none."""
+        """Waits until a commit of this worker waits for the rows; a renewal of leases, which may wait too, does not
+        count."""
         condition = "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s'"
         self.server.wait_for_session(name, condition, "waits for the rows")
 
@@ -137,7 +138,7 @@ class HeldLock:
 
 
 def wrong_clock(place):
-    """The library that makes a worker's clocks wrong (LD_PRELOAD), built by the compiler that Swift brings along."""
+    """The library that makes a worker's clocks wrong (LD_PRELOAD), built by the compiler of the Swift toolchain."""
     swift = shutil.which(os.environ.get("SWIFT", "swift")) or "/opt/swift/usr/bin/swift"
     compiler = shutil.which("clang") or pathlib.Path(os.path.realpath(swift)).with_name("clang")
     source = pathlib.Path(__file__).resolve().parent / "wrong_clock.c"
@@ -149,7 +150,7 @@ def wrong_clock(place):
 class Clocks:
     """The wall clock and the boot clock of a worker that listens, and the clock of its PostgreSQL server if it has one.
 
-    They advance while both are stopped. Whatever is started afterwards by other means has the real time again.
+    They advance while both are stopped. Processes that are started afterwards by other means see the real time.
     """
 
     def __init__(self, place, accounts):

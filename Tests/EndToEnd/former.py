@@ -1,7 +1,8 @@
 """Copies of two former backends, which keep no sessions: PayPulse's functions and ComprehensionEngine's server.
 
-They hold what the move to the worker reads: PayPulse's table of DynamoDB and its secrets, served as AWS does, and
-ComprehensionEngine's table of PostgreSQL. Sessions are signed tokens, which they verify and make without storing anything.
+They hold the data that the move to the worker reads: PayPulse's table of DynamoDB and its secrets, served as AWS does,
+and ComprehensionEngine's table of PostgreSQL. Sessions are signed tokens, which they verify and make without storing
+anything.
 """
 
 import base64
@@ -28,7 +29,7 @@ def now_text(zone=""):
 
 
 def claims_of(text, secret):
-    """The claims of a good token; none of one that is broken, forged or has expired."""
+    """The claims of a valid token; `None` for one that is malformed, forged or expired."""
     try:
         signed, mac = text.rsplit(".", 1)
         expected = base64.urlsafe_b64encode(hmac.new(secret.encode(), signed.encode(), hashlib.sha256).digest())
@@ -89,10 +90,10 @@ class PayPulse:
             "gmail_account_connected": f"gmail/user/{row['UserID']}" in self.secrets,
         }}
 
-    # Amazon's side.
+    # The routes of AWS.
 
     def scan(self, names):
-        """Rows with the wanted fields, each value in an object that names its type."""
+        """The rows with the requested fields; each value is in an object that names its type."""
         rows = list(self.rows.values())
         return [{name: {"S": row[name]} for name in names} for row in rows]
 
@@ -177,7 +178,7 @@ class Engine:
 
 
 class Former(http.server.ThreadingHTTPServer):
-    """Both backends on one port, with Amazon's services beside them."""
+    """Both backends and AWS on one port."""
 
     daemon_threads = True
     request_queue_size = 512

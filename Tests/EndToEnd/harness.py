@@ -1,6 +1,6 @@
-"""What the end-to-end scenarios are made of: the real worker, the sandbox, and a look into the real database.
+"""The building blocks of the end-to-end scenarios: the real worker, the sandbox, and access to the real database.
 
-Nothing here waits for a fixed time in order to hope: each wait is for an event or for a condition, with a deadline.
+No wait has a fixed length: each is for an event or a condition, with a deadline.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ SANDBOX = BINARIES / "google-sandbox"
 CLIENT = "1234-demo.apps.googleusercontent.com"
 
 
-# Each grant with the name of the worker that has it now.
+# Each grant with the name of the worker that holds its lease.
 GRANTS = "SELECT grants.*, leases.owner AS lease_owner FROM grants LEFT JOIN boot.leases ON grant_id = id"
 BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 GRANTS_ON_SERVER = """
@@ -33,11 +33,11 @@ GRANTS_ON_SERVER = """
 
 
 class Failed(AssertionError):
-    """What the scenario wanted did not hold."""
+    """An expectation of the scenario failed."""
 
 
 class Skipped(Exception):
-    """The scenario needs something that is not here; the words say what."""
+    """The scenario needs something that is missing; the message names it."""
 
 
 def check(condition, message):
@@ -46,7 +46,7 @@ def check(condition, message):
 
 
 def wait_for(condition, seconds, message, pause=0.1):
-    """Polls until the condition holds, and answers what it answered."""
+    """Polls until the condition is true, and returns its value."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -87,7 +87,7 @@ class Sandbox:
         return self.call("/control/grants", {"count": count, "prefix": "user"})
 
     def create_expired(self, email, **fields):
-        """A grant whose first access token has expired already, and whose next ones will live."""
+        """A grant whose first access token has expired, and whose next ones are valid."""
         grant = self.create(email=email, lifetime=-60, **fields)[0]
         self.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "lifetime": None})
         return grant
@@ -105,7 +105,7 @@ class Sandbox:
 
 
 def with_values(statement, values):
-    """A statement for psql, which takes no values beside it, in the place of SQLite's question marks."""
+    """A statement for psql, which takes no parameters: the values replace SQLite's question marks."""
     for value in values:
         literal = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
         statement = statement.replace("?", literal, 1)
@@ -113,10 +113,10 @@ def with_values(statement, values):
 
 
 class Server:
-    """A PostgreSQL server of its own for one scenario, on a socket in its folder."""
+    """A PostgreSQL server for one scenario, on a socket in its folder."""
 
     def __init__(self, folder, primary=None):
-        # The server runs as a user of its own, who must find the folder.
+        # The server runs as another user, which must be able to reach the folder.
         folder.chmod(0o755)
         self.folder = folder / ("postgres" if primary is None else "standby")
         self.is_running = False
@@ -140,7 +140,7 @@ class Server:
         self.execute("ALTER ROLE postgres SET search_path = refresh_worker, public")
 
     def standby(self):
-        """A streaming standby of this server, which goes with it."""
+        """A streaming standby of this server; it ends with the server."""
         standby = Server(self.folder.parent, primary=self)
         self.standbys.append(standby)
         return standby
@@ -159,7 +159,7 @@ class Server:
         subprocess.run([ROOT / "scripts/postgres-for-tests", "stop", self.folder, mode], check=True, timeout=120)
 
     def wait_for_session(self, name, condition, message):
-        """Waits until a session of this application_name is as the condition says."""
+        """Waits until a session with this application_name meets the condition."""
         sessions = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{name}' AND {condition}"
         wait_for(lambda: self.query(sessions), 20, f"a session of {name} {message}", pause=0.05)
 
@@ -167,12 +167,12 @@ class Server:
         self.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
 
     def query(self, statement):
-        """The rows that a statement answers, each a dictionary."""
+        """The rows of a statement, each a dictionary."""
         wrapped = f"SELECT coalesce(json_agg(row), '[]') FROM ({statement}) AS row"
         return json.loads(self.execute(wrapped))
 
     def execute(self, statement):
-        """Runs SQL as the administrator and answers what psql prints."""
+        """Runs SQL as the administrator and returns the output of psql."""
         result = subprocess.run(
             ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
              f"--command={statement}", self.url],
@@ -183,9 +183,9 @@ class Server:
 
 
 class Place:
-    """A folder of its own for one scenario: database, key ring, logs, and whatever runs there.
+    """A folder for one scenario, with its database, key ring, logs and processes.
 
-    `store` is what keeps the grants: `sqlite`, a file in the folder, or `postgres`, a server of the scenario's own.
+    `store` is the kind of store: `sqlite`, a file in the folder, or `postgres`, a server for this scenario.
     """
 
     def __init__(self, name, store="sqlite"):
@@ -193,9 +193,9 @@ class Place:
         self.store = store
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"refresh-worker-{name}-"))
         self.own_server = Server(self.folder) if store == "postgres" else None
-        # The server that the scenario reads and changes: another one after a fail-over.
+        # The server that the scenario reads and changes; after a fail-over it is another one.
         self.server = self.own_server
-        # A path, or a URL.
+        # The database: a path or a URL.
         self.database = self.server.url if self.server else self.folder / "grants.sqlite"
         self.keys = self.folder / "keys"
         self.sandbox = Sandbox(self.folder)
@@ -205,7 +205,7 @@ class Place:
 
     def arguments(self, *extra):
         url = self.sandbox.url
-        # Without one, a variable of the environment says where it is.
+        # Without a flag, an environment variable names the database.
         database = ["--database", str(self.database)] if self.database else []
         return [
             str(WORKER), *database, "--key-file", str(self.keys), "--client-id", CLIENT,
@@ -215,7 +215,7 @@ class Place:
         ]
 
     def run(self, *extra, expect=0, stdin=None, prefix=(), timeout=330):
-        """Runs one command to its end and answers its result."""
+        """Runs one command to its end and returns its result."""
         result = subprocess.run(
             [*prefix, *self.arguments(*extra)], input=stdin, capture_output=True, text=True, timeout=timeout,
             env=self.environment,
@@ -243,7 +243,7 @@ class Place:
         return worker
 
     def rows(self, query=None, *values):
-        """Rows of the stored tables, asked for in SQL that the store understands; without a query the grants."""
+        """The rows of a query in the store's SQL; without a query, the grants."""
         if self.server:
             return self.server.query(with_values(query or GRANTS_ON_SERVER, values))
         query = query or GRANTS
@@ -255,12 +255,12 @@ class Place:
             return [dict(row) for row in database.execute(query, values)]
 
     def write(self, statement, *values):
-        """Changes the stored tables behind the workers' backs."""
+        """Changes the stored tables without the workers' knowledge."""
         if self.server:
             self.server.execute(with_values(statement, values))
             return
         with contextlib.closing(sqlite3.connect(self.database, timeout=30)) as database:
-            # A checkpoint of somebody else is what a worker stops at.
+            # A worker stops if another process makes a checkpoint.
             database.execute("PRAGMA wal_autocheckpoint = 0")
             database.execute(statement, values)
             database.commit()
@@ -314,7 +314,7 @@ class Worker:
             )
 
     def events(self, name=None, **fields):
-        """The events so far, those of one name that have the fields."""
+        """The events so far with this name and these fields."""
         if not self.metrics.exists():
             return []
         found = []

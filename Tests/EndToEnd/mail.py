@@ -1,4 +1,4 @@
-"""A fake Gmail, and a function on another machine that fetches mail with the code that docs/vending.md shows."""
+"""A fake Gmail, and a function on another machine that fetches mail with the code in docs/vending.md."""
 
 import http.server
 import json
@@ -12,7 +12,7 @@ import urllib.request
 
 from harness import ROOT, check
 
-# What the function did before, and does after it has its token.
+# The code of the function, before it had a worker and, with its token, after.
 FUNCTION = '''
 def unread(user_id):
     request = urllib.request.Request(
@@ -28,7 +28,7 @@ print(json.dumps(unread(sys.argv[1])))
 
 
 def documented_function():
-    """The Python of docs/vending.md: ten lines beside the imports."""
+    """The Python of docs/vending.md: ten lines in addition to the imports."""
     text = (ROOT / "docs" / "vending.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     check(len(blocks) == 1, f"docs/vending.md shows {len(blocks)} pieces of Python")
@@ -38,7 +38,7 @@ def documented_function():
 
 
 def fetch(user, **environment):
-    """Runs the function in a process of its own; the ids of the user's mail, or what it said in failing."""
+    """Runs the function in its own process; returns the ids of the user's mail, or its error."""
     result = subprocess.run(
         [sys.executable, "-c", documented_function() + FUNCTION, user],
         capture_output=True, text=True, timeout=120, env={**os.environ, **{k: str(v) for k, v in environment.items()}},
@@ -47,7 +47,7 @@ def fetch(user, **environment):
 
 
 class Gmail(http.server.ThreadingHTTPServer):
-    """Has one message for each token that the fake Google says is valid, named after its account."""
+    """Serves one message for each token that is valid at the fake Google, named after its account."""
 
     daemon_threads = True
 
@@ -71,7 +71,7 @@ class GmailRequest(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def owner(self):
-        """Whose token it is, as the fake Google says."""
+        """The account of the token, according to the fake Google."""
         headers = {"Authorization": self.headers["Authorization"]}
         request = urllib.request.Request(self.server.sandbox.url + "/v1/userinfo", headers=headers)
         try:

@@ -1,4 +1,4 @@
-"""A real nginx with one of deploy/nginx's configurations, whose names and files are those of a scenario."""
+"""A real nginx with one of deploy/nginx's configurations, adapted to the names and files of a scenario."""
 
 import shutil
 import socket
@@ -32,11 +32,12 @@ class Nginx:
 
     @classmethod
     def deployed(cls, place, name, replacements):
-        """Serves a file of deploy/nginx after the replacements, each of which must be found; `{port}` stands for its port."""
+        """Serves a file of deploy/nginx after the replacements, each of which must match; `{port}` is replaced by its
+        port."""
         port = free_port()
         text = (ROOT / "deploy" / "nginx" / name).read_text()
         for old, new in replacements.items():
-            check(old in text, f"{name} does not hold {old!r}")
+            check(old in text, f"{name} does not contain {old!r}")
             text = text.replace(old, str(new).format(port=port))
         return cls(place.folder, text, port)
 
@@ -47,7 +48,7 @@ class Nginx:
         self.port = port
         site, main = self.folder / "site.conf", self.folder / "nginx.conf"
         site.write_text(text)
-        # As root it would serve as a user that cannot read the scenario's folder.
+        # As root, nginx would serve as a user that cannot read the scenario's folder.
         root = subprocess.run(["id", "-u"], capture_output=True, text=True).stdout.strip() == "0"
         main.write_text(MAIN.format(folder=self.folder, site=site, user="user root;" if root else ""))
         command = [PROGRAM, "-c", main, "-e", self.folder / "nginx-error.log", "-p", self.folder]

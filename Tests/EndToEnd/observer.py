@@ -7,7 +7,7 @@ from harness import check
 
 
 class Observer(threading.Thread):
-    """Looks at the database again and again, and writes down when a grant that should be valid was not."""
+    """Polls the database and records each time at which a grant that should be valid was not."""
 
     def __init__(self, place, is_expected):
         super().__init__(daemon=True)
@@ -22,7 +22,7 @@ class Observer(threading.Thread):
         try:
             while not self.ended.wait(0.5):
                 self.look()
-        except Exception as error:  # told by stop()
+        except Exception as error:  # reported by stop()
             self.trouble = error
 
     def look(self):
@@ -39,5 +39,5 @@ class Observer(threading.Thread):
         self.join()
         if self.trouble:
             raise self.trouble
-        check(self.looks > 3, "the observer saw too little")
+        check(self.looks > 3, "the observer polled too rarely")
         return self.expired

@@ -1,4 +1,5 @@
-"""Phones that call a backend all the time, as the apps of PayPulse and of ComprehensionEngine do, and remember every refusal."""
+"""Phones that call a backend continuously, as the apps of PayPulse and ComprehensionEngine do, and record every
+refusal."""
 
 import collections
 import http.client
@@ -11,14 +12,14 @@ from harness import check, wait_for
 
 
 class Phone:
-    """One installation of an app, with an address of its own."""
+    """One installation of an app, with its own address."""
 
     def __init__(self, number, port):
         self.address = f"127.{1 + number // 62_500}.{number // 250 % 250}.{1 + number % 250}"
         self.port = port
         self.random = random.Random(number)
         self.rounds = 0
-        # False until what the worker knows of the user must be complete.
+        # `False` until the worker must have complete data about the user.
         self.is_copied = True
 
     def call(self, method, path, bearer=None, body=None):
@@ -44,7 +45,7 @@ class Phone:
 
 
 class Refused(Exception):
-    """A phone was told something else than before."""
+    """A phone got another answer than before."""
 
 
 class SignedOut(Exception):
@@ -52,7 +53,7 @@ class SignedOut(Exception):
 
 
 class PayPulsePhone(Phone):
-    """Logs in for a day, and shows the profile."""
+    """Logs in for a day, and reads the profile."""
 
     def __init__(self, number, port, token, profile):
         super().__init__(number, port)
@@ -65,7 +66,7 @@ class PayPulsePhone(Phone):
 
 
 class EnginePhone(Phone):
-    """Keeps a pair of tokens, which each of its calls renews by itself when it meets a 401."""
+    """Keeps a pair of tokens; each of its calls renews them after a 401."""
 
     def __init__(self, number, port, pair, user):
         super().__init__(number, port)
@@ -84,7 +85,7 @@ class EnginePhone(Phone):
         self.fetch("/api/conversations")
 
     def burst(self):
-        """Calls on connections of their own, which overtake each other."""
+        """Calls on separate connections, which overtake each other."""
         problems = []
 
         def fetch(path):
@@ -113,13 +114,13 @@ class EnginePhone(Phone):
         if answer.status == 401:
             raise SignedOut(f"refresh: {answer.body[:200]!r}")
         self.expect(answer, "refresh")
-        # Whichever answer comes last stays.
+        # The answer that comes last is kept.
         self.pair = answer.json
         self.refreshes += 1
 
 
 class Crowd:
-    """Phones that take their steps one after another, as fast as some threads can drive them."""
+    """Phones that take turns, as fast as a few threads can drive them."""
 
     def __init__(self, threads=16):
         self.phones = []
@@ -151,7 +152,7 @@ class Crowd:
             self.queue.append(phone)
 
     def wait(self, message, condition=None, rounds=1):
-        """Waits until each phone has taken so many whole steps from here, and the condition holds for it."""
+        """Waits until each phone has completed `rounds` more rounds and meets the condition."""
         goals = [(phone, phone.rounds + rounds + 1) for phone in list(self.phones)]
         wait_for(
             lambda: self.problems or all(

@@ -9,9 +9,9 @@ from harness import check
 
 
 class Proxy(threading.Thread):
-    """Passes what comes on a TCP port on to a unix socket and back, as long as `passes` allows.
+    """Forwards a TCP port to a unix socket and back, as long as `passes` allows.
 
-    What it does not pass it does not read either: the one who sent it hears nothing, as behind a cable that was pulled.
+    Blocked data is not read either: the sender gets no reaction, as behind an unplugged cable.
     """
 
     PIECE = 65_536
@@ -23,7 +23,7 @@ class Proxy(threading.Thread):
         self.port = self.listener.getsockname()[1]
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.listener, selectors.EVENT_READ)
-        self.others = {}  # each end of a connection and the end it is passed on to
+        self.others = {}  # each end of a connection and its other end
         self.clients = set()
         self.passes = {"requests", "answers"}
         self.lock = threading.Lock()
@@ -32,7 +32,7 @@ class Proxy(threading.Thread):
         self.start()
 
     def pass_only(self, *what):
-        """From now on `requests`, `answers`, both, or nothing gets through."""
+        """From now on passes `requests`, `answers`, both, or nothing."""
         with self.lock:
             self.passes = set(what)
 
@@ -56,15 +56,15 @@ class Proxy(threading.Thread):
                     for key, _ in ready:
                         blocked = self.serve(key.fileobj) or blocked
                 if blocked:
-                    # What is ready and must wait would be ready again at once.
+                    # A blocked socket that is ready would be reported again at once.
                     threading.Event().wait(0.02)
             self.reset()
             self.listener.close()
-        except Exception as error:  # told by close()
+        except Exception as error:  # reported by close()
             self.trouble = error
 
     def serve(self, source):
-        """Does what there is to do for a socket; answers whether that has to wait."""
+        """Handles a ready socket; returns `True` if it has to wait."""
         if source is self.listener:
             if not self.passes:
                 return True
@@ -96,7 +96,7 @@ class Proxy(threading.Thread):
                 self.others[source].sendall(piece)
                 return
         except OSError:
-            pass  # An end that was reset is an end like any other.
+            pass  # A reset end counts as closed.
         self.end(source)
 
     def end(self, one):
@@ -105,6 +105,6 @@ class Proxy(threading.Thread):
             del self.others[end]
             self.clients.discard(end)
             if end.family == socket.AF_INET:
-                # Closed with no time to linger, a TCP socket sends a reset.
+                # If it is closed with a linger time of zero, a TCP socket sends a reset.
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             end.close()

@@ -1,4 +1,4 @@
-"""A thousand short-lived grants, some revoked, some errors and an outage: what must hold, with and without cron."""
+"""A thousand short-lived grants, some revoked, some errors and an outage, with and without cron."""
 
 import random
 import subprocess
@@ -106,7 +106,7 @@ def verify(place, gone, expired, down_at, up_at, unlucky):
 
 
 class Cron(threading.Thread):
-    """Runs `--run-once` at a fixed pace beside the daemon, as cron would."""
+    """Runs `--run-once` at a fixed pace in parallel with the daemon, as cron would."""
 
     def __init__(self, place, every):
         super().__init__(daemon=True)

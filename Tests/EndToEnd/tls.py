@@ -1,4 +1,4 @@
-"""Certificates of a throw-away authority, and a listener that is called over TLS."""
+"""Certificates of a temporary authority, and a listener over TLS."""
 
 import http.client
 import ssl
@@ -51,7 +51,7 @@ class TLSListener(Listener):
         return http.client.HTTPSConnection("localhost", self.place, timeout=60, context=self.context)
 
     def certificate_name(self):
-        """The name that a new connection is shown."""
+        """The name in the certificate of a new connection."""
         return self.name_shown(self.opened())
 
     def opened(self):

@@ -1,6 +1,8 @@
-// A wall clock that is wrong by CLOCK_WRONG_BY seconds, and a boot clock that is ahead by BOOT_CLOCK_AHEAD_BY seconds, for a program that this library is loaded into (LD_PRELOAD).
+// For programs that load this library (LD_PRELOAD): sets the wall clock wrong by CLOCK_WRONG_BY seconds, and the boot
+// clock ahead by BOOT_CLOCK_AHEAD_BY seconds.
 //
-// libfaketime cannot do it: it moves the timers of the monotonic clock too (timerfd_settime), which no wrong clock does.
+// libfaketime cannot be used: it also changes the timers of the monotonic clock (timerfd_settime), which a wrong clock
+// does not.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>

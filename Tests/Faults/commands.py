@@ -1,4 +1,5 @@
-"""kill -9 in commands: key rotation, import, backup, store copy and schema upgrade die at a call, and then run again."""
+"""kill -9 in commands: key rotation, import, backup, store copy and schema upgrade die at a call, and then run
+again."""
 
 import contextlib
 import json
@@ -11,7 +12,7 @@ from trial import Fault, Template, Trial, command
 
 GRANTS = 60
 HERE = pathlib.Path(__file__).resolve().parent
-# What the stores of old-store.sql and old-store-postgres.sql hold.
+# The contents of the stores in old-store.sql and old-store-postgres.sql.
 OLD_USERS = [f"user{number}" for number in range(30)]
 OLD_VERSION = 1
 NEW_GRANT = json.dumps({
@@ -23,7 +24,7 @@ SCHEMA = """
     SELECT c.relname::text AS name, a.attname::text AS part FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relnamespace = 'refresh_worker'::regnamespace AND NOT a.attisdropped ORDER BY 1, 2
 """
-# What was killed counts as living for half a minute, and the next command waits for that.
+# A killed worker counts as living for half a minute, and the next command waits for that.
 JOBS_FACTOR = 6
 
 
@@ -43,14 +44,14 @@ def trial(part, seed, index, base, template):
 
 
 def killed(one, kinds, *arguments, stdin=None):
-    """Runs a command that is killed at a call of one of these kinds; answers 1 if it was."""
+    """Runs a command that is killed at a call of one of these kinds; returns 1 if it was."""
     kind, most = one.chance.choice(kinds)
     rule = f"kill:{kind}:n={one.chance.randrange(1, most + 1)}"
     for word in range(one.control.FIRST_RULE, one.control.WORDS):
         one.control.set(word, 0)
     result = one.run(*arguments, rules=[rule], stdin=stdin, expect=None)
     if one.chance.random() < 0.5:
-        one.new_boot()  # Then what was killed does not count as living, and the next command need not wait.
+        one.new_boot()  # Then the killed process does not count as living, and the next command does not wait.
     one.say(f"{' '.join(map(str, arguments[:2]))} under {rule}: {result.returncode}")
     if result.returncode not in (0, -9):
         raise Fault(f"{arguments} under {rule} ended with {result.returncode}: {result.stderr[-400:]}")
@@ -74,7 +75,7 @@ def rotate(one):
     for key in sealing_nothing(one):
         kills += killed(one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key)
         tokens(one, one.google.accounts)
-        # 75 says that the killed command had retired it: the key stays in the file for a day.
+        # 75 means that the killed command had retired the key: it stays in the file for a day.
         one.run("keys", "retire", key, expect=(0, 75))
         if not any(line.startswith(key) and " retired " in line for line in (one.disk / "keys").read_text().splitlines()):
             raise Fault(f"key {key} is not marked as retired: {one.story}")
@@ -83,7 +84,7 @@ def rotate(one):
 
 
 def sealing_nothing(one):
-    """The keys that seal no token, by what `keys list` prints."""
+    """The keys that seal no token, according to `keys list`."""
     lines = [line.split() for line in one.run("keys", "list").stdout.splitlines()]
     return [words[0] for words in lines if words[2] == "0"]
 
@@ -97,7 +98,7 @@ def bring_in(one):
     kills = killed(one, [("write/wal", 200), ("sync/*", 8), ("write/db", 60)], "grants", "import", "-", stdin=lines)
     before = one.stored()
     if not before.keys() >= one.google.accounts.keys():
-        raise Fault("the killed import took grants away")
+        raise Fault("the killed import removed grants")
     one.run("grants", "import", "-", stdin=lines)
     tokens(one, [*names, *one.google.accounts])
     return {"kills": kills}
@@ -141,27 +142,27 @@ def copy_to_server(one):
 
 
 def copy_twice(one, source, target, kinds):
-    """Copies under a kill, and then again; answers how often it was killed."""
+    """Copies with a kill, and then again; returns the number of kills."""
     line = ("store", "copy", "--from", source, "--to", target)
     kills = killed(one, kinds, *line)
     again = one.run(*line, expect=None)
-    # 73 says that the target is in use: the killed command had finished, which the source's refusal confirms.
+    # 73 means that the target is in use: the killed command had finished, which the source's refusal confirms.
     if again.returncode not in (0, 73):
-        raise Fault(f"the copy does not go on: {again.stderr[-400:]}")
+        raise Fault(f"the copy does not continue: {again.stderr[-400:]}")
     return kills
 
 
 def is_left(one, source):
-    """Raises unless the store that was copied is whole and refuses to be used."""
+    """Raises unless the copied store is intact and refuses to be used."""
     is_whole(source)
     refused = command(one.arguments()[:1], "--database", source, "--key-file", one.disk / "keys", "--client-id", "x",
                       "--run-once", environment=one.environment(), expect=None)
     if refused.returncode != 78:
-        raise Fault(f"the store that was left is still used: {refused.returncode} {refused.stderr[-300:]}")
+        raise Fault(f"the source store is still used: {refused.returncode} {refused.stderr[-300:]}")
 
 
 def upgrade(one):
-    """Brings a store of the schema before up to date; the first command that opens it does that."""
+    """Upgrades a store of the previous schema; the first command that opens it does that."""
     (one.disk / "grants.sqlite").unlink()
     with contextlib.closing(sqlite3.connect(one.database)) as connection:
         connection.executescript((HERE / "old-store.sql").read_text())
@@ -185,7 +186,7 @@ def upgrade_server(one):
         one.database = address(proxy)
         kills = killed(one, [("send/net", 30), ("receive/net", 40)], "grants", "import", "-", stdin=NEW_GRANT)
         if kills and one.chance.random() < 0.5:
-            # The server's process may not have noticed yet that the command is gone.
+            # The server may not have noticed yet that the command's connection is gone.
             server.stop("immediate")
             server.start()
         found, version = server.query(SCHEMA), server.query("SELECT version FROM schema_version")[0]["version"]

@@ -1,4 +1,4 @@
-// A line about a crash, in the place of Swift's long report: which address was used, and which library used it.
+// Prints one line about a crash, instead of Swift's long report: the address and the library that used it.
 #define _GNU_SOURCE
 #include "shim.h"
 #include <dlfcn.h>

@@ -1,10 +1,10 @@
-"""The power-cut model: what a disk holds after the power fails, worked out from the journal that the fault library keeps.
+"""The power-cut model: the content of a disk after the power fails, computed from the journal of the fault library.
 
 The rules are those of Linux with a journaling file system:
 
 - A write changes what later reads see. A successful sync makes the file durable as it is then.
-- A failed sync marks the dirty pages as clean. Later reads see them, later syncs do not write them again, and a cut loses
-  those that had not reached the disk. A page that is written again is dirty again as a whole.
+- A failed sync marks the dirty pages as clean. Later reads see them, later syncs do not write them again, and a cut
+  loses those that had not reached the disk. A page that is written again is dirty again as a whole.
 - At a cut each 512-byte sector that is dirty holds what the last sync left, what was written, or something between.
 - A file's name is durable after a sync of its folder. Of the changes since then, the first few survive.
 - A cut of the length survives or not, like a sector.
@@ -69,8 +69,8 @@ class File:
             self.dirty[size // PAGE] = None
 
     def settle(self, pages):
-        """Makes the length durable, and these of the dirty pages."""
-        # What a cut of the length took away does not come back with the length.
+        """Makes the length and the given dirty pages durable."""
+        # Content that a truncation removed does not come back with the length.
         del self.durable[self.shortest:]
         self.durable = bytearray(fitted(bytes(self.durable), len(self.seen)))
         for number in pages:
@@ -175,7 +175,7 @@ class Disk:
         contents = {}
         for name, file in sorted(names.items()):
             if name.endswith("-shm"):
-                continue  # Only memory, in effect: SQLite makes it again.
+                continue  # It only holds shared memory: SQLite creates it again.
             if id(file) not in contents:
                 contents[id(file)] = file.after_cut(self.chance, share)
             path = self.folder / name.rsplit("/", 1)[1]
@@ -190,5 +190,5 @@ class Disk:
 
 
 def chance_for(*words):
-    """Random numbers that follow from these words and from nothing else."""
+    """Random numbers that depend only on these words."""
     return random.Random(":".join(map(str, words)))

@@ -1,4 +1,4 @@
-// The hooks of calls on files.
+// Hooks for calls on files.
 #define _GNU_SOURCE
 #include "shim.h"
 #include <errno.h>
@@ -89,7 +89,7 @@ EXPORT ssize_t pwrite64(int descriptor, const void *buffer, size_t count, off64_
         errno = verdict.error;
         return -1;
     }
-    // Half of it reaches the file and then the disk is full or broken: what is torn stays torn.
+    // Half of the bytes reach the file, then the disk is full or broken. The torn write stays torn.
     size_t written = verdict.action == SHORTEN ? count / 2 : count;
     if (file.class != CLASS_SHM) record(REC_WRITE, file.path, (uint64_t)offset, buffer, written);
     ssize_t result = syscall(SYS_pwrite64, descriptor, buffer, written, offset);
@@ -123,13 +123,13 @@ static int synchronize(int descriptor, long call) {
     struct verdict verdict = decide(OP_SYNC, file.class);
     if (verdict.action == OMIT) return 0;
     if (verdict.action != PASS) {
-        // As Linux does: what was dirty counts as written from now on, and is lost at a cut.
+        // Like Linux: dirty pages count as written from now on, and are lost at a cut.
         record(REC_SYNC_FAILED, file.path, 0, NULL, 0);
         errno = verdict.error;
         return -1;
     }
     if (!keeps_journal()) return (int)syscall(call, descriptor);
-    // The journal is the disk: the machine's own one need not wait.
+    // The journal models the disk: the machine's own disk does not have to be waited for.
     record(REC_SYNC, file.path, 0, NULL, 0);
     return 0;
 }

@@ -19,9 +19,10 @@ def template(base):
 
 
 def plan(chance, index):
-    """The rules of one trial: several kinds of calls at several rates, and the errors that a broken or full disk gives."""
+    """The rules of one trial: several kinds of calls at several rates, and the errors that a broken or full disk
+    gives."""
     if index % 3 == 0:
-        # Reads alone: the worker does not pause after one that fails, so that hundreds fail in one trial.
+        # Only reads: the worker does not pause after a failed read, so that hundreds fail in one trial.
         return [f"fail:read/wal:p={chance.choice([0.05, 0.15, 0.3])}", f"fail:read/db:p={chance.choice([0.01, 0.1])}"]
     rate = chance.choice([0.005, 0.02, 0.1, 0.3])
     codes = [errno.EIO, errno.EIO, errno.ENOSPC, errno.EDQUOT]
@@ -58,7 +59,7 @@ def trial(part, seed, index, base, template):
             code = worker.wait(left)
             if code is None:
                 break
-            # systemd starts it again after a second.
+            # systemd restarts it after a second.
             exits += 1
             accept(worker, code)
             deadline -= 1
@@ -84,13 +85,14 @@ def again(one, rules, deadline):
 
 
 def accept(worker, code):
-    """An exit under faults that pass must let systemd try again, and must not blame the file, which is whole."""
+    """After temporary faults, an exit must let systemd restart the worker, and must not report the intact file as
+    damaged."""
     if code not in PASSING or not worker.said() or "is damaged" in worker.said():
         raise Fault(f"the worker ended with {code}: {worker.said()}")
 
 
 def recover(one, worker):
-    """Waits until everything goes on as before, and stops the worker; answers how often it had to be started again."""
+    """Waits until the worker works as before, and stops it; returns the number of restarts that this took."""
     exits = 0
     before = one.google.refusals
 

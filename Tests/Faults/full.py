@@ -1,4 +1,4 @@
-"""A full disk and SIGTERM: what could not be stored must be there after the next start.
+"""A full disk and SIGTERM: results that could not be stored must be there after the next start.
 
 In half of the trials the power fails once the worker has ended. The recovery is killed on its way.
 """
@@ -23,7 +23,7 @@ def trial(part, seed, index, base, template):
         is_cut = one.chance.random() < 0.5
         disk = Disk(one.disk, chance_for("disk", part, seed, index))
         worker = one.start(rules=rules, journal=is_cut)
-        # Somewhere within the first or second round of refreshes.
+        # At some point in the first or second round of refreshes.
         enough = one.chance.randrange(GRANTS // 2, 2 * GRANTS)
         worker.wait_for(lambda: worker.text().count('"refreshed"') > enough, 60, "grants are refreshed")
         one.control.set(one.control.ON, 1)
@@ -53,7 +53,7 @@ def trial(part, seed, index, base, template):
 
 
 def kill_recovery(one):
-    """A command that finds the spill file is killed; answers 1 if it came to that."""
+    """Kills a command that finds the spill file; returns 1 if it was killed."""
     kind, most = one.chance.choice([("write/wal", 40), ("sync/*", 3), ("unlink/spill", 1), ("open/spill", 2), ("read/spill", 3), ("sync/folder", 1)])
     for word in range(one.control.FIRST_RULE, one.control.WORDS):
         one.control.set(word, 0)

@@ -1,4 +1,4 @@
-"""A token server that rotates without grace: each refresh token works once, and the server remembers every use."""
+"""A token server that rotates without grace: each refresh token works once, and the server records every use."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import urllib.parse
 
 
 class Account:
-    """One grant as the server knows it."""
+    """One grant on the server."""
 
     def __init__(self, name):
         self.name = name
@@ -30,9 +30,9 @@ def number_of(token):
 
 
 class Google:
-    """The server, on a thread of its own.
+    """The server, on its own thread.
 
-    `latency` is how long an answer takes at most; each takes a random part of it, so that some are always in flight.
+    `latency` is the maximum delay of an answer; each takes a random part of it, so that some are always in flight.
     """
 
     def __init__(self, names, chance, lifetime=3, latency=0.03, certificate=None):
@@ -41,7 +41,7 @@ class Google:
         self.lifetime = lifetime
         self.latency = latency
         self.grace = False  # with it, the token before the newest still works
-        self.overlaps = []  # accounts that two requests asked for at once
+        self.overlaps = []  # accounts with two requests at once
         self.pipelined = 0  # requests on a connection whose last answer had not left
         self.requests = 0
         self.refusals = 0
@@ -58,7 +58,7 @@ class Google:
 
     def run(self, began):
         asyncio.set_event_loop(self.loop)
-        # A connection that the worker's death breaks is no event here.
+        # A connection that breaks with the worker's death is expected.
         self.loop.set_exception_handler(lambda loop, context: None)
         server = self.loop.run_until_complete(
             self.loop.create_server(lambda: Exchange(self), "127.0.0.1", 0, ssl=self.tls, backlog=1024)

@@ -19,10 +19,10 @@ def seconds(text):
 
 
 def judge(trial, complete=False, may_lose=False):
-    """Judges a trial whose worker has ended; raises `Fault` with all that is wrong, and answers the counts.
+    """Judges a trial whose worker has ended; raises `Fault` with all problems, and returns the counts.
 
-    `complete` says that every answer reached a worker that lived on: then none may be missing in the store.
-    `may_lose` says that the store cannot keep its promise, as an asynchronous standby: losses are counted, not held against it.
+    `complete` means that every answer reached a worker that survived: then none may be missing in the store. `may_lose`
+    means that the store may lose commits, like an asynchronous standby: losses are counted and are not faults.
     """
     stored = trial.stored()
     reports = {}
@@ -49,7 +49,7 @@ def judge(trial, complete=False, may_lose=False):
         elif held < account.issued and complete:
             wrong.append(f"{name}: token number {account.issued} was issued and {held} is stored, although nothing was cut off")
         elif held < account.issued:
-            explained += 1  # The answer with the newest token was lost on the way, and nobody was told otherwise.
+            explained += 1  # The answer with the newest token was lost on the way, and was never reported as stored.
         elif line["state"] in ENDED:
             uses = [f"{at:.3f} {number} {'granted' if granted else 'refused'}" for at, number, granted in account.uses]
             wrong.append(
@@ -85,7 +85,7 @@ def repeats(name, account, reports, trial):
     for at, number, granted in account.uses:
         if number in used:
             first = used[number]
-            # The outcome is known once it is reported, and forgotten with the process that waited for it.
+            # The outcome is known once it is reported, and lost with the process that waited for it.
             known = len(reports) > number and sorted(reports)[number] < at - SLACK
             if known:
                 found.append(f"{name}: token number {number} was used at {first:.3f}, reported, and used again at {at:.3f}")
@@ -95,7 +95,7 @@ def repeats(name, account, reports, trial):
 
 
 def is_whole(database):
-    """Raises unless SQLite finds the file without fault."""
+    """Raises unless SQLite's integrity check passes."""
     with contextlib.closing(sqlite3.connect(database, timeout=10)) as connection:
         rows = connection.execute("PRAGMA integrity_check").fetchall()
     if rows != [("ok",)]:

@@ -1,4 +1,4 @@
-"""kill -9 on SQLite at the n-th call of a kind: at each step of claim, send, settle, commit and checkpoint."""
+"""kill -9 on SQLite at the n-th call of a kind: at each step of claim, send, commit and checkpoint."""
 
 from judge import is_whole, judge
 from trial import ORDERLY, Fault, Template, Trial
@@ -12,7 +12,7 @@ def template(base):
 
 
 def point(chance):
-    """A rule that kills, and whether the worker is stopped first, which checkpoints."""
+    """A rule that kills, and `True` if the worker is stopped first, which makes a checkpoint."""
     kind, most, stops = chance.choice([
         ("write/wal", 3000, False),  # claims and results
         ("write/wal", 400, False),  # the start
@@ -40,7 +40,7 @@ def trial(part, seed, index, base, template):
             kills += life(one, rule, stops)
         one.control.set(one.control.ON, 0)
         judge(one)
-        # So that the leases of those that were killed do not hold the last run up.
+        # The leases of the killed workers must not delay the last run.
         one.new_boot()
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = judge(one)
@@ -49,13 +49,13 @@ def trial(part, seed, index, base, template):
 
 
 def life(one, rule, stops):
-    """One worker until it is killed; answers 1."""
+    """Runs one worker until it is killed; returns 1."""
     for word in range(one.control.FIRST_RULE, one.control.WORDS):
         one.control.set(word, 0)
     worker = one.start(rules=[rule])
     code = worker.wait(2 if stops else 6)
     if code is None:
-        # It has not come to the point: it may while it stops.
+        # It has not reached that call yet, but may do so while it stops.
         code = worker.stop() if stops else None
     if code is None:
         worker.end()

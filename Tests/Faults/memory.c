@@ -1,4 +1,4 @@
-// The hooks of calls for memory: all of a process, or those of one library.
+// Hooks for memory allocation: of the whole process, or of one library.
 #define _GNU_SOURCE
 #include "shim.h"
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// What glibc's own names lead to; they need no search, which would itself call for memory.
+// glibc's own functions; they need no symbol lookup, which would itself allocate memory.
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);

@@ -7,9 +7,10 @@ from judge import is_whole, judge
 from trial import ORDERLY, Fault, Template, Trial
 
 GRANTS = 40
-# How a process without memory ends: with an abort; with a trap of Swift's, whose runtime has no words for it; or in code that
-# uses the block it did not get, which lies on the null page, where nothing can be written. That code may lie in the worker's own
-# file: Swift's library takes the room for a value in a dictionary without a check, and calls the function that copies the value.
+# The ways in which a process without memory ends: with an abort; with a trap of Swift, whose runtime prints no message
+# for it; or in code that uses the missing block, whose address is in the null page, which cannot be written. That code
+# may be in the worker's own file: Swift's library allocates room for a value in a dictionary without a check, and calls
+# the function that copies the value.
 SENTENCE = re.compile("(Precondition failed|Fatal error): .+")
 CRASH = re.compile("^faults: signal ([0-9]+) at address 0x([0-9a-f]+) in (.+)$", re.MULTILINE)
 NULL_PAGE = 0x10000
@@ -43,7 +44,7 @@ def trial(part, seed, index, base, template):
             rule = f"fail:malloc/*:p={one.chance.choice([0.0005, 0.005, 0.05])}"
             extra = {"FAULTS_CALLER": library}
         else:
-            # Most requests come with the start; a few thousand a second after it.
+            # Most requests are made at the start; after that there are a few thousand a second.
             rule = f"fail:malloc/*:n={int(10 ** one.chance.uniform(0, 5))}"
             extra = {}
         one.say(f"{rule} of {library or 'all'}")

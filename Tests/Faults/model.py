@@ -1,7 +1,7 @@
 """The power-cut model itself: what was synced survives, and what was not is lost, torn or reordered.
 
-If the model lost nothing, the part `power` would pass for any program. So every second trial runs the worker without its syncs:
-the judge must find lost tokens. The other trials hold the model to its rules, on files alone.
+If the model lost nothing, the part `power` would pass for any program. Every second trial therefore omits the worker's
+syncs: the judge must find lost tokens. The other trials check the model's rules, on files alone.
 """
 
 import pathlib
@@ -11,7 +11,7 @@ from judge import judge
 from trial import Fault, Template, Trial
 
 GRANTS = 120
-# Enough that each outcome with a probability of a few percent occurs.
+# Enough draws for outcomes with a probability of a few percent to occur.
 DRAWS = 300
 # A folder that does not exist: the rules of names need no files.
 FOLDER = pathlib.Path("/no-such-folder")
@@ -32,11 +32,11 @@ def trial(part, seed, index, base, template):
 
 
 def without_syncs(part, seed, index, base, template):
-    """Cuts the power of a worker whose syncs are left out: the judge must see that reported tokens are lost."""
+    """Cuts the power of a worker without syncs: the judge must find that reported tokens are lost."""
     with Trial(part, seed, index, base, template, lifetime=2) as one:
         disk = Disk(one.disk, chance_for("disk", part, seed, index))
         one.control.set(one.control.ON, 1)
-        # Of the log alone, so that content is lost, and of everything, so that names are.
+        # Only the log's syncs, so that content is lost, or all of them, so that names are.
         rule = "omit:sync/wal:p=1" if index % 4 == 1 else "omit:sync/*:p=1"
         worker = one.start(rules=[rule], journal=True)
         worker.wait_for(lambda: worker.text().count('"refreshed"') > GRANTS, 60, "grants are refreshed")
@@ -56,7 +56,7 @@ def without_syncs(part, seed, index, base, template):
 
 
 def refusal(one):
-    """Returns what the judge finds wrong, or an empty text."""
+    """Returns the problems that the judge finds, or an empty text."""
     try:
         judge(one)
     except Fault as fault:
@@ -82,7 +82,7 @@ def after(chance, share, *steps, content=page(b"0") * 2):
 
 
 def keeps_synced(chance):
-    """Random writes, cuts of the length and failed syncs: after a write of everything and a sync, everything survives."""
+    """Random writes, cuts of the length and failed syncs: after a complete write and a sync, everything survives."""
     for _ in range(DRAWS):
         file = File(page(b"0") * 3)
         for _ in range(chance.randrange(12)):

@@ -1,4 +1,4 @@
-// The hooks of calls to other machines; sockets that the process itself listens on are left alone.
+// Hooks for calls to other machines; sockets on which the process itself listens are ignored.
 #define _GNU_SOURCE
 #include "shim.h"
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ EXPORT ssize_t sendto(
     if (watched(descriptor).class == CLASS_NET) {
         struct verdict verdict = decide(OP_SEND, CLASS_NET);
         if (verdict.action == SHORTEN) {
-            // A part leaves and the connection breaks: the other side sees half a request.
+            // A part is sent and the connection breaks: the other side receives half a request.
             ssize_t ignored = syscall(SYS_sendto, descriptor, data, count / 2, flags, address, length);
             (void)ignored;
         }

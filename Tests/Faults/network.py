@@ -37,7 +37,7 @@ def plan(chance):
 
 def trial(part, seed, index, base, template):
     with Trial(part, seed, index, base, template, lifetime=2, certificate=base / "server.pem") as one:
-        # Every second server forgives the use of the token before the newest: then nothing at all may be lost.
+        # Every second server accepts the token before the newest one: then nothing may be lost at all.
         one.google.grace = index % 2 == 1
         rules = plan(one.chance)
         one.say(f"{';'.join(rules)}; {'with' if one.google.grace else 'without'} grace")

@@ -1,4 +1,5 @@
-"""PostgreSQL: two workers, kills of workers, sessions and servers, and cuts of the network between a worker and its server."""
+"""PostgreSQL: two workers, kills of workers, sessions and servers, and cuts of the network between a worker and its
+server."""
 
 import os
 import pathlib
@@ -17,7 +18,7 @@ from trial import ORDERLY, Fault, Template, Trial, command  # noqa: E402
 GRANTS = 120
 EVENTS = 5  # kills or cuts in each trial
 SETTLING = 100
-# Most of a trial is waiting for leases to end and for connections to come back.
+# Most of a trial is spent waiting for leases to end and for connections to come back.
 JOBS_FACTOR = 3
 
 
@@ -49,7 +50,7 @@ class PostgresTemplate(Template):
     def copy(self, folder):
         folder.mkdir(parents=True)
         shutil.copy2(self.folder / "keys", folder / "keys")
-        # A server's files belong to its own user.
+        # The server's files belong to its own user.
         subprocess.run(["cp", "-a", self.folder / "postgres", folder.parent / "postgres"], check=True)
 
 
@@ -81,7 +82,7 @@ class Pair:
         return worker
 
     def revive(self):
-        """Starts those again that have ended, as systemd would."""
+        """Restarts the workers that have ended, as systemd would."""
         for number, worker in enumerate(self.workers):
             code = worker.wait(0)
             if code is None:
@@ -117,7 +118,7 @@ def kill_worker(pair, chance):
 
 
 def kill_worker_at_call(pair, chance):
-    """The worker behind the proxy dies at a call to the server or to the database, which both count."""
+    """The worker behind the proxy dies at a call to the token server or to the database; both are counted."""
     pair.workers[0].end()
     for word in range(pair.one.control.FIRST_RULE, pair.one.control.WORDS):
         pair.one.control.set(word, 0)
@@ -153,7 +154,7 @@ def run_trial(part, seed, index, base, template, event):
         pair = Pair(one)
         try:
             for _ in range(EVENTS):
-                # Somewhere within a round of refreshes.
+                # At some point within a round of refreshes.
                 time.sleep(0.3 + one.chance.random())
                 one.say(event(pair, one.chance))
                 time.sleep(one.chance.random())

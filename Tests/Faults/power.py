@@ -8,12 +8,12 @@ from judge import is_whole, judge
 from trial import ORDERLY, Fault, Template, Trial
 
 GRANTS = 120
-LONGEST = 12  # seconds until a cut that no rule has brought comes anyway
+LONGEST = 12  # seconds until the cut, if no rule has caused it before
 
 
 def plan(chance, fails):
-    """The rules of one trial: which syncs fail, and at which call the power goes."""
-    # The start makes a dozen syncs; between two of them lie about 34 writes and 2 requests.
+    """The rules of one trial: the syncs that fail, and the call at which the power is cut."""
+    # The start makes a dozen syncs; about 34 writes and 2 requests come between two of them.
     first = chance.randrange(1, 90) if fails else 0
     rules = []
     if fails:
@@ -32,11 +32,12 @@ def plan(chance, fails):
 
 
 def run_beside(one, worker, rules):
-    """Runs `--run-once` again and again beside the daemon, as cron would, until the cut; answers the daemon's code."""
+    """Runs `--run-once` repeatedly in parallel with the daemon, as cron would, until the cut; returns the daemon's exit
+    code."""
     end = worker.began + LONGEST
     while (code := worker.wait(0)) is None and (left := end - time.time()) > 0:
         once = one.start("--run-once", rules=rules, journal=True)
-        # A process that the cut found elsewhere stands still from then on.
+        # A process that is elsewhere at the cut stops at its next call.
         while once.wait(0.05) is None and worker.wait(0) is None and time.time() < end:
             pass
         if worker.wait(0) is not None or time.time() >= end:
@@ -53,7 +54,7 @@ def trial(part, seed, index, base, template):
         worker = one.start(rules=rules, journal=True)
         code = run_beside(one, worker, rules) if index % 4 >= 2 else worker.wait(LONGEST)
         if code is None:
-            # The cut is made from outside; who is in the middle of a call ends it.
+            # The cut is made from outside; a process in the middle of a call ends it.
             one.control.set(one.control.POWER_OFF, 1)
         elif code != -9 and code not in ORDERLY:
             raise Fault(f"the worker ended with {code}: {worker.said()}")
@@ -68,7 +69,7 @@ def trial(part, seed, index, base, template):
         one.control.set(one.control.ON, 0)
         shutil.copytree(one.disk, one.folder / "after-cut")
         counts = judge(one)
-        # The worker starts again and refreshes what is due; what it can still use it must keep.
+        # The worker starts again and refreshes what is due; it must keep every token that still works.
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = judge(one)
         is_whole(one.database)

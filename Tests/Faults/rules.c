@@ -1,4 +1,4 @@
-// Which calls fail: rules from the environment, counters and the switch in memory that is shared with the script.
+// Decides which calls fail: rules from the environment, and counters and the switch in memory shared with the script.
 #define _GNU_SOURCE
 #include "shim.h"
 #include <errno.h>
@@ -44,7 +44,7 @@ static int index_of(const char *name, size_t length, const char *const *names, i
 }
 
 static void refuse(const char *rule) {
-    // A rule with a spelling mistake must not look like a run without faults.
+    // A misspelled rule must not result in a run without faults.
     static const char text[] = "faults: cannot read this rule: ";
     ssize_t ignored = syscall(SYS_write, 2, text, sizeof text - 1);
     ignored = syscall(SYS_write, 2, rule, strlen(rule));
@@ -53,7 +53,7 @@ static void refuse(const char *rule) {
     _exit(99);
 }
 
-// ACTION:OPERATION/CLASS:WHEN[:ERRNO], WHEN is n=K (the K-th call), n=K+ (all from the K-th on) or p=CHANCE.
+// ACTION:OPERATION/CLASS:WHEN[:ERRNO], where WHEN is n=K (the K-th call), n=K+ (all from the K-th on) or p=CHANCE.
 static void add(const char *text) {
     struct rule rule = {.error = EIO, .to = UINT64_MAX, .from = 1, .chance = 1};
     const char *colon = strchr(text, ':');
@@ -106,7 +106,7 @@ __attribute__((constructor(101))) static void read_rules(void) {
         if (*one) add(one);
 }
 
-// splitmix64: the same call of the same rule gets the same chance, whichever thread makes it.
+// splitmix64: the same call of the same rule gets the same random number, whichever thread makes it.
 static double chance_of(uint64_t rule, uint64_t count) {
     uint64_t x = seed * 0x9E3779B97F4A7C15u + (rule << 48) + count;
     x += 0x9E3779B97F4A7C15u;
@@ -122,7 +122,7 @@ static void end_here(void) {
 }
 
 void stop_if_power_is_off(void) {
-    // A cut takes the other processes too: the script kills them, and until then they must not change anything.
+    // A cut also stops the other processes: the script kills them, and until then they must not change anything.
     while (__atomic_load_n(&words[WORD_POWER_OFF], __ATOMIC_ACQUIRE)) syscall(SYS_pause);
 }
 

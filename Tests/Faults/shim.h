@@ -1,14 +1,14 @@
-// The parts of the fault library (LD_PRELOAD) that decide, record and remember; the hooks themselves are in the other files.
+// The parts of the fault library (LD_PRELOAD) that decide and record; the hooks themselves are in the other files.
 //
 // Environment:
-//   FAULTS_ROOT     the folder whose files are watched; files elsewhere are left alone
+//   FAULTS_ROOT     the folder whose files are watched; other files are ignored
 //   FAULTS_RULES    rules separated by ";", each ACTION:OPERATION/CLASS:WHEN[:ERRNO]
-//   FAULTS_SEED     what the chance of rules with a probability follows
+//   FAULTS_SEED     the random seed of rules with a probability
 //   FAULTS_CONTROL  a file of 64-bit words that the script shares with the process: the switch and the counters
-//   FAULTS_JOURNAL  a file that every change below FAULTS_ROOT is recorded in, for the power-cut model
-//   FAULTS_BOOT_ID  a file that is read in the place of /proc/sys/kernel/random/boot_id
+//   FAULTS_JOURNAL  the file that records every change below FAULTS_ROOT, for the power-cut model
+//   FAULTS_BOOT_ID  a file that is read instead of /proc/sys/kernel/random/boot_id
 //   FAULTS_CALLER   part of a library's name: only its calls of malloc can fail
-//   FAULTS_REPORT_CRASHES  if set, a crash leaves one line that says where
+//   FAULTS_REPORT_CRASHES  if set, a crash prints one line with its place
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,13 +20,13 @@ enum operation {
     OP_MALLOC, OP_RESOLVE, OP_CONNECT, OP_SEND, OP_RECEIVE, OPERATIONS
 };
 
-// What a descriptor leads to. A rule may name one of these or `*`.
+// The target of a descriptor. A rule may name one of these or `*`.
 enum file_class {
     CLASS_NONE, CLASS_DB, CLASS_WAL, CLASS_SHM, CLASS_JOURNAL, CLASS_LEASE, CLASS_SPILL, CLASS_RESERVE, CLASS_KEYS,
     CLASS_FOLDER, CLASS_OTHER, CLASS_NET, CLASSES
 };
 
-// OMIT: the call is not made and reports success, as in a program that forgets it. Only syncs can be omitted.
+// OMIT: the call is not made and reports success, as in a program that lacks the call. Only syncs can be omitted.
 enum action { PASS, FAIL, SHORTEN, OMIT };
 
 struct verdict {
@@ -38,7 +38,7 @@ struct verdict {
 struct verdict decide(enum operation operation, enum file_class class);
 bool watches(enum operation operation);
 
-// The word that stops every process at a power cut, see rules.c.
+// The counter that stops every process at a power cut, see rules.c.
 void stop_if_power_is_off(void);
 
 enum file_class class_of_path(const char *path);
@@ -52,7 +52,7 @@ void remember(int descriptor, const char *path, enum file_class class);
 struct watched watched(int descriptor);
 void follow_rename(const char *from, const char *to);
 
-// The journal of the power-cut model: one record for each change, in the order in which the changes are made.
+// The journal of the power-cut model: one record for each change, in order.
 enum record {
     REC_WRITE = 'W', REC_TRUNCATE = 'T', REC_SYNC = 'S', REC_SYNC_FAILED = 'F', REC_CREATE = 'C', REC_LINK = 'L',
     REC_UNLINK = 'U', REC_RENAME = 'R', REC_CUT = 'K'

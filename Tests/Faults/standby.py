@@ -1,4 +1,5 @@
-"""Fail-over of PostgreSQL: to a synchronous standby nothing is lost; an asynchronous one shows what is."""
+"""Fail-over of PostgreSQL: with a synchronous standby nothing is lost; with an asynchronous one the losses are
+counted."""
 
 import os
 import subprocess
@@ -52,7 +53,7 @@ class Cluster:
 
     def control(self, number, *words):
         folder = self.folders[number]
-        # The server must not keep a pipe open that someone waits at the end of.
+        # The server must not keep a pipe open on whose end this script waits.
         self.as_server("sh", "-c", f'exec "$0" "$@" >{folder}/log.control 2>&1', self.programs / "pg_ctl",
                        f"--pgdata={folder}/data", "--wait", "--timeout=60", *words)
 
@@ -80,11 +81,13 @@ class Cluster:
             time.sleep(0.05)
 
     def fail_over(self, lag):
-        """The primary is gone at once, and the standby takes over; `lag` is for how long it had heard nothing."""
+        """The primary disappears at once, and the standby takes over; `lag` is the time for which it had received
+        nothing."""
         if lag:
             self.link.pass_only()
             time.sleep(lag)
-        # Closed and not only cut: libpq tries the next host when a connection is refused, not when it is accepted and ended.
+        # The proxy is closed and not only cut: libpq tries the next host when a connection is refused, not when it is
+        # accepted and ended.
         self.proxies[0].close()
         self.link.close()
         self.control(0, "--mode=immediate", "stop")
@@ -103,7 +106,7 @@ class Cluster:
 
 def trial(part, seed, index, base, template):
     synchronous = index % 2 == 0
-    # How long an asynchronous standby was behind; a synchronous one that is cut off stops every commit instead.
+    # The lag of an asynchronous standby; a synchronous one that is cut off blocks every commit instead.
     lag = 0 if synchronous else [0, 1][index // 2 % 2]
     with Trial(part, seed, index, base, template, lifetime=4) as one:
         cluster = Cluster(one, synchronous)

@@ -1,4 +1,4 @@
-"""One trial: a folder with a store and a key ring, a strict server, the worker under faults, and what it reported."""
+"""One trial: a folder with a store and a key ring, a strict server, the worker under faults, and its reports."""
 
 import contextlib
 import json
@@ -20,17 +20,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARIES = pathlib.Path(os.environ.get("BINARIES", ROOT / ".build" / "debug")).resolve()
 WORKER = BINARIES / "refresh-worker"
 CLIENT = "1234-demo.apps.googleusercontent.com"
-# Exit codes by which the worker says that it stops for a reason that it has written down.
+# Exit codes by which the worker reports that it stops for a reason in its log.
 ORDERLY = {0, 74, 75, 78}
 COMMAND_SECONDS = 60
 
 
 class Fault(AssertionError):
-    """Something that the worker promises did not hold."""
+    """A guarantee of the worker did not hold."""
 
 
 class Control:
-    """The words that the fault library shares with this script; rules.c says which is which."""
+    """The counters that the fault library shares with this script; rules.c gives their order."""
 
     WORDS, ON, POWER_OFF, FIRST_RULE = 128, 0, 1, 4
 
@@ -114,7 +114,8 @@ def command(arguments, *extra, stdin=None, environment=None, expect=(0,), second
 
 
 class Trial:
-    """What belongs to one trial. Use it as a context: at the end everything is stopped, and removed unless it failed."""
+    """The folder and processes of one trial. Use it as a context: at its end all is stopped, and removed unless the
+    trial failed."""
 
     def __init__(self, part, seed, index, base, template, lifetime=3, latency=0.03, certificate=None, database=None):
         self.name = f"{part}-{index}"
@@ -186,7 +187,7 @@ class Trial:
         return found
 
     def stored(self):
-        """What the store holds now, by user: the line that `grants export` prints."""
+        """The stored grants by user, as lines of `grants export`."""
         output = self.run("grants", "export", "--plaintext").stdout
         return {line["user_id"]: line for line in map(json.loads, output.splitlines())}
 
@@ -215,7 +216,7 @@ class Worker:
         return self.metrics.read_text(errors="replace")
 
     def wait(self, seconds):
-        """Waits for the process's end; answers its exit code, or None if it still runs."""
+        """Waits for the end of the process; returns its exit code, or `None` if it still runs."""
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -235,7 +236,7 @@ class Worker:
         return True
 
     def stop(self, seconds=30):
-        """Stops it gently and answers its exit code."""
+        """Stops it by SIGTERM and returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         code = self.wait(seconds)

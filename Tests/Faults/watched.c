@@ -1,4 +1,4 @@
-// Which descriptors lead to files below FAULTS_ROOT, and the journal of what is changed there.
+// The descriptors of files below FAULTS_ROOT, and the journal of their changes.
 #define _GNU_SOURCE
 #include "shim.h"
 #include <fcntl.h>
@@ -29,7 +29,7 @@ __attribute__((constructor(102))) static void begin(void) {
     const char *path = getenv("FAULTS_JOURNAL");
     if (path) {
         int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-        // Out of the way of a program that counts on low numbers.
+        // High numbers do not interfere with programs that rely on low ones.
         journal = (int)syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, 900);
         syscall(SYS_close, file);
         if (journal < 0) _exit(99);
@@ -53,7 +53,7 @@ enum file_class class_of_path(const char *path) {
     return CLASS_OTHER;
 }
 
-// A copy of the path that stays: descriptors are many, paths are few.
+// Returns a permanent copy of the path: there are many descriptors, but few paths.
 const char *intern(const char *path) {
     while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE)) {}
     const char *found = NULL;
@@ -75,7 +75,7 @@ void remember(int descriptor, const char *path, enum file_class class) {
     table[descriptor] = (struct watched){path, class};
 }
 
-// What is open follows its file to the new name.
+// Open descriptors follow their file to the new name.
 void follow_rename(const char *from, const char *to) {
     from = intern(from);
     to = intern(to);
@@ -101,6 +101,6 @@ void record(enum record type, const char *path, uint64_t offset, const void *dat
         uint64_t offset;
     } head = {(uint8_t)type, 0, (uint16_t)strlen(path), (uint32_t)length, offset};
     struct iovec parts[] = {{&head, sizeof head}, {(void *)path, head.path_length}, {(void *)data, length}};
-    // One call on a file in append mode: records of several threads and processes do not mix.
+    // One call on a file in append mode, so that records of several threads and processes do not mix.
     if (syscall(SYS_writev, journal, parts, 3) != (ssize_t)(sizeof head + head.path_length + length)) _exit(99);
 }

@@ -9,7 +9,7 @@
 
 enum { page_size = 4096, greatest_file = 64 << 20, most_files = 16, longest_name = 1024 };
 
-/// One file of the folder: what is on the disk, and which pages the kernel has not written yet.
+/// One file of the folder: its content on the disk, and the pages that the kernel has not written yet.
 struct image {
     char name[longest_name];
     unsigned char *bytes;
@@ -74,7 +74,7 @@ static int faulty_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64
     pthread_mutex_unlock(&lock);
     if (fails) {
         errno = EIO;
-        // What the unix VFS makes of EIO.
+        // The unix VFS's result for EIO.
         return SQLITE_IOERR_CORRUPTFS;
     }
     int result = real(file)->pMethods->xRead(real(file), bytes, count, offset);
@@ -109,7 +109,7 @@ static int faulty_sync(sqlite3_file *file, int flags) {
     pthread_mutex_lock(&lock);
     syncs++;
     int fails = 0;
-    // An image without bytes belongs to a test that is over.
+    // An image without bytes belongs to an earlier test.
     if (image->bytes && ends(image->name, sync_suffix) && (syncs_to_pass > 0 || syncs_to_fail > 0)) {
         if (syncs_to_pass > 0) syncs_to_pass--;
         else { syncs_to_fail--; fails = 1; }

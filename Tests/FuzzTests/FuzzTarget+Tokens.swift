@@ -42,7 +42,7 @@ extension FuzzTarget {
         } catch {}
     }
 
-    /// Claims of a token with a good signature: the input is what a backend that knows the secret has signed.
+    /// The claims of a token with a valid signature: the input is signed by a backend that knows the secret.
     private static func readClaims(_ input: [UInt8]) {
         guard let claims = JSONValue.object(in: input) else { return }
         do throws(TokenRefusal) { try TokenSigner.checkTimes(of: claims, at: now) } catch { return }
@@ -83,7 +83,7 @@ extension FuzzTarget {
         }
     }
 
-    /// First the bytes themselves, then a good sealed value with the bytes laid over it.
+    /// First the bytes themselves, then a valid sealed value overwritten with the bytes.
     private static func openSealed(_ input: [UInt8]) {
         let context = SealContext(owner: 7, column: "refresh_token")
         refuse(input, in: context)

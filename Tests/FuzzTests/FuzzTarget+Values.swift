@@ -23,7 +23,7 @@ extension FuzzTarget {
             return
         }
         visit(value)
-        // Foundation is the second opinion: what is JSON here is JSON there, too, unless a number is too large for it.
+        // Foundation is the reference: a text that is JSON here is JSON there too, unless a number is too large for it.
         let isJSON = (try? JSONSerialization.jsonObject(with: Data(input), options: .fragmentsAllowed)) != nil
         let mayDiffer = input.contains(UInt8(ascii: "e")) || input.contains(UInt8(ascii: "E")) || input.count > 300
         require(isJSON || mayDiffer, "Foundation refuses what was parsed as JSON")
@@ -73,7 +73,9 @@ extension FuzzTarget {
         _ = TokenInfo(body)
     }
 
-    /// The health of a client as the database holds it: whatever stands there, it can be read and written again.
+    /// The health of a client as stored in the database.
+    ///
+    /// Any stored text can be read and written again.
     private static func readHealth(_ input: [UInt8]) {
         let health = ClientHealth(stored: input, epoch: "boot")
         let again = ClientHealth(stored: health.stored, epoch: "boot")

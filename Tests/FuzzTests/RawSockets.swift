@@ -77,9 +77,9 @@ private final class AcceptingThread: Sendable {
 
 /// One connection to a server on loopback.
 enum RawRequest {
-    /// Sends bytes and returns what came until the server closed; `nil` if no connection was possible.
+    /// Sends bytes and returns the answer up to the end of the connection; `nil` if no connection was possible.
     ///
-    /// With `endsSending` the server sees that no more bytes come, so it does not wait for the rest of a broken request.
+    /// With `endsSending` the server sees the end of the bytes, so it does not wait for the rest of a broken request.
     static func exchange(_ bytes: [UInt8], port: UInt16, endsSending: Bool) -> [UInt8]? {
         let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard connection >= 0 else { return nil }

@@ -2,7 +2,7 @@ import GoogleOAuth
 import JSON
 import Testing
 
-@Suite("What userinfo and tokeninfo say")
+@Suite("The answers of userinfo and tokeninfo")
 struct AccountAnswerTests {
     private func json(_ text: String) throws -> JSONValue { try JSONValue.parse(text.utf8) }
 
@@ -50,7 +50,7 @@ struct AccountAnswerTests {
     }
 
     @Test(
-        "Only true, or the word for it, verifies an address",
+        "Only true, or a string true, marks an address as verified",
         arguments: [
             (#""email_verified":true"#, true), (#""email_verified":"true""#, true), (#""email_verified":false"#, false),
             (#""email_verified":"false""#, false), (#""email_verified":1"#, false),
@@ -63,7 +63,7 @@ struct AccountAnswerTests {
     }
 
     @Test(
-        "Both spellings of tokeninfo are read, and numbers in strings as well",
+        "Both spellings of tokeninfo are read, including numbers in strings",
         arguments: [
             """
             {"azp":"c","aud":"c","sub":"107","scope":"openid email","exp":"1679875401","expires_in":"3560",\
@@ -87,7 +87,7 @@ struct AccountAnswerTests {
     }
 
     @Test(
-        "A lifetime is bounded, or unknown",
+        "A lifetime is limited, or unknown",
         arguments: [
             ("-5", Duration.zero), ("\"-5\"", .zero), ("99999999999", .seconds(34_560_000)), ("1e300", nil),
             ("\"soon\"", nil), ("\"\"", nil), ("null", nil), ("3560.5", nil), ("[3560]", nil),
@@ -101,7 +101,7 @@ struct AccountAnswerTests {
         #expect(info.googleUserID == nil)
     }
 
-    @Test("Without an audience nobody knows whose token it is", arguments: ["{}", #"{"aud":""}"#, #"{"aud":["c"]}"#])
+    @Test("Without an audience there is no token info", arguments: ["{}", #"{"aud":""}"#, #"{"aud":["c"]}"#])
     func noTokenInfo(text: String) throws {
         #expect(TokenInfo(try json(text)) == nil)
     }

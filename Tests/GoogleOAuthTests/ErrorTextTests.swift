@@ -2,7 +2,7 @@ import Testing
 
 @testable import GoogleOAuth
 
-@Suite("The wording of an error")
+@Suite("The text of an error")
 struct ErrorTextTests {
     @Test("It is Google's error and description")
     func wording() {
@@ -15,7 +15,7 @@ struct ErrorTextTests {
         #expect(read(400, #"{"error":7,"error_description":"x"}"#).text == nil)
     }
 
-    @Test("It has at most 256 bytes, and no half of a character at its end", arguments: ["a", "é", "字", "👩‍👩‍👧"])
+    @Test("It has at most 256 bytes, and no partial character at its end", arguments: ["a", "é", "字", "👩‍👩‍👧"])
     func cap(character: String) throws {
         for offset in 0..<4 {
             let word = String(repeating: "-", count: offset) + String(repeating: character, count: 2)
@@ -55,7 +55,7 @@ struct ErrorTextTests {
         }
     }
 
-    @Test("Nor does the code, which goes where codes go: into logs and the grant's reason")
+    @Test("The code, which is logged and stored as the reason, does not hold it either")
     func codeIsACode() {
         for error in [
             "", " ", "Invalid Grant", "two words", "UPPER", "emm_ \u{1b}[31m", "emm_Ünsinn", "a\nb", "<script>",

@@ -7,12 +7,12 @@ import Testing
 @Suite("A 200 that is wrong in some way")
 struct FlawedAnswerTests {
     private static let bodies = [
-        // No access token, or none that could be one.
+        // No access token, or one that is not a valid token.
         "{}", #"{"expires_in":3599}"#, #"{"access_token":null}"#, #"{"access_token":""}"#, #"{"access_token":5}"#,
         #"{"access_token":true}"#, #"{"access_token":["a"]}"#, #"{"access_token":{"value":"a"}}"#,
         #"{"access_token":"two words"}"#, #"{"access_token":"line\nbreak"}"#, #"{"access_token":"tab\t"}"#,
         #"{"access_token":"caf\u00e9"}"#, #"{"access_token":"nul\u0000"}"#, #"{"ACCESS_TOKEN":"a"}"#,
-        // A lifetime that is none.
+        // An invalid lifetime.
         #"{"access_token":"a","expires_in":0}"#, #"{"access_token":"a","expires_in":-1}"#,
         #"{"access_token":"a","expires_in":-9223372036854775808}"#, #"{"access_token":"a","expires_in":"3599"}"#,
         #"{"access_token":"a","expires_in":3599.5}"#, #"{"access_token":"a","expires_in":1e400}"#,
@@ -20,7 +20,7 @@ struct FlawedAnswerTests {
         #"{"access_token":"a","expires_in":9223372036854775807}"#, #"{"access_token":"a","expires_in":true}"#,
         #"{"access_token":"a","expires_in":[]}"#, #"{"access_token":"a","expires_in":{}}"#,
         #"{"access_token":"a","expires_in":""}"#,
-        // Other members of the wrong type, or that contradict.
+        // Other members with a wrong type or with contradicting values.
         #"{"access_token":"a","token_type":"mac"}"#, #"{"access_token":"a","token_type":1}"#,
         #"{"access_token":"a","token_type":""}"#, #"{"access_token":"a","token_type":["Bearer"]}"#,
         #"{"access_token":"a","scope":1}"#, #"{"access_token":"a","scope":["openid"]}"#,
@@ -32,12 +32,12 @@ struct FlawedAnswerTests {
         #"{"access_token":"a","refresh_token_expires_in":1e30}"#,
         #"{"access_token":"a","error":"invalid_grant"}"#, #"{"access_token":"a","error":{"code":1}}"#,
         #"{"error":"invalid_grant"}"#, #"{"error":"invalid_client"}"#,
-        // Of members with one name the last counts.
+        // If members have the same name, the last one counts.
         #"{"access_token":"a","access_token":""}"#, #"{"access_token":"a","expires_in":60,"expires_in":"x"}"#,
         #"{"access_token":"a","junk":{"access_token":"b"},"expires_in":null,"scope":7}"#,
     ]
 
-    @Test("passes as a fault, and is no access token", arguments: bodies)
+    @Test("is a temporary fault without an access token", arguments: bodies)
     func flawed(body: String) {
         let verdict = read(200, body).verdict
         #expect(verdict.kind == .flawed)
@@ -45,9 +45,9 @@ struct FlawedAnswerTests {
         #expect(verdict.rotated == nil)
     }
 
-    @Test("still hands over a well-formed refresh token", arguments: bodies)
+    @Test("still yields a well-formed refresh token", arguments: bodies)
     func flawedWithRotation(body: String) throws {
-        // The member goes last, so that it is the one that counts.
+        // The member is last, so that it is the one that counts.
         let member = #""refresh_token":"1//successor"}"#
         let separator = body == "{}" ? "" : ","
         let verdict = read(200, body.dropLast() + separator + member).verdict
@@ -57,7 +57,7 @@ struct FlawedAnswerTests {
     }
 
     @Test(
-        "that is no JSON object comes from somebody else",
+        "that is not a JSON object does not come from Google",
         arguments: [
             "", " ", "<!DOCTYPE html><p>Sign in to the Wi-Fi", "OK", "null", "true", "3599", "\"a\"", "[]",
             #"[{"access_token":"a"}]"#, #"{"access_token":"a""#, #"{"access_token":"a"}}"#, #"{"access_token":"a",}"#,
@@ -73,7 +73,7 @@ struct FlawedAnswerTests {
         #expect(verdict.code == "not_json")
     }
 
-    @Test("A good answer that breaks off grants nothing, and its refresh token is kept once it is complete")
+    @Test("A truncated good answer grants nothing, but its refresh token is kept if complete")
     func truncated() {
         let start = #"{"access_token":"ya29.x","expires_in":3599,"refresh_token":"1//next""#
         let good = start + #","token_type":"Bearer"}"#
@@ -87,7 +87,7 @@ struct FlawedAnswerTests {
     }
 
     @Test(
-        "A refresh token is kept although something follows the object",
+        "A refresh token is kept although text follows the object",
         arguments: [" junk", "{}", "\0", #"{"refresh_token":"other"}"#, "</html>"]
     )
     func followed(rest: String) {
@@ -119,14 +119,14 @@ struct FlawedAnswerTests {
         #expect(read(200, "").kind == .noAnswer)
     }
 
-    @Test("Bytes that are no text are no JSON")
+    @Test("Bytes that are not text are not JSON")
     func notUTF8() {
         let body = Array(#"{"access_token":""#.utf8) + [0xff, 0xfe] + Array(#""}"#.utf8)
         let answer = RefreshAnswer.reading(response(200, body), sent: .init(sentToken))
         #expect(answer.verdict.kind == .notJSON)
     }
 
-    @Test("Sixty-four KiB of anything is read and is nothing")
+    @Test("64 KiB of arbitrary bytes are read and rejected")
     func large() {
         let size = 65_536
         for body in [
@@ -148,7 +148,7 @@ struct FlawedAnswerTests {
     }
 
     @Test(
-        "What is missing or null is as usual",
+        "Missing and null members get the defaults",
         arguments: ["", #","expires_in":null,"token_type":null,"scope":null"#]
     )
     func defaults(members: String) throws {
@@ -162,7 +162,7 @@ struct FlawedAnswerTests {
     }
 
     @Test(
-        "The ends of what is believed",
+        "The limits of accepted values",
         arguments: [
             (#""expires_in":1"#, Duration.seconds(1)), (#""expires_in":34560000"#, .seconds(34_560_000)),
             (#""expires_in":3599.0"#, .seconds(3599)), (#""expires_in":36e2"#, .seconds(3600)),
@@ -178,7 +178,7 @@ struct FlawedAnswerTests {
         #expect(tokens.rotated == nil)
     }
 
-    @Test("A token may be as long as any server makes it")
+    @Test("A long token is accepted")
     func longestToken() throws {
         let token = String(repeating: "t", count: 16_384)
         let tokens = try #require(

@@ -23,7 +23,7 @@ struct FuzzTests {
         "\"error\":", "\"access_token\":", "\"refresh_token\":\"1//next\"", "invalid_", "grant", "expires_in",
     ]
 
-    @Test("mean nothing that they do not say, and harm nobody", arguments: [1, 2, 3, 4] as [UInt64])
+    @Test("never gain a meaning, and never crash", arguments: [1, 2, 3, 4] as [UInt64])
     func mutations(seed: UInt64) {
         let random = SeededRandom(seed: seed)
         for round in 0..<1500 {
@@ -44,8 +44,8 @@ struct FuzzTests {
                 break
             }
             if status == 200 {
-                // Whatever else is wrong, a well-formed refresh token is handed over if the answer parses, breaks off or goes
-                // on after its end.
+                // Whatever else is wrong, a well-formed refresh token is returned if the answer parses, is truncated,
+                // or continues after its end.
                 let object = JSONValue.object(in: bytes) ?? JSONValue.salvagedObject(in: bytes)
                 let told = object?["refresh_token"]?.string
                 #expect(answer.verdict.rotated == told.flatMap { Token.isWellFormed($0) ? $0 : nil }, comment)
@@ -55,7 +55,7 @@ struct FuzzTests {
         }
     }
 
-    /// One to four changes, each of a byte, of a stretch, or of a piece put in between.
+    /// Applies one to four changes: to a byte, to a range, or by an insertion.
     private static func mutate(_ original: [UInt8], by random: SeededRandom) -> [UInt8] {
         func below(_ bound: Int) -> Int { Int(random.nextBits() % UInt64(max(bound, 1))) }
         var bytes = original

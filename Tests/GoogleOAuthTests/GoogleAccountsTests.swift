@@ -48,7 +48,7 @@ struct GoogleAccountsTests {
         }
     }
 
-    @Test("A refresh that may not be sent is not")
+    @Test("A refresh that may not be sent is withheld")
     func withheld() async throws {
         try await withAccounts(answering: "200 OK", #"{"access_token":"a"}"#) { google, server in
             let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { false }
@@ -67,7 +67,7 @@ struct GoogleAccountsTests {
         let google = GoogleAccounts(http: client, endpoints: try endpoints(server.port))
         async let lookup = try? google.userInfo(accessToken: Secret("ya29.stranger"))
         await server.waitForRequests(1)
-        // The deadlines are the same, so that the refresh's time runs out while the look-up holds the only place.
+        // The deadlines are the same, so that the refresh's time runs out while the lookup occupies the only place.
         async let refresh = google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
         while client.counters.waiting == 0 { await Task.yield() }
         time.advance(by: .seconds(15))
@@ -78,7 +78,7 @@ struct GoogleAccountsTests {
         #expect(server.received.count == 1)
     }
 
-    @Test("A refresh whose answer is lost says that none came")
+    @Test("A refresh whose answer is lost is reported as unanswered")
     func lost() async throws {
         let server = try ScriptedServer { _ in [.close] }
         defer { server.stop() }
@@ -106,7 +106,7 @@ struct GoogleAccountsTests {
     }
 
     @Test(
-        "A revocation is done when it is done, or was done before",
+        "A revocation counts as done if Google reports the grant as ended",
         arguments: [
             ("200 OK", "", nil), ("200 OK", "{}", nil),
             (
@@ -128,7 +128,7 @@ struct GoogleAccountsTests {
         }
     }
 
-    @Test("A revocation that reaches nobody is not done")
+    @Test("A revocation that does not reach Google is not done")
     func revokeUnreachable() async throws {
         let client = try HTTPClient()
         defer { client.shutDown() }
@@ -157,7 +157,7 @@ struct GoogleAccountsTests {
     }
 
     @Test(
-        "A look-up that fails says whether the token is bad or the endpoint",
+        "A failed lookup distinguishes a bad token from a bad endpoint",
         arguments: [
             (
                 "400 Bad Request", #"{"error":"invalid_token","error_description":"Invalid Value"}"#,
@@ -178,7 +178,7 @@ struct GoogleAccountsTests {
 }
 
 extension GoogleAccounts {
-    /// Asks, and waits for what it means.
+    /// Sends a refresh and waits for its verdict.
     fileprivate func refresh(
         _ token: Secret,
         client: OAuthClient,

@@ -36,7 +36,7 @@ struct RefreshRequestTests {
         #expect(try body(of: request) == "client_id=c&refresh_token=r&grant_type=refresh_token&client_secret=p%26s%3D1")
     }
 
-    @Test("carries any byte of a token or a client id as it is")
+    @Test("carries any byte of a token or a client id unchanged")
     func encoding() throws {
         let request = RefreshRequest.make(
             token: Secret("a+b/c=d&e%f ~é"),
@@ -49,7 +49,7 @@ struct RefreshRequestTests {
         )
     }
 
-    @Test("shows no token in any print of it")
+    @Test("shows no token in any printed form")
     func silent() throws {
         let request = RefreshRequest.make(
             token: Secret(sentToken),

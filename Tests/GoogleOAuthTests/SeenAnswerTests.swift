@@ -2,7 +2,7 @@ import GoogleOAuth
 import Secrets
 import Testing
 
-/// An answer that somebody has seen, and what it means.
+/// An answer that was seen in practice, with its verdict.
 struct SeenAnswer: Sendable, CustomTestStringConvertible {
     var status: Int
     var body: String
@@ -27,10 +27,10 @@ private func page(_ title: String, _ text: String) -> String {
     """
 }
 
-/// The error answers of the token endpoint that public issues, libraries and Google's own pages show.
+/// The error answers of the token endpoint in public issues, libraries and Google's own pages.
 ///
-/// The comments name where. Where no capture shows the status, the row has the status that the code is documented or
-/// most likely sent with; `StatusTests` shows that the code decides at 400, 401 and 403 alike.
+/// The comments give the sources. If no capture shows the status, the row has the documented or most likely one;
+/// `StatusTests` shows that at 400, 401 and 403 only the code decides.
 private let seen: [SeenAnswer] = [
     // https://github.com/apache/opendal/issues/3901
     SeenAnswer(
@@ -249,7 +249,7 @@ struct SeenAnswerTests {
         #expect(verdict.code == answer.code)
     }
 
-    @Test("Google's own sample, and what the wild shows, are good")
+    @Test("Google's own sample and captured answers are good")
     func samples() throws {
         let sample = """
             {"access_token": "1/fFAGRNJru1FTz70BzhT3Zg", "expires_in": 3920, "scope": \

@@ -3,7 +3,7 @@ import Testing
 @testable import GoogleOAuth
 @testable import HTTPClient
 
-/// The codes that Google answers, each with its verdict: the table of the design.
+/// The error codes of Google and their verdicts: the table of the design.
 private let codes: [(code: String, kind: Kind)] = [
     ("invalid_grant", .invalidGrant),
     ("emm_passcode_required", .signInRequired),
@@ -31,7 +31,7 @@ private let codes: [(code: String, kind: Kind)] = [
 
 @Suite("Status and code")
 struct StatusTests {
-    @Test("The code decides, whichever status refuses", arguments: [400, 401, 403])
+    @Test("The code decides, whatever the status of the refusal", arguments: [400, 401, 403])
     func codeDecides(status: Int) {
         for (code, kind) in codes {
             let verdict = read(status, #"{"error":"\#(code)"}"#).verdict
@@ -40,7 +40,7 @@ struct StatusTests {
         }
     }
 
-    @Test("Too many requests and a failing endpoint are what they are, whatever the body says")
+    @Test("Throttling and endpoint faults are recognised by status, whatever the body says")
     func statusDecides() {
         for (code, _) in codes {
             let body = #"{"error":"\#(code)"}"#
@@ -52,7 +52,7 @@ struct StatusTests {
     }
 
     @Test(
-        "Nobody knows what these mean",
+        "Unknown codes",
         arguments: [
             (400, #"{"error":"brand_new"}"#, "brand_new"), (401, #"{"error":"brand_new"}"#, "brand_new"),
             (400, #"{"message":"no"}"#, "http_400"), (400, #"{"error":{"code":400}}"#, "http_400"),
@@ -81,7 +81,7 @@ struct StatusTests {
     }
 
     @Test(
-        "No answer passes; what was not sent says nothing",
+        "A missing answer is temporary; an unsent request says nothing about the grant",
         arguments: [
             (HTTPFailure.Kind.resolve, Kind.noAnswer, "resolve"), (.connect, .noAnswer, "connect"),
             (.tls, .noAnswer, "tls"), (.certificate, .noAnswer, "certificate"), (.timeout, .noAnswer, "timeout"),
@@ -100,7 +100,7 @@ struct StatusTests {
     }
 
     @Test(
-        "What was sent and then given up may have been carried out",
+        "A request that was sent and then given up may have been processed",
         arguments: [HTTPFailure.Kind.cancelled, .shutDown]
     )
     func givenUp(kind: HTTPFailure.Kind) {
@@ -109,7 +109,7 @@ struct StatusTests {
     }
 
     @Test(
-        "How long the server asks to be left alone",
+        "The delay that the server asks for",
         arguments: [
             ("Retry-After: 30\r\n", Duration.seconds(30)), ("retry-after:  7 \r\n", .seconds(7)),
             ("Retry-After: 0\r\n", .zero), ("Retry-After: 3600\r\n", .seconds(3600)),

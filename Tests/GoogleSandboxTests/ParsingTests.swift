@@ -2,10 +2,10 @@ import Testing
 
 @testable import GoogleSandbox
 
-@Suite("Input is read")
+@Suite("Parsing of input")
 struct ParsingTests {
     @Test(
-        "JSON comes out as it went in",
+        "JSON is written as it was read",
         arguments: [
             "null", "true", "17", "-9223372036854775808", "1.5", #""a\"\\\n\u0001€""#, "[]", "{}",
             #"{"a":[1,{"b":null}],"c":"d"}"#,
@@ -15,12 +15,12 @@ struct ParsingTests {
         #expect(OrderedJSON.parsed(Array(text.utf8))?.text == text)
     }
 
-    @Test("What is no JSON is none", arguments: ["", "{", #"{"a":}"#, "nul", "[1,]x"])
+    @Test("Text that is not JSON is refused", arguments: ["", "{", #"{"a":}"#, "nul", "[1,]x"])
     func broken(text: String) {
         #expect(OrderedJSON.parsed(Array(text.utf8)) == nil)
     }
 
-    @Test("The command line is understood")
+    @Test("The command line is parsed")
     func arguments() throws {
         let arguments = try Arguments(["--port", "0", "--quiet"])
         #expect(arguments.port == 0)
@@ -30,7 +30,7 @@ struct ParsingTests {
     }
 
     @Test(
-        "A command line that makes no sense is refused",
+        "An invalid command line is refused",
         arguments: [["--port"], ["--port", "65536"], ["--prot"], ["8099"]]
     )
     func badArguments(words: [String]) {

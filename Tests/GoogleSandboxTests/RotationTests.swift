@@ -2,9 +2,10 @@ import Testing
 
 @testable import GoogleSandbox
 
-@Suite("Refresh tokens rotate")
+@Suite("Rotation of refresh tokens")
 struct RotationTests {
-    /// Uses one token after the other, with fresh ones called 1, 2, 3…; gives the answers and the tokens that live then.
+    /// Uses one token after another, with fresh ones named 1, 2, 3…; returns the results and the tokens that are then
+    /// valid.
     private func run(_ tokens: [String], _ rotation: Rotation) -> (uses: [RefreshTokenChain.Use], live: [String]) {
         var chain = RefreshTokenChain("0")
         var issued = 0
@@ -45,7 +46,7 @@ struct RotationTests {
         #expect(live == ["3"])
     }
 
-    @Test("Rotation for ever needs no more memory")
+    @Test("Endless rotation needs constant memory")
     func memory() async throws {
         let harness = SandboxHarness()
         await harness.grant("0")
@@ -58,7 +59,7 @@ struct RotationTests {
         #expect(await harness.refresh("0")?.body["error_description"] == "Bad Request")
     }
 
-    @Test("An answer that is lost has rotated the token all the same")
+    @Test("A lost answer has still rotated the token")
     func lostAnswer() async throws {
         let harness = SandboxHarness()
         await harness.grant("0")

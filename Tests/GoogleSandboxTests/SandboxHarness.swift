@@ -4,7 +4,7 @@ import Testing
 
 @testable import GoogleSandbox
 
-/// A sandbox with a clock that stands still and chance that repeats, asked without a socket.
+/// A sandbox with a manual clock and seeded random numbers, called without a socket.
 struct SandboxHarness {
     struct Answer {
         let status: Int
@@ -23,7 +23,7 @@ struct SandboxHarness {
         sandbox = Sandbox(time: time, random: SeededRandom(seed: seed)) { _ in }
     }
 
-    /// nil if the connection ended without a byte.
+    /// `nil` if the connection ended without a byte.
     func ask(_ method: String, _ target: String, form: [String: String] = [:], bearer: String? = nil) async -> Answer? {
         let parts = target.split(separator: "?", maxSplits: 1)
         let query = parts.count < 2 ? [] : ServerRequest(method: "", path: "", body: Array(parts[1].utf8)).form

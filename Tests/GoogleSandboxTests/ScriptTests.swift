@@ -2,11 +2,11 @@ import Testing
 
 @testable import GoogleSandbox
 
-@Suite("Tests tell the sandbox how to behave", .timeLimit(.minutes(10)))
+@Suite("Scripted behaviour of the sandbox", .timeLimit(.minutes(10)))
 struct ScriptTests {
     let harness = SandboxHarness()
 
-    @Test("Every preset is answered as it stands, as often as asked", arguments: FixedAnswer.presets.map(\.name))
+    @Test("Every preset is answered unchanged, as often as requested", arguments: FixedAnswer.presets.map(\.name))
     func preset(name: String) async throws {
         let fixed = try #require(FixedAnswer.presets.first { $0.name == name }).answer
         await harness.grant("1//0a")
@@ -23,14 +23,14 @@ struct ScriptTests {
         #expect(await harness.refresh("1//0a")?.accessToken.isEmpty == false)
     }
 
-    @Test("The names are each one fault's")
+    @Test("The names of the faults are unique")
     func names() {
         #expect(Set(Fault.names).count == Fault.names.count)
         for name in Fault.names { #expect(Fault(named: name)?.name == name) }
     }
 
     @Test(
-        "An outage is everybody's until it ends",
+        "An outage affects every request until it ends",
         arguments: ["html502", "http503", "429", "invalid_client", "html200"]
     )
     func outage(name: String) async throws {
@@ -44,7 +44,7 @@ struct ScriptTests {
         #expect(await harness.refresh("1//0a")?.status == 200)
     }
 
-    @Test("A wave takes the same part of the grants for as long as it stands")
+    @Test("A wave affects the same part of the grants while it lasts")
     func wave() async {
         await harness.control("grants", #"{"grants":[\#(Self.thousandGrants)]}"#)
         await harness.control("settings", #"{"wave_rate":0.66}"#)
@@ -66,7 +66,7 @@ struct ScriptTests {
         (0..<1000).map { #"{"refresh_token":"t\#($0)","client_id":"c1"}"# }.joined(separator: ",")
     }
 
-    @Test("A part of all requests fails, the same for the same seed")
+    @Test("A fraction of the requests fails, the same ones for the same seed")
     func errorRate() async {
         await harness.grant("1//0a")
         var rounds: [[Bool]] = []
@@ -80,7 +80,7 @@ struct ScriptTests {
         #expect(rounds[0] == rounds[1])
     }
 
-    @Test("A request on hold waits for its release, and a second one for the grant is noticed")
+    @Test("A request on hold waits for its release, and a second one for the grant is counted")
     func hold() async throws {
         await harness.grant("1//0a")
         await harness.control("grants/set", #"{"sub":"s1","hold":true}"#)
@@ -99,7 +99,7 @@ struct ScriptTests {
         #expect(statistics["max_in_flight"] == 2)
     }
 
-    @Test("A reset in the middle of a hold lets it go and counts nothing of it")
+    @Test("A reset releases a held request and does not count it")
     func resetWhileHeld() async {
         await harness.grant("1//0a")
         await harness.control("grants/set", #"{"sub":"s1","hold":true}"#)
@@ -113,7 +113,7 @@ struct ScriptTests {
     }
 
     @Test(
-        "A client that goes away ends its hang",
+        "A client that disconnects ends its hang",
         arguments: [#"{"sub":"s1","hang":true}"#, #"{"sub":"s1","hold":true}"#]
     )
     func clientGone(order: String) async {
@@ -128,7 +128,7 @@ struct ScriptTests {
         #expect(statistics["by_answer"]?["client_gone"] == 1)
     }
 
-    @Test("What was asked and answered is counted for each grant")
+    @Test("Requests and answers are counted for each grant")
     func counts() async {
         await harness.grant("1//0a")
         _ = await harness.refresh("1//0a")
@@ -146,7 +146,7 @@ struct ScriptTests {
     }
 
     @Test(
-        "A control request that makes no sense changes nothing and says what is wrong",
+        "An invalid control request changes nothing and explains the error",
         arguments: [
             ("settings", #"{"lifetime":10,"rotatoin":true}"#, "rotatoin"),
             ("settings", #"{"lifetime":10,"wave_rate":2}"#, "wave_rate"),
@@ -169,7 +169,7 @@ struct ScriptTests {
         #expect(harness.sandbox.withState { $0.grants.isEmpty && $0.placeByRefreshToken.isEmpty })
     }
 
-    @Test("A null clears what was set")
+    @Test("A null clears a setting")
     func null() async {
         await harness.grant("1//0a")
         await harness.control("grants/set", #"{"sub":"s1","answer":"http500","lifetime":5}"#)

@@ -79,10 +79,10 @@ struct SecurityEventTests {
         await harness.control("security-events/rotate-key", #"{"keep_old":false}"#)
         #expect(try await !verifies(token))
         await harness.control("reset")
-        #expect(try await keys().count == 1, "a worker that has fetched the key may go on with it")
+        #expect(try await keys().count == 1, "a worker that has fetched the key may still use it")
     }
 
-    @Test("are told to a stream that only a service account manages")
+    @Test("are verified through a stream that only a service account manages")
     func stream() async throws {
         let account = try #require(await harness.control("service-accounts"))
         let pem = try #require(account.body["private_key"]?.stringValue)

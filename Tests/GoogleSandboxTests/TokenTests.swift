@@ -7,7 +7,7 @@ import Testing
 struct TokenTests {
     let harness = SandboxHarness()
 
-    @Test("A good refresh gets an access token and, as Google does it, no refresh token")
+    @Test("A good refresh gets an access token and, like Google's, no refresh token")
     func good() async throws {
         await harness.grant("1//0a")
         let answer = try #require(await harness.refresh("1//0a"))
@@ -30,7 +30,7 @@ struct TokenTests {
     }
 
     @Test(
-        "A refresh that cannot be gets Google's words",
+        "A refused refresh gets Google's error text",
         arguments: [
             Refusal(
                 testDescription: "no client id",
@@ -89,7 +89,7 @@ struct TokenTests {
         #expect(await harness.statistics()["unexpected_fields"] == 2)
     }
 
-    @Test("An access token tells who it is for until it expires")
+    @Test("An access token identifies its account until it expires")
     func identity() async throws {
         await harness.grant("1//0a")
         let token = try #require(await harness.refresh("1//0a")).accessToken
@@ -115,7 +115,7 @@ struct TokenTests {
         #expect(info?.error == "invalid_token")
     }
 
-    @Test("An access token that was tampered with is nobody's")
+    @Test("An altered access token is refused")
     func forged() async throws {
         await harness.grant("1//0a")
         await harness.grant("1//0b", sub: "s2")

@@ -22,7 +22,7 @@ struct AnswerTests {
         #expect(server.received.first?.head.hasPrefix("GET /token?q=1 HTTP/1.1\r\n") == true)
     }
 
-    @Test("A POST carries the body, the headers and nothing uncalled for", arguments: [0, 1, 5000, 200_000])
+    @Test("A POST carries the body, the requested headers and no others", arguments: [0, 1, 5000, 200_000])
     func postedBody(length: Int) async throws {
         let server = try ScriptedServer { _ in answer("{}") }
         defer { server.stop() }
@@ -45,7 +45,7 @@ struct AnswerTests {
         #expect(client.counters.bytesSent == length)
     }
 
-    @Test("A POST without a body says that it has none")
+    @Test("A POST without a body declares an empty body")
     func emptyPost() async throws {
         let server = try ScriptedServer { _ in answer("") }
         defer { server.stop() }
@@ -54,7 +54,7 @@ struct AnswerTests {
         #expect(server.received.first?.head.lowercased().contains("content-length: 0\r\n") == true)
     }
 
-    @Test("A chunked answer is put together; an interim answer's headers are forgotten")
+    @Test("A chunked answer is joined; an interim answer's headers are dropped")
     func chunkedAnswer() async throws {
         let server = try ScriptedServer { _ in
             [
@@ -81,7 +81,7 @@ struct AnswerTests {
     }
 
     @Test(
-        "A header that goes on in a second line is refused, because libcurl reads freed memory there",
+        "A header that continues on a second line is refused, because libcurl reads freed memory there",
         arguments: [" ", "\t"]
     )
     func foldedHeader(blank: String) async throws {
@@ -94,14 +94,14 @@ struct AnswerTests {
         #expect(failure?.message == "a header of the answer goes on in a second line")
     }
 
-    @Test("A compressed body is handed over as it came")
+    @Test("A compressed body is returned as received")
     func noDecompression() async throws {
         let server = try ScriptedServer { _ in answer("not gzip", headers: "Content-Encoding: gzip\r\n") }
         defer { server.stop() }
         #expect(try await makeClient().send(post(server.url)).text == "not gzip")
     }
 
-    @Test("A body of exactly the cap is kept, and one byte more is refused", arguments: [true, false])
+    @Test("A body of exactly the limit is kept, and one byte more is refused", arguments: [true, false])
     func bodyCap(isChunked: Bool) async throws {
         let server = try ScriptedServer { received in
             let body = String(repeating: "x", count: received.number == 1 ? 1000 : 1001)
@@ -118,7 +118,7 @@ struct AnswerTests {
         #expect(failure?.partialAnswer?.text == String(repeating: "x", count: 1000))
     }
 
-    /// Ways to break an answer after the last byte of its body that matters.
+    /// The ways to break an answer after the last significant byte of its body.
     static let brokenEnds: [(String, [ScriptedServer.Step])] = [
         ("promises more", [.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"), .close]),
         (
@@ -131,7 +131,7 @@ struct AnswerTests {
         ),
     ]
 
-    @Test("What has arrived of a broken answer comes with its failure", arguments: brokenEnds)
+    @Test("The received part of a broken answer comes with its failure", arguments: brokenEnds)
     func partialAnswer(name: String, steps: [ScriptedServer.Step]) async throws {
         let server = try ScriptedServer { _ in steps }
         defer { server.stop() }
@@ -142,7 +142,7 @@ struct AnswerTests {
         #expect(failure?.partialAnswer?.text == "whole")
     }
 
-    @Test("What has arrived by the deadline comes with the failure")
+    @Test("The part received before the deadline comes with the failure")
     func partialAnswerInTime() async throws {
         let server = try ScriptedServer { _ in
             [.send("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nwhole"), .hang]
@@ -154,7 +154,7 @@ struct AnswerTests {
         #expect(failure?.partialAnswer?.text == "whole")
     }
 
-    /// Each way in which a server can break its answer, and the failure it comes to.
+    /// The ways in which a server can break its answer, and the resulting failures.
     static let breakages: [(String, [ScriptedServer.Step], HTTPFailure.Kind)] = [
         ("closes without a word", [.close], .receiveFailed),
         ("is cut off in its headers", [.send("HTTP/1.1 200 OK\r\nContent-Le"), .close], .receiveFailed),
@@ -191,7 +191,7 @@ struct AnswerTests {
         #expect(client.counters.failed == 1)
     }
 
-    @Test("A refused connection is known not to have carried the request")
+    @Test("A refused connection shows that the request was not sent")
     func refusedConnection() async throws {
         let client = try makeClient()
         let url = "http://127.0.0.1:\(try ScriptedServer.unusedPort())/"
@@ -201,17 +201,17 @@ struct AnswerTests {
         #expect(failure?.code == 7)
     }
 
-    @Test("A host without an address is told apart")
+    @Test("A host without an address has its own kind of failure")
     func unknownHost() async throws {
         let client = try makeClient()
         let url = "https://no-such-host.invalid/"
         let failure = await outcome { () throws(HTTPFailure) in try await client.send(post(url)) }.failure
-        // Without any name server the look-up may outlast the time to connect.
+        // Without a name server, the lookup may take longer than the connect deadline.
         #expect(failure?.kind == .resolve || failure?.kind == .timeout)
         #expect(failure?.outcomeUnknown == false)
     }
 
-    @Test("A proxy of the environment's is passed by for loopback")
+    @Test("A proxy from the environment is not used for loopback")
     func noProxyForLoopback() async throws {
         await #expect(processExitsWith: .success) {
             setenv("http_proxy", "http://127.0.0.1:9", 1)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The course of a request: places, deadlines, cancellation, shutdown", .timeLimit(.minutes(10)))
 struct CourseTests {
-    @Test("Over HTTP/1.1 each request has a connection of its own, and the counters tell")
+    @Test("Over HTTP/1.1 each request has its own connection, and the counters show it")
     func connections() async throws {
         let server = try ScriptedServer { _ in answer("ok") }
         defer { server.stop() }
@@ -24,7 +24,7 @@ struct CourseTests {
         #expect(counters.rounds > 0)
     }
 
-    @Test("Requests of lasting patterns and others take turns on one handle and leave nothing to each other")
+    @Test("Requests of lasting patterns and others share one handle and leave no data to each other")
     func patterns() async throws {
         let server = try ScriptedServer { _ in answer("ok") }
         defer { server.stop() }
@@ -60,7 +60,7 @@ struct CourseTests {
     func manyAtOnce(connections: Int, inFlight: Int) async throws {
         let arrived = Mutex(0)
         let server = try ScriptedServer { received in
-            // As many requests as there are connections come in before any of them is answered.
+            // As many requests as there are connections arrive before any of them is answered.
             arrived.withLock { $0 += 1 }
             let group = (received.number + connections - 1) / connections * connections
             while arrived.withLock({ $0 < group }) { sched_yield() }
@@ -85,7 +85,7 @@ struct CourseTests {
         #expect(client.counters.completed == 200)
     }
 
-    @Test("A request whose connection is lost without an answer goes out once")
+    @Test("A request whose connection is lost without an answer is sent once")
     func notRepeated() async throws {
         let server = try ScriptedServer { received in received.number == 2 ? [.close] : answer("ok") }
         defer { server.stop() }
@@ -97,7 +97,7 @@ struct CourseTests {
         #expect(server.received.count == 2)
     }
 
-    @Test("A server that hangs is given up at the deadline, the configuration's or the request's own")
+    @Test("A server that hangs times out at the deadline of the configuration or of the request")
     func deadlines() async throws {
         let server = try ScriptedServer { _ in [.hang] }
         defer { server.stop() }
@@ -151,7 +151,7 @@ struct CourseTests {
         #expect(server.received.isEmpty)
     }
 
-    @Test("beforeSend is asked once, at the start, and its no keeps the request here")
+    @Test("beforeSend is called once, at the start, and can withhold the request")
     func withheld() async throws {
         let server = try ScriptedServer { _ in answer("ok") }
         defer { server.stop() }
@@ -170,7 +170,7 @@ struct CourseTests {
         #expect(try await client.send(post(server.url)) { true }.status == 200)
     }
 
-    @Test("Of several requests submitted at once each is told its own end once")
+    @Test("Of several requests submitted at once each gets its own result once")
     func several() async throws {
         let server = try ScriptedServer { received in
             String(decoding: received.body, as: UTF8.self) == "hang" ? [.hang] : answer("ok")
@@ -190,7 +190,7 @@ struct CourseTests {
         pending[2].cancel()
         var found: [Int: Result<HTTPResponse, HTTPFailure>] = [:]
         for await (number, end) in ends {
-            #expect(found.updateValue(end, forKey: number) == nil, "\(number) is told once")
+            #expect(found.updateValue(end, forKey: number) == nil, "\(number) completes once")
             if found.count == requests.count { break }
         }
         #expect(found[0]?.success?.status == 200 && found[3]?.success?.status == 200)
@@ -245,7 +245,7 @@ struct CourseTests {
         #expect(server.received.count == 1)
     }
 
-    @Test("Shutting down ends what is in flight and what waits, works twice, and refuses what comes after")
+    @Test("Shutting down ends all requests, works twice, and refuses later requests")
     func shutDown() async throws {
         let server = try ScriptedServer { _ in [.hang] }
         defer { server.stop() }
@@ -285,7 +285,7 @@ struct CourseTests {
         #expect(response.failure?.kind == .shutDown)
     }
 
-    @Test("What cannot be sent as it is is refused")
+    @Test("A request that cannot be sent unchanged is refused")
     func invalidRequests() async throws {
         let client = try makeClient()
         for (name, value) in [("X-A", "1\r\nX-B: 2"), ("X-A", "1\0"), ("X A", "1"), ("", "1"), ("X-A:", "1")] {
@@ -296,7 +296,7 @@ struct CourseTests {
         #expect(client.counters.requests == 0)
     }
 
-    @Test("No secret of a request or an answer shows, however its values are printed")
+    @Test("No printed form of a request or an answer shows a secret")
     func noSecretShows() async throws {
         let secret = "s3cr3t-value"
         let server = try ScriptedServer { received in
@@ -325,12 +325,12 @@ struct CourseTests {
     }
 }
 
-/// Gives the other tasks turns until a condition holds; the suite's time limit ends a wait in vain.
+/// Yields to other tasks until a condition holds; the suite's time limit ends a wait in vain.
 func waitUntil(_ isMet: () -> Bool) async {
     while !isMet() { await Task.yield() }
 }
 
-/// A clock that stands still and then leaps an hour, as after the process was stopped, once it was read so often.
+/// A clock that stands still, and jumps ahead an hour after a number of reads, as if the process had been stopped.
 final class StoppingTime: TimeSource {
     private let readingsLeft = Mutex<Int?>(nil)
 

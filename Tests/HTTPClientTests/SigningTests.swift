@@ -29,7 +29,7 @@ struct SigningTests {
         )
     }
 
-    @Test("The signature covers every header that says something, the session token among them")
+    @Test("The signature covers every header with a value, including the session token")
     func signedHeaders() async throws {
         let server = try ScriptedServer { _ in answer("{}") }
         defer { server.stop() }
@@ -48,7 +48,7 @@ struct SigningTests {
         }
     }
 
-    @Test("An unsigned request on the same handle carries nothing of the signed one before")
+    @Test("An unsigned request on the same handle carries no part of the signed one before")
     func nothingStays() async throws {
         let server = try ScriptedServer { _ in answer("{}") }
         defer { server.stop() }
@@ -60,7 +60,7 @@ struct SigningTests {
     }
 
     @Test(
-        "What would be taken for something else is not sent",
+        "A part that would be read as another part is not sent",
         arguments: [
             ("AKID", "secret", "token\r\nX: y", "eu-west-1"), ("AK ID", "secret", "token", "eu-west-1"),
             ("", "secret", "token", "eu-west-1"), ("AKID", "", "token", "eu-west-1"),

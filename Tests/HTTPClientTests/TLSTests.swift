@@ -25,7 +25,7 @@ struct TLSTests {
             $0 = HTTPClient.Configuration(maximumInFlight: requests)
             $0.caFile = authority.certificateFile
         }
-        // Twice as many as may be in flight, so that each handle is used again.
+        // Twice as many as may be in flight, so that each handle is reused.
         let total = 2 * requests
         let expected = try String(contentsOfFile: authority.certificateFile, encoding: .utf8)
         let url = "https://127.0.0.1:\(server.port)/ca.pem"
@@ -67,7 +67,7 @@ struct TLSTests {
         #expect(client.counters.newConnections == 1)
     }
 
-    @Test("HTTP/1 over TLS is spoken where the server has no HTTP/2, or none is wanted", arguments: [true, false])
+    @Test("HTTP/1 over TLS is used if the server or the client has no HTTP/2", arguments: [true, false])
     func http1(offersHTTP2: Bool) async throws {
         let authority = try TestAuthority()
         defer { authority.remove() }
@@ -107,7 +107,7 @@ struct TLSTests {
         defer { server.stop() }
         let client = try makeClient { $0.caFile = authority.certificateFile }
         let request = HTTPRequest(method: .get, url: "https://localhost:\(server.port)/")
-        // The page of `openssl s_server -www` tells of the connection it is sent over.
+        // The page of `openssl s_server -www` describes the connection over which it is sent.
         #expect(try await client.send(request).text.contains("New, TLSv1"))
         for _ in 0..<3 {
             #expect(try await client.send(request).text.contains("Reused, TLSv1"))
@@ -149,13 +149,13 @@ struct TLSTests {
         #expect(failure?.outcomeUnknown == false)
     }
 
-    @Test("A server that knows TLS 1.1 only is refused, and one with TLS 1.2 only is not")
+    @Test("A server with only TLS 1.1 is refused, one with only TLS 1.2 is accepted")
     func oldVersions() async throws {
         let authority = try TestAuthority()
         defer { authority.remove() }
         try authority.issue("good", for: "DNS:localhost")
         let client = try makeClient { $0.caFile = authority.certificateFile }
-        // OpenSSL 3 offers TLS 1.1 at security level 0 only.
+        // OpenSSL 3 offers TLS 1.1 only at security level 0.
         for (options, isGood) in [(["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], false), (["-tls1_2"], true)] {
             let server = try TLSServer.http1(authority, certificate: "good", options: options)
             defer { server.stop() }

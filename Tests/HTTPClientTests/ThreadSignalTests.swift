@@ -5,13 +5,14 @@ import Testing
 
 @Suite("Signals of the client's thread")
 struct ThreadSignalTests {
-    // Blocked, a crash would end the process without the runtime's report. The kernel shows the mask (proc(5), `SigBlk`).
+    // With these signals blocked, a crash would end the process without the runtime's report. The kernel shows the mask
+    // (proc(5), `SigBlk`).
     @Test("Signals of a crash reach the thread, those that are sent to the process do not")
     func mask() async throws {
         let server = try ScriptedServer { _ in answer("{}") }
         defer { server.stop() }
         let client = try makeClient()
-        // The answer comes from the thread, so it has set its mask.
+        // The answer comes from the thread, so its mask is set by now.
         _ = try await client.send(HTTPRequest(method: .get, url: server.url))
 
         let masks = try blockedSignals(ofThreadsNamed: "http-client")
@@ -27,7 +28,7 @@ struct ThreadSignalTests {
     }
 }
 
-/// The signal masks of this process's threads of that name.
+/// Returns the signal masks of this process's threads with that name.
 private func blockedSignals(ofThreadsNamed name: String) throws -> [UInt64] {
     let folder = try #require(unsafe opendir("/proc/self/task"))
     defer { unsafe closedir(folder) }
@@ -36,7 +37,7 @@ private func blockedSignals(ofThreadsNamed name: String) throws -> [UInt64] {
         let thread = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
             unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
         }
-        // A thread may end in between.
+        // A thread may end between the two reads.
         guard let text = contents(of: "/proc/self/task/\(thread)/status") else { continue }
         let fields = text.split(separator: "\n").map { $0.split(separator: "\t") }
         guard fields.contains(["Name:", Substring(name)]) else { continue }

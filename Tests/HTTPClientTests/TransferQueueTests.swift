@@ -6,7 +6,7 @@ import Testing
 struct TransferQueueTests {
     private let start = BootInstant(milliseconds: 0)
 
-    @Test("Requests start in the order of their coming, as places allow")
+    @Test("Requests start in the order of submission, within the limit")
     func order() {
         var queue = TransferQueue(maximumInFlight: 2)
         for id in 1...4 as ClosedRange<UInt64> { queue.submit(id, deadline: start + .seconds(9)) }
@@ -32,7 +32,7 @@ struct TransferQueueTests {
         #expect(queue.pause(at: start + .seconds(2), limit: .seconds(1)) == .seconds(1))
     }
 
-    @Test("Random orders agree with a plain list", arguments: 1...20 as ClosedRange<UInt64>)
+    @Test("Random operations agree with a plain list", arguments: 1...20 as ClosedRange<UInt64>)
     func model(seed: UInt64) {
         let random = SeededRandom(seed: seed)
         var queue = TransferQueue(maximumInFlight: 3)

@@ -6,7 +6,7 @@ import Testing
 struct UnsolicitedAnswerTests {
     private static let strangersAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nstranger"
 
-    /// How a server sends its answer together with one that belongs to somebody else.
+    /// The ways in which a server sends its answer together with one for another request.
     private static let scripts: [(String, @Sendable (String) -> [ScriptedServer.Step])] = [
         ("in the same segment", { own in [.send(withLength(own) + strangersAnswer)] }),
         (

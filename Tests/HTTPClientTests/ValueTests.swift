@@ -26,7 +26,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Whatever else is refused with its reason",
+        "Every other URL is refused with its reason",
         arguments: [
             ("", EndpointError.noScheme), ("example.com", .noScheme), ("https:/example.com", .noScheme),
             ("ftp://example.com/", .notHTTPS), ("file:///etc/passwd", .notHTTPS),
@@ -69,7 +69,7 @@ struct ValueTests {
         #expect(String(decoding: form.finish().reveal(), as: UTF8.self) == encoded)
     }
 
-    @Test("A form takes bytes that are no text, and grows as long as it must")
+    @Test("A form accepts bytes that are not text, and grows as needed")
     func formBytes() {
         let bytes = [UInt8](repeating: 0xFF, count: 3000)
         var form = FormBody()
@@ -78,7 +78,7 @@ struct ValueTests {
     }
 
     @Test(
-        "libcurl's codes have their kinds",
+        "libcurl's codes map to kinds of failure",
         arguments: [
             (6, false, HTTPFailure.Kind.resolve), (5, false, .resolve), (7, false, .connect), (97, false, .connect),
             (35, false, .tls), (77, false, .tls), (60, false, .certificate), (28, false, .timeout),

@@ -6,7 +6,7 @@ import Testing
 @Suite("Addresses are read, compared and budgeted")
 struct AddressTests {
     @Test(
-        "The client is the last address that no trusted proxy has",
+        "The client is the last address that is not a trusted proxy",
         arguments: [
             ("10.1.1.1", ["192.0.2.7"], "192.0.2.7"),
             ("10.1.1.1", ["6.6.6.6, 192.0.2.7"], "192.0.2.7"),
@@ -48,7 +48,7 @@ struct AddressTests {
     }
 
     @Test(
-        "A block that is none is refused",
+        "An invalid block is refused",
         arguments: [
             "", "10.0.0.0/33", "::/129", "10.0.0.0/-1", "10.0.0.0/", "10.0.0/8", "localhost", "fe80::1%lo",
             "1.2.3.4/+8",
@@ -83,12 +83,12 @@ struct AddressTests {
         #expect(budget.take(address: "2001:db8:0:1::1") == nil)
     }
 
-    @Test("Beyond some number of addresses, newcomers share a budget until others are forgotten")
+    @Test("Beyond the maximum, new addresses share a budget until others are removed")
     func manyAddresses() {
         let time = ManualTime()
         let budget = AddressBudget(perMinute: 1, time: time)
         for number in 0..<65_536 { _ = budget.take(address: "10.\(number >> 8).\(number & 255).1") }
-        // The first of those beyond is let in for all of them.
+        // The first of the excess addresses spends the shared budget.
         #expect(budget.take(address: "192.0.2.1") == nil)
         #expect(budget.take(address: "192.0.2.2") == .seconds(60))
         time.advance(by: .seconds(61))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("Clients that take too long are let go", .timeLimit(.minutes(10)))
+@Suite("Clients that take too long are disconnected", .timeLimit(.minutes(10)))
 struct DeadlineTests {
     private static func echo(_ request: ServerRequest) async -> ServerReply { .respond(.text("\(request.body.count)")) }
 
@@ -18,7 +18,7 @@ struct DeadlineTests {
     }
 
     @Test(
-        "A request that does not come to its end is answered with 408 when its time is over",
+        "An incomplete request is answered with 408 at its deadline",
         arguments: [
             ("GE", .head, 10), ("GET / HTTP/1.1\r\nHost: h\r\nX: ", .head, 10),
             ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab", .body, 30),
@@ -56,7 +56,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("A connection on which nothing comes is closed after the idle time, without a word")
+    @Test("A silent connection is closed after the idle time, without an answer")
     func idle() async throws {
         let time = ManualTime()
         try await withServer(time: time, handler: Self.echo) { server in
@@ -76,7 +76,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("A client that does not take its answer is let go")
+    @Test("A client that does not read its answer is disconnected")
     func unreadAnswer() async throws {
         let time = ManualTime()
         let large = ServerResponse(body: Array(repeating: 0, count: 64 << 20))
@@ -90,7 +90,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("The handler's time is not the client's")
+    @Test("The handler's time does not count against the client")
     func slowHandler() async throws {
         let time = ManualTime()
         let arrived = Event()
@@ -111,7 +111,7 @@ struct DeadlineTests {
         }
     }
 
-    /// Returns when the server has seen where its one client stands.
+    /// Returns when the server has noticed the phase of its one client.
     private func settled(_ server: HTTPServer, isIdle: Bool) async throws {
         while true {
             try Task.checkCancellation()

@@ -1,6 +1,8 @@
 import Synchronization
 
-/// Something that happens once, and that tests and handlers wait for.
+/// An event that tests and handlers wait for.
+///
+/// It may happen several times.
 final class Event: Sendable {
     private struct State {
         var count = 0
@@ -9,7 +11,7 @@ final class Event: Sendable {
 
     private let state = Mutex(State())
 
-    /// It has happened, once more.
+    /// Records that it happened once more.
     func happen() {
         let ready = state.withLock { state in
             state.count += 1
@@ -32,7 +34,9 @@ final class Event: Sendable {
     }
 }
 
-/// Returns when the condition holds, which is asked again and again; a time limit ends the wait.
+/// Returns when the condition holds.
+///
+/// It polls; a time limit ends the wait.
 func until(_ condition: () -> Bool, meanwhile step: () -> Void = {}) async throws {
     while !condition() {
         try Task.checkCancellation()
@@ -41,7 +45,7 @@ func until(_ condition: () -> Bool, meanwhile step: () -> Void = {}) async throw
     }
 }
 
-/// Waits for nothing but the end of the task.
+/// Waits until the task ends.
 func untilCancelled() async {
     let (stream, continuation) = AsyncStream<Never>.makeStream()
     for await _ in stream {}

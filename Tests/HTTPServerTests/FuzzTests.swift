@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("Whatever bytes come, the server goes on", .timeLimit(.minutes(10)))
+@Suite("The server survives arbitrary bytes", .timeLimit(.minutes(10)))
 struct FuzzTests {
     private static let sound = [
         "GET /a?b=c HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n",
@@ -17,7 +17,7 @@ struct FuzzTests {
 
     private static let tokens = ["\r\n", "\n", "\0", ":", " ", "0", "-1", "Host: h", "chunked", "HTTP/1.1", "%", "ÿ"]
 
-    /// How many of the workers are not done.
+    /// The number of workers that are not done.
     private final class Working: Sendable {
         let count = Mutex(8)
     }
@@ -49,7 +49,7 @@ struct FuzzTests {
         let time = ManualTime()
         try await withServer(configuration, time: time, quick: quick, handler: handler) { server in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                // Deadlines end the requests whose end never comes.
+                // Deadlines end the requests that never become complete.
                 let working = Working()
                 group.addTask {
                     while working.count.withLock({ $0 }) > 0 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("The server waits without blocking, and ends in order", .timeLimit(.minutes(10)))
+@Suite("The server waits without blocking, and shuts down cleanly", .timeLimit(.minutes(10)))
 struct LifeTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -34,7 +34,7 @@ struct LifeTests {
         }
     }
 
-    @Test("A connection serves one request after the other")
+    @Test("A connection serves several requests in sequence")
     func keptAlive() async throws {
         try await withServer(handler: { _ in .respond(.json("{}")) }) { server in
             let client = try RawClient(port: server.port)
@@ -68,7 +68,7 @@ struct LifeTests {
             await lost.send("GET /lost HTTP/1.1\r\nHost: h\r\n\r\n")
             await arrived.wait(times: 2)
             lost.reset()
-            // Whatever finds the lost connection has looked at the other one too.
+            // The code that finds the lost connection has checked the other one too.
             await cancelled.wait()
             released.happen()
             #expect(await half.answer()?.body == "cancelled: false")
@@ -82,7 +82,7 @@ struct LifeTests {
     func halfClosedAmongOthers(threads: Int) async throws {
         let handler: HTTPServer.Handler = { .respond(.text("\($0.method) \($0.body.count)")) }
         try await withServer(.init(threads: threads), handler: handler) { server in
-            // libmicrohttpd treats the oldest connection of a thread in a way of its own: here it is one of these.
+            // libmicrohttpd treats the oldest connection of a thread specially; here it is one of these.
             let others = try (0..<8).map { _ in try RawClient(port: server.port) }
             for other in others {
                 await other.send(Self.get)
@@ -122,7 +122,7 @@ struct LifeTests {
         }
     }
 
-    @Test("Stopping lets a begun request have its answer, which says that the connection ends")
+    @Test("Stopping waits for a begun request, whose answer closes the connection")
     func gracefulStop() async throws {
         let arrived = Event()
         let released = Event()
@@ -136,7 +136,7 @@ struct LifeTests {
         await arrived.wait()
         async let first: Void = server.stop(within: .seconds(30))
         async let second: Void = server.stop(within: .seconds(30))
-        // The port is closed once the stop has begun, so a refused connection is the event to release on.
+        // The port is closed once the stop has begun, so a refused connection is the event for the release.
         while (try? RawClient(port: server.port)) != nil { await Task.yield() }
         released.happen()
         _ = await (first, second)
@@ -148,7 +148,7 @@ struct LifeTests {
         #expect(server.openRequests == 0)
     }
 
-    @Test("Stopping closes what is not answered in time, and cancels its handler")
+    @Test("Stopping closes connections without an answer in time, and cancels their handlers")
     func deadline() async throws {
         let arrived = Event()
         let cancelled = Event()
@@ -188,7 +188,7 @@ struct LifeTests {
         #expect(server.openRequests == 0)
     }
 
-    @Test("A port that is taken is an error that says so")
+    @Test("A taken port is reported as such")
     func takenPort() async throws {
         try await withServer(handler: { _ in .drop }) { server in
             let error = #expect(throws: HTTPServerError.self) {
@@ -201,7 +201,7 @@ struct LifeTests {
         }
     }
 
-    @Test("An address that is none is an error that says so", arguments: ["", "localhost", "1.2.3", "::g"])
+    @Test("An invalid address is reported as such", arguments: ["", "localhost", "1.2.3", "::g"])
     func badAddress(address: String) {
         let error = #expect(throws: HTTPServerError.self) {
             try HTTPServer(configuration: .init(listen: .tcp(address: address, port: 0))) { _ in .drop }

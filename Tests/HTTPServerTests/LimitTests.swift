@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("What is too big or broken is refused", .timeLimit(.minutes(10)))
+@Suite("Oversized and malformed requests are refused", .timeLimit(.minutes(10)))
 struct LimitTests {
     private static let limit = HTTPServer.Configuration(limits: .init(bodyBytes: 100))
 
@@ -11,26 +11,26 @@ struct LimitTests {
         .respond(.text("\(request.body.count)"))
     }
 
-    @Test("A body is taken up to the limit and refused beyond it", arguments: [(100, 200), (101, 413), (1600, 413)])
+    @Test("A body is accepted up to the limit and refused beyond it", arguments: [(100, 200), (101, 413), (1600, 413)])
     func bodyLimit(count: Int, status: Int) async throws {
         try await withServer(Self.limit, handler: Self.length) { server in
             let client = try RawClient(port: server.port)
             let body = String(repeating: "x", count: count)
             await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(count)\r\n\r\n\(body)")
             #expect(await client.answer()?.status == status)
-            // The connection is in order: the next request is not taken for the rest of the body.
+            // The connection is still valid: the next request is not read as the rest of the body.
             await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx")
             #expect(await client.answer()?.body == "1")
         }
     }
 
-    @Test("All bodies together take no more memory than there is for them, and small ones find room beside large ones")
+    @Test("All bodies together stay within their memory, and small ones fit next to large ones")
     func requestMemory() async throws {
         let size = 60_000
         let body = String(repeating: "x", count: size)
         let post = { (length: Int) in "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \(length)\r\n\r\n" }
         try await withServer(.init(requestMemoryBytes: 1 << 20), handler: Self.length) { server in
-            // Strangers who never send their last byte fill the half that is for large bodies.
+            // Clients that never send their last byte fill the half for large bodies.
             var holders: [RawClient] = []
             for number in 1...8 {
                 let holder = try RawClient(port: server.port)
@@ -59,7 +59,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A hundred large bodies at once are taken or refused, and the memory is free again")
+    @Test("A hundred large bodies at once are accepted or refused, and the memory is released")
     func manyLargeBodies() async throws {
         let body = String(repeating: "x", count: 60_000)
         try await withServer(.init(requestMemoryBytes: 1 << 20), handler: Self.length) { server in
@@ -98,7 +98,7 @@ struct LimitTests {
     }
 
     @Test(
-        "Blanks around a header's value hide nothing",
+        "Blanks around a header's value are accepted",
         arguments: ["X-A:a", "X-A:  a  ", "X-A:", "X-A: ", "X-A:\ta\t", "X-A: a b", "Cookie: a=b; c=d"]
     )
     func blanks(header: String) async throws {
@@ -111,7 +111,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A chunked body, whose length nobody declared, meets the same limit")
+    @Test("A chunked body has the same limit")
     func chunkedLimit() async throws {
         try await withServer(Self.limit, handler: Self.length) { server in
             let client = try RawClient(port: server.port)
@@ -132,7 +132,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A client that asks first is told before it sends too much")
+    @Test("A client that expects 100-continue is refused before it sends too much")
     func expectTooMuch() async throws {
         try await withServer(Self.limit, handler: Self.length) { server in
             let client = try RawClient(port: server.port)
@@ -141,7 +141,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A client that asks first is told to go on")
+    @Test("A client that expects 100-continue gets it")
     func expectFits() async throws {
         try await withServer(Self.limit, handler: Self.length) { server in
             let client = try RawClient(port: server.port)
@@ -217,7 +217,8 @@ struct LimitTests {
                 await client.send(request)
                 client.closeSendingSide()
                 async let everything = client.everything()
-                // Where libmicrohttpd waits for the rest all the same, the deadline ends it; the connection may be gone already.
+                // If libmicrohttpd waits for the rest, the deadline ends the request; the connection may be gone
+                // already.
                 try await until(
                     { client.hasEnded },
                     meanwhile: {

@@ -21,7 +21,7 @@ struct ListeningTests {
         try await body(folder + "/s")
     }
 
-    @Test("A unix socket has its mode, serves, and is gone at the end", arguments: [0o600, 0o666] as [UInt32])
+    @Test("A unix socket has its mode, serves, and is removed at the end", arguments: [0o600, 0o666] as [UInt32])
     func unixSocket(mode: UInt32) async throws {
         try await withFolder { path in
             try await withServer(.init(listen: .unix(path: path, mode: mode)), handler: Self.peer) { server in
@@ -38,7 +38,7 @@ struct ListeningTests {
     }
 
     @Test(
-        "An inherited socket is reached by those whom its own address lets in",
+        "The reach of an inherited socket is that of its address",
         arguments: [("127.0.0.1", Reach.thisMachine), ("::1", .thisMachine), ("0.0.0.0", .network), ("::", .network)]
     )
     func reach(address: String, reach: Reach) throws {
@@ -58,7 +58,7 @@ struct ListeningTests {
         #expect(ListenAddress.inherited(descriptor: -1).reach == .network)
     }
 
-    @Test("A socket file that nobody listens on any more makes way")
+    @Test("A stale socket file is replaced")
     func staleSocket() async throws {
         try await withFolder { path in
             let left = try ListeningSocket(.unix(path: path, mode: 0o600)).descriptor
@@ -72,7 +72,7 @@ struct ListeningTests {
         }
     }
 
-    @Test("A socket in use is refused and goes on")
+    @Test("A socket in use is refused and keeps working")
     func liveSocket() async throws {
         try await withFolder { path in
             let configuration = HTTPServer.Configuration(listen: .unix(path: path, mode: 0o600))
@@ -88,7 +88,7 @@ struct ListeningTests {
         }
     }
 
-    @Test("A file that is no socket is never removed")
+    @Test("A file that is not a socket is never removed")
     func otherFile() async throws {
         try await withFolder { path in
             close(open(path, O_CREAT | O_WRONLY, 0o600))
@@ -100,7 +100,7 @@ struct ListeningTests {
         }
     }
 
-    @Test("A server's end leaves alone a file that has taken its socket's place")
+    @Test("A stopping server keeps a file that has replaced its socket")
     func replacedFile() async throws {
         try await withFolder { path in
             try await withServer(.init(listen: .unix(path: path, mode: 0o600)), handler: Self.peer) { _ in
@@ -111,7 +111,7 @@ struct ListeningTests {
         }
     }
 
-    @Test("An inherited socket serves, and listens on when the server has ended")
+    @Test("An inherited socket serves, and still listens after the server has ended")
     func inherited() async throws {
         let socket = try ListeningSocket(.tcp(address: "127.0.0.1", port: 0))
         let (descriptor, port) = (socket.descriptor, socket.port)
@@ -130,14 +130,14 @@ struct ListeningTests {
         _ = try RawClient(port: port)
     }
 
-    @Test("Sockets meant for another process are none of ours")
+    @Test("Sockets meant for another process are ignored")
     func otherProcess() throws {
         let environment = ["LISTEN_PID": "1", "LISTEN_FDS": "1"]
         #expect(try SocketActivation.descriptors(environment: environment, processID: getpid()).isEmpty)
         #expect(try SocketActivation.descriptors(environment: [:], processID: getpid()).isEmpty)
     }
 
-    @Test("What is no listening socket, or has a name that is taken, is refused")
+    @Test("A descriptor that does not listen, or has a duplicate name, is refused")
     func badInheritance() throws {
         let plain = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(plain) }

@@ -2,12 +2,12 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A client that says exactly the bytes it is told to, over a real socket.
+/// A client that sends exactly the given bytes over a real socket.
 ///
-/// Its blocking calls run on a queue of its own, because the handlers under test need the cooperative pool. Every wait ends
-/// after 20 s, so that a server that never answers fails a test instead of hanging it.
+/// Its blocking calls run on its own queue, because the handlers under test need the cooperative pool. Every wait ends
+/// after 20 s, so that a server that never answers fails the test instead of blocking it.
 final class RawClient: Sendable {
-    /// One answer, as it came.
+    /// One answer as received.
     struct Answer: Equatable {
         var status: Int
         var head: String
@@ -32,7 +32,7 @@ final class RawClient: Sendable {
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// A client of the unix socket with that path.
+    /// Connects to the unix socket at the path.
     init(path: String) throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         var endpoint = sockaddr_un()
@@ -75,7 +75,7 @@ final class RawClient: Sendable {
         }
     }
 
-    /// Sends one packet, or as much of it as the server takes before it closes the connection.
+    /// Sends one packet, or the part that the server accepts before it closes the connection.
     func send(_ text: String) async { await send(Array(text.utf8)) }
 
     func send(_ bytes: [UInt8]) async {
@@ -91,12 +91,12 @@ final class RawClient: Sendable {
         }
     }
 
-    /// Says that nothing more will be sent, and goes on listening.
+    /// Closes the sending side and keeps reading.
     func closeSendingSide() {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// Ends the connection with a reset, as the system of a client that died does.
+    /// Ends the connection with a reset, as after the death of the client's process.
     func reset() {
         var nowhere = sockaddr()
         nowhere.sa_family = sa_family_t(AF_UNSPEC)
@@ -107,10 +107,10 @@ final class RawClient: Sendable {
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Nothing more has come from the server when that was last asked for.
+    /// `true` if the server has sent no more data so far.
     var hasEnded: Bool { end.withLock { $0 } }
 
-    /// The next answer; nil if the connection ends before one is complete.
+    /// Reads the next answer; `nil` if the connection ends before it is complete.
     func answer(hasBody: Bool = true) async -> Answer? {
         await blocking { [self] in
             guard let head = take(through: Array("\r\n\r\n".utf8)) else { return nil }
@@ -126,7 +126,7 @@ final class RawClient: Sendable {
         }
     }
 
-    /// Everything until the server closes the connection; nil if it does not.
+    /// Reads until the server closes the connection; `nil` if it does not.
     func everything() async -> String? {
         await blocking { [self] in
             repeat { errno = 0 } while readMore()

@@ -3,14 +3,16 @@ import Testing
 
 @testable import HTTPServer
 
-/// Answers with what the request was.
+/// Answers with a description of the request.
 private func echo(_ request: ServerRequest) async -> ServerReply {
     let query = request.query.map { "\($0.name)=\($0.value)" }.joined(separator: ",")
     let body = String(decoding: request.body, as: UTF8.self)
     return .respond(.text("\(request.method) \(request.path) [\(query)] \(request.header("x-test") ?? "-") <\(body)>"))
 }
 
-/// Runs the body against a server, and ends the server whatever happens; no request may stay open.
+/// Runs the body against a server, then stops the server.
+///
+/// No request may stay open.
 func withServer(
     _ configuration: HTTPServer.Configuration = .init(),
     time: any TimeSource = SystemTime(),
@@ -36,7 +38,7 @@ func withServer(
     #expect(server.openRequests == 0)
 }
 
-@Suite("Requests arrive whole, however they are cut", .timeLimit(.minutes(10)))
+@Suite("Requests arrive complete, however they are split", .timeLimit(.minutes(10)))
 struct RequestTests {
     @Test("Path, query, headers and body reach the handler")
     func wholeRequest() async throws {
@@ -62,7 +64,7 @@ struct RequestTests {
         }
     }
 
-    @Test("A chunked body is put together")
+    @Test("A chunked body is joined")
     func chunked() async throws {
         try await withServer(handler: echo) { server in
             let client = try RawClient(port: server.port)
@@ -105,7 +107,7 @@ struct RequestTests {
         }
     }
 
-    @Test("The other end's address is told", arguments: ["127.0.0.1", "::1"])
+    @Test("The peer's address is available", arguments: ["127.0.0.1", "::1"])
     func peer(address: String) async throws {
         try await withServer(
             .init(listen: .tcp(address: address, port: 0)),
@@ -117,7 +119,7 @@ struct RequestTests {
         }
     }
 
-    @Test("A dropped request gets not a byte, and its connection ends")
+    @Test("A dropped request gets no answer, and its connection ends")
     func drop() async throws {
         try await withServer(handler: { _ in .drop }) { server in
             let client = try RawClient(port: server.port)

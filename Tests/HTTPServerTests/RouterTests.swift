@@ -63,7 +63,7 @@ struct RouterTests {
         #expect(answer.status == (text == nil ? 404 : 200))
     }
 
-    @Test("HEAD is answered by the route for GET, and the log learns the pattern")
+    @Test("HEAD is answered by the route for GET, and the log gets the pattern")
     func head() async throws {
         let answer = try await answer("HEAD", "/v1/grants/abc/token")
         #expect(String(decoding: answer.body, as: UTF8.self) == "GET token of abc")
@@ -71,7 +71,7 @@ struct RouterTests {
     }
 
     @Test(
-        "Another method is told the methods there are",
+        "Another method gets the list of allowed methods",
         arguments: [("/v1/grants/a/token", "GET, HEAD, POST"), ("/only", "POST")]
     )
     func wrongMethod(target: String, allow: String) async throws {
@@ -81,7 +81,7 @@ struct RouterTests {
         #expect(String(decoding: answer.body, as: UTF8.self) == "not PUT")
     }
 
-    @Test("A quick answer is given where a route has one for the request, and else left to the handler")
+    @Test("A route's quick answer is used if there is one, else the handler answers")
     func quick() async throws {
         guard case .respond(let response)? = Self.router.quickAnswer(Self.request("POST", "/only")) else {
             Issue.record("no quick answer")

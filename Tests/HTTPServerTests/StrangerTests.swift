@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("Strangers get what they deserve", .timeLimit(.minutes(10)))
+@Suite("Hostile clients are contained", .timeLimit(.minutes(10)))
 struct StrangerTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
@@ -25,7 +25,7 @@ struct StrangerTests {
     private static let post = "POST / HTTP/1.1"
 
     @Test(
-        "A head that can be read in two ways is refused, and what follows it is not read",
+        "An ambiguous head is refused, and the bytes after it are not read",
         arguments: [
             Head(post, "Host: h", "Content-Length: 5", "Transfer-Encoding: chunked", body: "0\r\n\r\n"),
             Head(post, "Host: h", "Content-Length: 5", "Content-Length: 3", body: "abcde"),
@@ -83,7 +83,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("What follows a chunked body is not taken for a request")
+    @Test("The bytes after a chunked body are not read as a request")
     func afterChunked() async throws {
         try await withServer(handler: Self.length) { server in
             let client = try RawClient(port: server.port)
@@ -97,7 +97,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("HTTP/1.0 is spoken to those who know nothing newer")
+    @Test("HTTP/1.0 clients are served")
     func oldClient() async throws {
         try await withServer(handler: Self.length) { server in
             let client = try RawClient(port: server.port)
@@ -107,7 +107,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("An address may open so many connections, and others when it has closed some")
+    @Test("An address may open a limited number of connections at a time")
     func perAddress() async throws {
         try await withServer(.init(maximumConnectionsPerAddress: 2), handler: Self.length) { server in
             var clients = try (0..<2).map { _ in try RawClient(port: server.port) }
@@ -126,7 +126,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("A trusted proxy may open as many as it likes, and names its clients and requests")
+    @Test("A trusted proxy has no connection limit, and names its clients and requests")
     func proxy() async throws {
         let configuration = HTTPServer.Configuration(
             maximumConnectionsPerAddress: 1,
@@ -148,7 +148,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("Nobody else's word is taken, and the log has no path")
+    @Test("Forwarding headers of other peers are ignored, and the log has no path")
     func stranger() async throws {
         let summaries = Mutex<[RequestSummary]>([])
         let over = Event()
@@ -175,7 +175,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("A quick answer needs no handler, and what it leaves the handler gets")
+    @Test("A quick answer needs no handler; without one the handler answers")
     func quick() async throws {
         let quick: HTTPServer.Quick = { $0.path == "/quick" ? .respond(.text("quick")) : nil }
         try await withServer(quick: quick, handler: { _ in .respond(.text("slow")) }) { server in
@@ -198,7 +198,7 @@ struct StrangerTests {
         }
     }
 
-    @Test("A thousand idle connections keep nobody from an answer")
+    @Test("A thousand idle connections do not block other clients")
     func idleCrowd() async throws {
         try await withServer(.init(threads: 2), handler: Self.length) { server in
             _ = try OpenFileLimit.raise()

@@ -28,7 +28,7 @@ struct TLSTests {
         )
     }
 
-    /// What `openssl s_client` reports of one handshake; throws its complaint if the server refuses it.
+    /// Returns the report of `openssl s_client` on one handshake; throws its output if the server refuses it.
     private func handshake(with server: HTTPServer, _ options: [String] = []) async throws -> String {
         let arguments = ["s_client", "-connect", "127.0.0.1:\(server.port)", "-CAfile", authority.certificateFile]
         return try await withCheckedThrowingContinuation { continuation in
@@ -101,7 +101,7 @@ struct TLSTests {
             let client = try RawClient(port: server.port)
             await client.send(beginning)
             try await until({ server.clients.kinds == [.head] }, meanwhile: server.clients.look)
-            // A byte now and then does not help.
+            // An occasional byte does not keep the connection alive.
             await client.send([0x00])
             time.advance(by: .milliseconds(9_999))
             server.clients.look()

@@ -57,14 +57,14 @@ struct JSONLineTests {
         #expect(line.text == #"{"a\"b":1}"#)
     }
 
-    @Test("writes null for a number that JSON cannot spell", arguments: [Double.infinity, -.infinity, .nan])
+    @Test("writes null for a number that JSON cannot represent", arguments: [Double.infinity, -.infinity, .nan])
     func numbers(value: Double) {
         var line = JSONLine()
         line.field("v", value)
         #expect(line.text == #"{"v":null}"#)
     }
 
-    @Test("caps a text at whole characters and marks the cut")
+    @Test("shortens a text at whole characters and marks the cut")
     func caps() {
         var line = JSONLine()
         line.text("fits", "abcdefgh", limit: 8)
@@ -73,12 +73,12 @@ struct JSONLineTests {
         #expect(line.text == #"{"fits":"abcdefgh","cut":"abcde…","split":"aé…"}"#)
     }
 
-    @Test("holds any text, however broken its bytes, and gives it back", arguments: [UInt64.random(in: .min ... .max)])
+    @Test("holds any text, and parses back to it", arguments: [UInt64.random(in: .min ... .max)])
     func fuzz(seed: UInt64) throws {
         let random = SeededRandom(seed: seed)
         for _ in 0..<2_000 {
             let bytes = (0..<(random.nextBits() % 40)).map { _ in
-                // Half of the bytes are controls, quotes or the lead bytes of what must be escaped.
+                // Half of the bytes are controls, quotes or lead bytes of characters that must be escaped.
                 let pick = random.nextBits()
                 let awkward: [UInt8] = [0, 9, 10, 13, 27, 34, 92, 0x7f, 0xc2, 0x85, 0xe2, 0x80, 0xa8, 0xf0, 0xff]
                 return pick & 1 == 0 ? UInt8(truncatingIfNeeded: pick >> 8) : awkward[Int(pick >> 8) % awkward.count]

@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(
-        "refuses what is no JSON",
+        "refuses text that is not JSON",
         arguments: [
             "", " ", "nul", "01", "-", "-01", "1.", "1e", ".5", "+1", "\"", "\"\\x\"", "\"\\ud800\"",
             "\"\\ud800\\u0041\"",
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "gives a whole number only where there is one",
+        "returns an integer only for whole numbers",
         arguments: [
             ("3600", Int64(3600)), ("3600.0", 3600), ("36e2", 3600), ("-1", -1), ("1.5", nil), ("1e400", nil),
             ("9e18", nil),
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(
-        "salvages the complete members of an object that breaks off or goes on",
+        "salvages the complete members of an object that is truncated or has trailing text",
         arguments: [
             ("", nil), ("[1]", nil), ("\"a\"", nil), ("{", [:]), ("{}", [:]), (#"{"a"#, [:]), (#"{"a":"b"#, [:]),
             (#"{"a":"b""#, ["a": .string("b")]), (#" {"a":"b","c":{"d":1"#, ["a": .string("b")]),

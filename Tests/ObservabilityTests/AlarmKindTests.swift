@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Kinds of alarms")
 struct AlarmKindTests {
-    @Test("docs/metrics-log.md lists every kind with its meaning, and no other")
+    @Test("docs/metrics-log.md lists exactly the kinds with their meanings")
     func listed() throws {
         let file = URL(filePath: #filePath).appending(path: "../../../docs/metrics-log.md").standardized
         let section = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")

@@ -15,7 +15,7 @@ struct DiagnosticLogTests {
     }
 
     @Test(
-        "leaves time and level to the journal where the journal reads it",
+        "leaves time and level to the journal if the journal reads the log",
         arguments: [(LogLevel.error, 3), (.warning, 4), (.notice, 5), (.info, 6), (.debug, 7)]
     )
     func journal(level: LogLevel, priority: Int) {
@@ -28,7 +28,7 @@ struct DiagnosticLogTests {
         #expect(pipe.readAvailable() == "<\(priority)>hello a=1\n")
     }
 
-    @Test("keeps time and level where the journal is somebody else's reader", arguments: [nil, "", "1:2"])
+    @Test("keeps time and level if the journal does not read this descriptor", arguments: [nil, "", "1:2"])
     func notJournal(stream: String?) {
         let pipe = TestPipe()
         let log = DiagnosticLog(level: .debug, time: time, descriptor: pipe.writer, journalStream: stream)
@@ -36,7 +36,7 @@ struct DiagnosticLogTests {
         #expect(pipe.readAvailable() == "2026-11-21T03:00:59Z info hello\n")
     }
 
-    @Test("shows what its level allows, and a reload may change that", arguments: LogLevel.allCases)
+    @Test("shows the lines that its level allows, and the level can be changed", arguments: LogLevel.allCases)
     func levels(level: LogLevel) {
         let probe = DiagnosticProbe(level: .error)
         probe.log.level = level
@@ -49,7 +49,7 @@ struct DiagnosticLogTests {
         #expect(LogLevel(rawValue: name) == level)
     }
 
-    @Test("never makes the fields of a line that is not shown")
+    @Test("never evaluates the fields of a line that is not shown")
     func lazy() {
         let probe = DiagnosticProbe(level: .info)
         var made = 0
@@ -76,7 +76,7 @@ struct DiagnosticLogTests {
         #expect(probe.lines() == ["2026-11-21T03:00:59Z error x v=\(expected)"])
     }
 
-    @Test("caps a value and a line")
+    @Test("limits the length of values and lines")
     func caps() {
         let probe = DiagnosticProbe(time: time)
         let long = String(repeating: "v", count: 1_000_000)
@@ -89,7 +89,7 @@ struct DiagnosticLogTests {
         #expect(line.hasSuffix("…"))
     }
 
-    @Test("goes on without a reader that stalls, and tells how much was lost", .timeLimit(.minutes(10)))
+    @Test("continues without a stalled reader, and reports the number of lost lines", .timeLimit(.minutes(10)))
     func stalls() {
         let probe = DiagnosticProbe(time: time)
         #expect(probe.pipe.shrink(toPages: 2) == 8192)

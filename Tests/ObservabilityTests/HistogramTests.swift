@@ -23,14 +23,14 @@ struct HistogramTests {
         #expect(histogram.percentile(0.99).map { $0 <= value && Double($0) >= 0.98 * Double(value) } == true)
     }
 
-    @Test("takes a value beyond its range for the end of that range")
+    @Test("counts a value beyond its range as the end of the range")
     func beyond() {
         var histogram = Histogram()
         histogram.record(.max)
         #expect(histogram.percentile(1) == 1 << 40)
     }
 
-    @Test("begins anew when it is reset")
+    @Test("is empty after a reset")
     func reset() {
         var histogram = Histogram()
         histogram.record(5_000)
@@ -48,7 +48,7 @@ struct HistogramTests {
     func accuracy(count: Int, seed: UInt64) {
         let random = SeededRandom(seed: seed)
         var histogram = Histogram()
-        // Evenly spread over 12 orders of magnitude, so that every octave is met.
+        // Evenly spread over 12 orders of magnitude, so that every octave occurs.
         let values = (0..<count).map { _ in Int64(1) << Int64(random.nextBits() % 39) + Int64(random.nextBits() % 1_000)
         }
         for value in values { histogram.record(value) }

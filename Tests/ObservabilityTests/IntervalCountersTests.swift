@@ -16,7 +16,7 @@ struct IntervalCountersTests {
         )
     }
 
-    @Test("give each count away once", .timeLimit(.minutes(10)))
+    @Test("return each count once", .timeLimit(.minutes(10)))
     func drains() async {
         let time = ManualTime()
         let counters = IntervalCounters(time: time)

@@ -39,7 +39,7 @@ struct LineWriterTests {
         #expect(writers.map(\.droppedLines) == [0, 0])
     }
 
-    @Test("makes a file that the group may read and others may not")
+    @Test("creates a file that the group may read and other users may not")
     func mode() throws {
         _ = try writer()
         var status = stat()
@@ -54,7 +54,7 @@ struct LineWriterTests {
         #expect(error?.description == "open \(path): No such file or directory")
     }
 
-    @Test("does not wait for the reader of a named pipe that has none")
+    @Test("does not wait for a missing reader of a named pipe")
     func namedPipe() throws {
         #expect(mkfifo(folder.path("pipe"), 0o600) == 0)
         #expect(throws: LineFileError.self) { try writer("pipe") }
@@ -76,7 +76,7 @@ struct LineWriterTests {
         #expect(try numbers(try folder.text("log")) == [3])
     }
 
-    @Test("follows its name at once when it is told to")
+    @Test("follows the file name at once on a reopen")
     func reopen() async throws {
         let writer = try writer()
         writer.write(numbered(1))
@@ -90,7 +90,7 @@ struct LineWriterTests {
         #expect(try numbers(try folder.text("log")) == [2])
     }
 
-    @Test("goes on in the old file while the new one cannot be opened, and says so once")
+    @Test("continues in the old file while the new one cannot be opened, and reports that once")
     func unreopenable() async throws {
         try FileManager.default.createDirectory(at: folder.url.appending(path: "d"), withIntermediateDirectories: false)
         let writer = try writer("d/log")
@@ -106,7 +106,7 @@ struct LineWriterTests {
         #expect(told.first?.contains("a file of lines cannot be reopened") == true)
     }
 
-    @Test("goes on at the new end when the file is copied and cut")
+    @Test("continues at the new end when the file is copied and truncated")
     func copyAndTruncate() async throws {
         let writer = try writer()
         writer.write(numbered(1, padding: 500))
@@ -119,7 +119,7 @@ struct LineWriterTests {
     }
 
     @Test(
-        "starts a line of its own after what a killed worker left",
+        "starts a new line after the incomplete line of a killed worker",
         arguments: [("", ""), ("{\"number\":1}\n", "{\"number\":1}\n"), ("{\"num", "{\"num\n")]
     )
     func halfLine(before: String, expected: String) async throws {
@@ -131,7 +131,7 @@ struct LineWriterTests {
         #expect(try folder.text("log") == expected + "{\"number\":2}\n{\"number\":3}\n")
     }
 
-    @Test("counts what a full disk refuses, and says so once")
+    @Test("counts the lines that a full disk refuses, and reports the loss once")
     func fullDisk() async throws {
         let writer = try LineWriter(to: .file("/dev/full"), time: time, diagnostics: diagnostics.log)
         for number in 0..<5 { writer.write(numbered(number)) }
@@ -145,7 +145,7 @@ struct LineWriterTests {
         )
     }
 
-    @Test("says of a line that it cannot be counted on, when the queue is full or the line before it was lost")
+    @Test("reports a line as unsafe if the queue is full or the line before it was lost")
     func uncertainLines() async throws {
         let full = try LineWriter(to: .file("/dev/full"), time: time, diagnostics: diagnostics.log)
         #expect(full.write(numbered(1)))
@@ -168,10 +168,10 @@ struct LineWriterTests {
         close(pipe.reader)
     }
 
-    @Test("takes back the half of a line for which there was room")
+    @Test("removes a partly written line")
     func noRoomForAWholeLine() async {
         await #expect(processExitsWith: .success) {
-            // A limit on the size of files cuts a write short just as the last free block of a disk does.
+            // A limit on the file size truncates a write, like the last free block of a disk.
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 1_000, rlim_max: 1_000)
             let folder = try TemporaryFolder()
@@ -189,7 +189,7 @@ struct LineWriterTests {
         }
     }
 
-    @Test("counts what a pipe without a reader refuses, and goes on")
+    @Test("counts the lines that a pipe without a reader refuses, and continues")
     func closedPipe() async throws {
         signal(SIGPIPE, SIG_IGN)
         let pipe = TestPipe()
@@ -204,7 +204,7 @@ struct LineWriterTests {
         close(pipe.writer)
     }
 
-    @Test("never waits for a slow reader: what it has no room for is lost and counted", arguments: [0, O_NONBLOCK])
+    @Test("never waits for a slow reader: lines beyond the queue are lost and counted", arguments: [0, O_NONBLOCK])
     func slowPipe(flags: Int32) async throws {
         let pipe = TestPipe()
         #expect(fcntl(pipe.writer, F_SETFL, flags) == 0)
@@ -233,7 +233,7 @@ struct LineWriterTests {
         close(pipe.reader)
     }
 
-    @Test("writes a line longer than a pipe holds to its end", arguments: [0, O_NONBLOCK])
+    @Test("completely writes a line longer than the pipe's buffer", arguments: [0, O_NONBLOCK])
     func longLine(flags: Int32) async throws {
         let pipe = TestPipe()
         #expect(fcntl(pipe.writer, F_SETFL, flags) == 0)

@@ -1,16 +1,16 @@
 import Foundation
 import Observability
 
-/// docs/metrics-log.md as a test reads it.
+/// The parsed form of docs/metrics-log.md.
 struct MetricsDocument {
     struct Recipe: Sendable {
         let title: String
         let command: String
     }
 
-    /// The rows of each table, by the heading above it.
+    /// The rows of each table by the heading above it.
     private(set) var tables: [String: [String]] = [:]
-    /// The headings above the tables, in their order.
+    /// The headings above the tables, in order.
     private(set) var headings: [String] = []
     /// The shell commands, each with the heading above it.
     private(set) var recipes: [Recipe] = []
@@ -36,7 +36,7 @@ struct MetricsDocument {
         }
     }
 
-    /// The table that describes some fields, row by row.
+    /// Formats fields as the rows of their table.
     static func table(_ fields: [MetricsField]) -> [String] {
         ["| field | type | given | meaning |", "|---|---|---|---|"]
             + fields.map { "| `\($0.name)` | \($0.kind.rawValue) | \($0.presence.rawValue) | \($0.meaning) |" }

@@ -14,7 +14,7 @@ struct MetricsLogTests {
         log = MetricsLog(sink: sink, worker: "host/1", time: time)
     }
 
-    @Test("signs each line with time, event and worker")
+    @Test("begins each line with time, event and worker")
     func common() {
         log.record(BreakerEvent(client: "an-id", change: .probe, reason: ""))
         let expected = """
@@ -24,7 +24,7 @@ struct MetricsLogTests {
         #expect(sink.lines.map(\.text) == [expected])
     }
 
-    @Test("gives the result of a run in the form that scripts were promised")
+    @Test("writes the result of a run in the form on which scripts rely")
     func runOnce() {
         let event = MetricsSamples.all.compactMap { $0 as? RunOnceEvent }.first
         if let event { log.record(event) }
@@ -36,7 +36,7 @@ struct MetricsLogTests {
         #expect(sink.lines.map(\.text) == [expected])
     }
 
-    @Test("shows what was counted in an interval")
+    @Test("shows the counts of an interval")
     func summary() throws {
         log.record(MetricsSamples.summary(MetricsSamples.counts, nil))
         let line = try #require(try parseLines((sink.lines.first?.text ?? "") + "\n").first)
@@ -48,7 +48,7 @@ struct MetricsLogTests {
         #expect(line["oldest_overdue_ms"] as? Int == 3_000)
     }
 
-    @Test("caps and escapes what came from outside")
+    @Test("shortens and escapes external text")
     func answer() throws {
         var event = MetricsSamples.full
         event.answer = "<html>\n\u{1b}[2J" + String(repeating: "é", count: 5_000)
@@ -61,7 +61,7 @@ struct MetricsLogTests {
         #expect((line["reason"] as? String)?.utf8.count == 128)
     }
 
-    @Test("stays within what a pipe takes whole, whatever its fields hold", arguments: ["x", "\u{1}"])
+    @Test("keeps each line within the atomic write size of a pipe", arguments: ["x", "\u{1}"])
     func longest(character: String) {
         var event = MetricsSamples.full
         let long = String(repeating: character, count: 10_000)

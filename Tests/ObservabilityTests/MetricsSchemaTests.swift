@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The schema of the metrics log")
 struct MetricsSchemaTests {
-    @Test("is what the document says, table by table")
+    @Test("matches the document, table by table")
     func document() throws {
         let document = try MetricsDocument()
         #expect(document.headings == ["Every line"] + MetricsSchema.events.map { "`\($0.name)`" })
@@ -17,7 +17,7 @@ struct MetricsSchemaTests {
         }
     }
 
-    @Test("is what each event writes: each field, its type, and whether it is always there")
+    @Test("matches each event's output: fields, types, and presence")
     func samples() throws {
         var given: [String: [Set<String>]] = [:]
         for sample in MetricsSamples.all {
@@ -44,7 +44,8 @@ struct MetricsSchemaTests {
         }
     }
 
-    /// Whether a value, found in a line's text, is of a type; the parsed value alone cannot tell `1` from `true`.
+    /// Returns `true` if a value in a line's text has the type; the parsed value alone cannot distinguish `1` from
+    /// `true`.
     private static func matches(_ value: Any, of field: String, in text: String, _ kind: MetricsField.Kind) -> Bool {
         let isBoolean = ["true", "false"].contains { text.contains("\"\(field)\":\($0)") }
         let number = isBoolean ? nil : value as? Double

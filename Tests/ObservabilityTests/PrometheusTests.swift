@@ -53,7 +53,7 @@ struct PrometheusTests {
         report.text.text.split(separator: "\n").map(String.init)
     }
 
-    @Test("are what the document says, row by row")
+    @Test("match the document, row by row")
     func document() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -66,7 +66,7 @@ struct PrometheusTests {
         #expect(rows == expected, "\(expected.joined(separator: "\n"))")
     }
 
-    @Test("are all told, in the order of the document, each with its help and type before its samples")
+    @Test("are all present, in the order of the document, each with help and type before its samples")
     func order() {
         let lines = Self.lines(Self.full)
         let types = lines.filter { $0.hasPrefix("# TYPE ") }
@@ -113,20 +113,20 @@ struct PrometheusTests {
         #expect(Self.lines(Self.full).contains(line))
     }
 
-    @Test("leave out what the database would tell when it cannot be read")
+    @Test("omit the samples from the database if it cannot be read")
     func withoutStore() {
         let lines = Self.lines(Self.report())
         #expect(lines.contains("refresh_worker_store_up 0"))
         #expect(!lines.contains { $0.contains("refresh_worker_grants") || $0.contains("overdue") })
     }
 
-    @Test("leave out the end of a certificate without TLS")
+    @Test("omit the expiry of the certificate without TLS")
     func withoutTLS() {
         #expect(!Self.lines(Self.report()).contains { $0.contains("certificate") })
     }
 
     @Test(
-        "escape whatever a label holds",
+        "escape the values of labels",
         arguments: [(#"a"b"#, #"a\"b"#), (#"a\b"#, #"a\\b"#), ("a\nb", #"a\nb"#), ("é{}", "é{}")]
     )
     func escapes(value: String, written: String) {
@@ -136,7 +136,7 @@ struct PrometheusTests {
     }
 
     @Test(
-        "spell numbers that are not finite",
+        "format numbers that are not finite",
         arguments: [(Double.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN")]
     )
     func numbers(value: Double, written: String) {
@@ -145,7 +145,7 @@ struct PrometheusTests {
         #expect(lines.contains("refresh_worker_pacer_ceiling_per_second{client=\"c\"} \(written)"))
     }
 
-    @Test("know what the process holds")
+    @Test("include the resources of the process")
     func usage() throws {
         let usage = ProcessUsage.current
         #expect(try #require(usage.residentBytes) > 1 << 20)

@@ -5,7 +5,7 @@ import Observability
 import Testing
 
 @Suite(
-    "The recipes of the document",
+    "The recipes in the document",
     .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/jq"), "jq is not installed"),
     .timeLimit(.minutes(10))
 )
@@ -15,12 +15,12 @@ struct RecipeTests {
 
     init() throws {
         folder = try TemporaryFolder()
-        // Whole minutes a quarter of an hour ago, since one recipe looks an hour back from the real clock.
+        // Whole minutes a quarter of an hour ago, because one recipe looks back an hour from the real clock.
         let now = SystemTime().now
         start = Timestamp(milliseconds: now.milliseconds / 60_000 * 60_000 - 900_000)
     }
 
-    @Test("give what they promise")
+    @Test("give the documented results")
     func recipes() async throws {
         try folder.write(sampleLog(), to: "metrics.log")
         let minute = String(start.iso8601.prefix(16))
@@ -96,7 +96,7 @@ struct RecipeTests {
         return sink.lines.map { $0.text + "\n" }.joined()
     }
 
-    /// Runs a command as a user would, and gives the lines it printed.
+    /// Runs a command as a user would, and returns its output lines.
     private func output(of command: String) async throws -> [String] {
         let process = Process()
         process.executableURL = URL(filePath: "/bin/sh")

@@ -5,7 +5,7 @@ import JSON
 import Observability
 import Synchronization
 
-/// A folder of a test's own, removed with it.
+/// A temporary folder for one test, removed with it.
 final class TemporaryFolder {
     let url: URL
 
@@ -31,14 +31,15 @@ final class TemporaryFolder {
     }
 }
 
-/// A pipe whose ends a test opens and closes by itself.
+/// A pipe whose ends a test opens and closes itself.
 struct TestPipe {
     let reader: Int32
     let writer: Int32
 
-    /// Makes the pipe under a name that is gone at once, because only `open` closes a descriptor to programs started meanwhile.
+    /// Creates a named pipe and removes its name at once, because only `open` keeps a descriptor from programs that are
+    /// started at the same time.
     ///
-    /// A reader that another test's program inherits would keep the pipe alive.
+    /// A reader inherited by another test's program would keep the pipe alive.
     init() {
         let path = FileManager.default.temporaryDirectory.appending(path: "pipe-\(UUID().uuidString)").path
         precondition(mkfifo(path, 0o600) == 0, "mkfifo failed with errno \(errno)")
@@ -48,12 +49,13 @@ struct TestPipe {
         unlink(path)
     }
 
-    /// Makes the pipe hold only a few pages, and says how many bytes that is.
+    /// Limits the pipe to a few pages and returns its size in bytes.
     ///
-    /// 1031 is `F_SETPIPE_SZ` (https://man7.org/linux/man-pages/man2/F_GETPIPE_SZ.2const.html), which the Glibc module leaves out.
+    /// 1031 is `F_SETPIPE_SZ` (https://man7.org/linux/man-pages/man2/F_GETPIPE_SZ.2const.html), which the Glibc module
+    /// does not export.
     func shrink(toPages pages: Int32 = 1) -> Int { Int(fcntl(writer, 1031, pages * 4096)) }
 
-    /// Reads what is there now, without waiting for more.
+    /// Reads the available bytes without waiting for more.
     func readAvailable() -> String {
         var bytes: [UInt8] = []
         while true {
@@ -67,7 +69,7 @@ struct TestPipe {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Reads, on a thread of its own, until the writing end is closed.
+    /// Reads on a separate thread until the writing end is closed.
     func readToEnd() async -> String {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { [reader] in
@@ -106,7 +108,7 @@ struct DiagnosticProbe {
     func lines() -> [String] { pipe.readAvailable().split(separator: "\n").map(String.init) }
 }
 
-/// Parses a text of JSON objects, one on each line and every line ended.
+/// Parses JSON objects, one per line; every line must be terminated.
 func parseLines(_ text: String) throws -> [[String: Any]] {
     struct Malformed: Error { let line: String }
     guard text.isEmpty || text.hasSuffix("\n") else { throw Malformed(line: "the last line is not ended") }
@@ -117,7 +119,7 @@ func parseLines(_ text: String) throws -> [[String: Any]] {
     }
 }
 
-/// A line that carries a number, and padding that makes it `padding` bytes longer.
+/// Makes a line with a number, and padding that makes it `padding` bytes longer.
 func numbered(_ number: Int, padding: Int = 0) -> JSONLine {
     var line = JSONLine()
     line.field("number", number)
@@ -125,7 +127,7 @@ func numbered(_ number: Int, padding: Int = 0) -> JSONLine {
     return line
 }
 
-/// The numbers of the lines in a text, in their order.
+/// Returns the numbers of the lines in a text, in order.
 func numbers(_ text: String) throws -> [Int] {
     try parseLines(text).compactMap { $0["number"] as? Int }
 }

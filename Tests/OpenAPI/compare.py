@@ -1,4 +1,5 @@
-"""Holds answers to docs/openapi.yaml: `compare.py DESCRIPTION ANSWERS`; run by the Python that has schemathesis."""
+"""Checks answers against docs/openapi.yaml: `compare.py DESCRIPTION ANSWERS`; run by the Python that has
+schemathesis."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What a description cannot tell schemathesis: who calls, and which values Google, or the worker, must know."""
+"""Hooks for schemathesis: the credentials of the caller, and values that the worker or Google must know."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ class Callers:
         if "internal" in context.operation.tags:
             return accounts.SERVICE_KEY
         if name_of(context.operation) in ("deleteUser", "deleteUserByFormerName"):
-            # One who is deleted cannot go on calling.
+            # A deleted user cannot make further calls.
             return accounts.user_token(f"leaver-{next(numbers)}")
         return accounts.user_token(STAGE.user)
 
@@ -42,14 +42,14 @@ class Callers:
 
 @schemathesis.serializer("application/secevent+jwt")
 def security_event_token(context, value):
-    """A compact token is sent as it is."""
+    """Sends a compact token unchanged."""
     return value if isinstance(value, bytes) else str(value).encode()
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Puts a value that is known into each request that should succeed: of those made up none is."""
-    # What frames a message is below what a description speaks of; the tests of the server itself break it.
+    """Puts a known value into each request that should succeed: generated values are unknown."""
+    # The framing of a message is below the level of a description; the tests of the server break it.
     for name in [name for name in case.headers if name.lower() in FRAMING]:
         del case.headers[name]
     if case.meta is None or case.meta.generation.mode.is_negative:
@@ -61,7 +61,7 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Writes down what came of each request, for who looks whether all has been seen."""
+    """Records the outcome of each request, for the check that every route was answered with success."""
     with open(STAGE.seen, "a") as seen:
         seen.write(f"{name_of(case.operation)} {response.status_code}\n")
 
@@ -80,7 +80,7 @@ def with_security_event(case):
 
 
 def with_user(case):
-    # Every third asks for somebody who was never heard of.
+    # Every third request names an unknown user.
     if next(numbers) % 3:
         case.path_parameters = {**case.path_parameters, "user_id": STAGE.vended_user}
 

@@ -1,4 +1,4 @@
-"""Answers that no made-up request brings about: of outages, dead grants, deleted users, floods and broken requests."""
+"""Answers that generated requests do not cause: outages, dead grants, deleted users, floods and malformed requests."""
 
 import hashlib
 import time
@@ -9,7 +9,7 @@ LIMITED_KEY = "a-credential-with-limits-of-32-bytes"
 
 
 class Scenes:
-    """Plays them against the worker, and keeps what was answered, each with the operation that it belongs to."""
+    """Plays the scenes against the worker, and keeps each answer with its operation."""
 
     def __init__(self, home):
         self.home = home
@@ -48,7 +48,7 @@ class Scenes:
         return grant
 
     def tokens(self):
-        """Tokens of every kind that is refused."""
+        """One token of every kind that is refused."""
         now = int(time.time())
         stale = accounts.token({"sub": "stale", "iat": now - 7200, "exp": now - 3600})
         for method, path in (("GET", "/v1/user/me"), ("DELETE", "/v1/user/me"), ("GET", "/api/auth/me")):
@@ -62,7 +62,7 @@ class Scenes:
         grant, bearer = self.connected("deleted"), accounts.user_token("deleted")
         self.see_public(200, "GET", "/v1/user/me", bearer=bearer)
         self.see_public(200, "DELETE", "/v1/user/me", bearer=bearer)
-        # Its first answer may have been lost.
+        # The first answer may have been lost.
         self.see_public(200, "DELETE", "/v1/user/me", bearer=bearer)
         for method, path in (("GET", "/v1/user/me"), ("DELETE", "/v1/auth/gmail-tokens")):
             self.see_public(404, method, path, bearer=bearer)
@@ -70,7 +70,7 @@ class Scenes:
         self.see_vending(404, "deleted")
 
     def switch(self):
-        """Another account, and none at last."""
+        """Another account, and finally none."""
         bearer = accounts.user_token("switching")
         self.see_public(200, "GET", "/v1/user/me", bearer=bearer)
         self.connected("switching")
@@ -109,7 +109,7 @@ class Scenes:
         self.home.sandbox.settings(outage="none")
 
     def size(self):
-        """Requests that are too large, before any route looks at them."""
+        """Requests that are too large, before any route handles them."""
         huge = {"access_token": "a" * 70_000}
         for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google", "/v1/google/security-events"):
             self.see_public(413, "POST", path, huge)
@@ -118,7 +118,7 @@ class Scenes:
         self.see(414, "/status", "GET", f"/status?{'q' * 9_000}", listener=self.home.internal)
 
     def flood(self):
-        """More calls to Google than one address may bring about; played where the limit is low."""
+        """More calls to Google than one address may cause; the limit is low here."""
         bearer = accounts.user_token("flooding")
         for path in ("/v1/auth/gmail-tokens", "/api/auth/mobile/google"):
             for _ in range(3):
@@ -126,14 +126,14 @@ class Scenes:
             self.see_public(429, "POST", path, {"access_token": "unheard"}, bearer)
 
     def silence(self, event):
-        """A security event while nobody can say who signed it; played by a worker that never heard of the keys."""
+        """A security event while Google's keys are unavailable, sent to a worker that has not fetched them yet."""
         self.home.sandbox.settings(outage="reset")
         self.see_public(503, "POST", "/v1/google/security-events", event)
         self.home.sandbox.settings(outage="none")
 
 
 def services():
-    """What the services file says: one service that may have all, and one that must name a scope."""
+    """The services file: one service with access to every scope, and one that must name a scope."""
     whole = {"scopes": ["*"], "users": ["*"]}
     return [
         {"name": "mailer", "credential_sha256": hashlib.sha256(accounts.SERVICE_KEY.encode()).hexdigest(), **whole},

@@ -1,4 +1,4 @@
-"""What stands ready while the description is held against the worker: who calls, and what is connected."""
+"""The set-up for the checks against the description: callers, users and their connected accounts."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ import harness
 
 @dataclasses.dataclass
 class Stage:
-    """The listeners, a user whom the made-up requests may treat as they like, and one whose grant stays whole."""
+    """The listeners, a user that the generated requests may change, and one whose grant stays intact."""
 
     public_port: int
     internal_port: int
@@ -59,7 +59,7 @@ class Stage:
         return listener.get(f"/v1/grants/{self.vended_user}/token", accounts.SERVICE_KEY).expect(200).json["access_token"]
 
     def security_event(self):
-        """A security event token as Google signs it, about nothing: to see whether it arrives."""
+        """A verification event signed like Google's, which shows that events arrive."""
         body = json.dumps({"type": "verification", "state": "here", "aud": harness.CLIENT}).encode()
         with urllib.request.urlopen(f"{self.sandbox}/control/security-events", data=body, timeout=30) as answer:
             return json.load(answer)["token"]

@@ -2,11 +2,11 @@ import Clocks
 import Secrets
 import Testing
 
-@Suite("Base64 for web addresses")
+@Suite("URL-safe Base64")
 struct Base64URLTests {
-    /// RFC 4648, section 10, without the padding; the last is of RFC 7515, appendix C.
+    /// RFC 4648, section 10, without padding; the last one is from RFC 7515, appendix C.
     @Test(
-        "spells bytes as the standards do",
+        "encodes bytes as in the standards",
         arguments: [
             ("", []), ("Zg", [0x66]), ("Zm8", [0x66, 0x6f]), ("Zm9v", [0x66, 0x6f, 0x6f]),
             ("Zm9vYg", [0x66, 0x6f, 0x6f, 0x62]), ("Zm9vYmE", [0x66, 0x6f, 0x6f, 0x62, 0x61]),
@@ -19,14 +19,14 @@ struct Base64URLTests {
     }
 
     @Test(
-        "takes one spelling and no other",
+        "accepts only the canonical encoding",
         arguments: ["Zg==", "Zh", "Zm9", "Z", "Zm9vY", "A+z/4ME", " Zm8", "Zm8\n", "Zm\u{0}8", "Zmö8", "."]
     )
     func refuses(text: String) {
         #expect(Base64URL.decode(text) == nil)
     }
 
-    @Test("gives back any bytes", arguments: [UInt64(1), 2, 3])
+    @Test("decodes any encoded bytes", arguments: [UInt64(1), 2, 3])
     func roundTrip(seed: UInt64) {
         let random = SeededRandom(seed: seed)
         for length in 0..<300 {

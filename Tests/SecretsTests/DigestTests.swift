@@ -3,9 +3,10 @@ import Testing
 
 @Suite("A digest")
 struct DigestTests {
-    /// The examples of FIPS 180-4 (https://csrc.nist.gov/projects/cryptographic-standards-and-guidelines/example-values).
+    /// The examples of FIPS 180-4
+    /// (https://csrc.nist.gov/projects/cryptographic-standards-and-guidelines/example-values).
     @Test(
-        "by SHA-256 is that of the standard's examples",
+        "by SHA-256 matches the standard's examples",
         arguments: [
             ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -20,7 +21,7 @@ struct DigestTests {
     }
 
     @Test(
-        "by SHA-512 is that of the standard's examples",
+        "by SHA-512 matches the standard's examples",
         arguments: [
             (
                 "",
@@ -42,7 +43,7 @@ struct DigestTests {
         #expect(Digest.sha512(Array(message.utf8)) == [UInt8](hexadecimal: digest))
     }
 
-    @Test("of a million letters is that of the standard's example")
+    @Test("of a million letters matches the standard's example")
     func long() {
         let expected = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
         #expect(

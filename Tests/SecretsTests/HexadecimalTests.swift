@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Hexadecimal")
 struct HexadecimalTests {
-    @Test("each byte is two lower-case digits, and they are read back")
+    @Test("encodes each byte as two lower-case digits, and decodes them")
     func roundTrip() {
         let bytes = (0...255).map { UInt8($0) }
         let text = Hexadecimal.encode(bytes)
@@ -11,7 +11,7 @@ struct HexadecimalTests {
         #expect(Hexadecimal.decode(text) == bytes)
     }
 
-    @Test("any other spelling is refused", arguments: ["0", "0g", "AB", "0x", "é0", " 0"])
+    @Test("refuses any other text", arguments: ["0", "0g", "AB", "0x", "é0", " 0"])
     func refused(text: String) {
         #expect(Hexadecimal.decode(text) == nil)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Deriving keys")
 struct KeyDerivationTests {
-    /// The test cases of RFC 5869, appendix A, that use SHA-256: the first 32 bytes of the output are one block.
+    /// The SHA-256 test cases of RFC 5869, appendix A: the first 32 bytes of the output are one block.
     @Test(
         "follows RFC 5869",
         arguments: [

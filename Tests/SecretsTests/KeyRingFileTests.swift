@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A key file")
 struct KeyRingFileTests {
-    @Test("is made for its owner alone, and holds one key that seals")
+    @Test("is readable only by its owner, and holds one key that seals")
     func generate() throws {
         let folder = try TemporaryFolder()
         let id = try KeyRingFile.generate(path: folder.file("keys"))
@@ -24,7 +24,7 @@ struct KeyRingFileTests {
         #expect(try folder.names == ["keys"])
     }
 
-    @Test("is not made where a link leads nowhere, nor in a folder that is missing")
+    @Test("is not created through a dangling link or in a missing folder")
     func noPlace() throws {
         let folder = try TemporaryFolder()
         let link = folder.file("keys")
@@ -142,7 +142,7 @@ struct KeyRingFileTests {
         }
     }
 
-    @Test("that is missing, no file or too large is refused with what to do")
+    @Test("that is missing, not a file or too large is refused with advice")
     func unusable() throws {
         let folder = try TemporaryFolder()
         let missing = folder.file("keys")
@@ -176,7 +176,7 @@ struct KeyRingFileTests {
     }
 
     @Test(
-        "that systemd hands in as a credential may be open to its group, and to nobody else",
+        "that is a systemd credential may be readable by its group, but not by others",
         arguments: [(0o400, true), (0o440, true), (0o444, false), (0o460, false)]
     )
     func credential(mode: Int, isAccepted: Bool) throws {
@@ -193,7 +193,7 @@ struct KeyRingFileTests {
         }
     }
 
-    @Test("is no credential because its path begins like the folder of them")
+    @Test("is not a credential only because its path begins like the credentials directory")
     func notACredential() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write("0000000a \(Lines.zeroes)\n", mode: 0o440)
@@ -226,7 +226,7 @@ struct KeyRingFileTests {
         #expect(throws: fault(path, .notAllowed)) { try KeyRingFile.load(path: path) }
     }
 
-    @Test("of random damage is read or refused, and never crashes", arguments: 0..<8 as Range<UInt64>)
+    @Test("with random damage is read or refused, and never crashes", arguments: 0..<8 as Range<UInt64>)
     func randomDamage(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let folder = try TemporaryFolder()
@@ -259,7 +259,7 @@ struct KeyRingFileTests {
     }
 }
 
-/// The error without a line.
+/// The error message without the line number.
 func fault(_ path: String, _ reason: KeyRingFileError.Reason) -> KeyRingFileError {
     KeyRingFileError(path: path, reason: reason)
 }

@@ -6,7 +6,7 @@ struct KeyRingTests {
     private static let context = SealContext(owner: 42, column: "refresh_token")
     private static let token = Secret("1//a-refresh-token")
 
-    @Test("opens to what was sealed, of any length", arguments: [0, 1, 15, 16, 17, 300, 65536])
+    @Test("gives back the sealed bytes, of any length", arguments: [0, 1, 15, 16, 17, 300, 65536])
     func roundTrip(length: Int) throws {
         let ring = try KeyRing(keys: [.random()])
         let secret = Secret(utf8: (0..<length).map { UInt8(truncatingIfNeeded: $0) })
@@ -18,9 +18,9 @@ struct KeyRingTests {
 
     /// Values made with another implementation (pyca/cryptography 48): key 0…31, nonce 100…111.
     ///
-    /// Version 1 authenticates "refresh-worker sealed 1", the owner as eight bytes, big end first, and the column. Version 2
-    /// derives its key by HKDF-SHA256 with the salt "refresh-worker sealed 2" and, as the info, the length of the owner in one
-    /// byte, the owner and the column.
+    /// Version 1 authenticates "refresh-worker sealed 1", the owner as eight big-endian bytes, and the column. Version
+    /// 2 derives its key by HKDF-SHA256 with the salt "refresh-worker sealed 2". The info is the length of the owner in
+    /// one byte, the owner and the column.
     @Test(
         "is AES-256-GCM over the documented bytes",
         arguments: [
@@ -69,7 +69,7 @@ struct KeyRingTests {
     }
 
     @Test(
-        "opens nowhere but where it was sealed",
+        "opens only in the place for which it was sealed",
         arguments: [
             SealContext(owner: 43, column: "refresh_token"),
             SealContext(owner: -42, column: "refresh_token"),
@@ -94,7 +94,7 @@ struct KeyRingTests {
         #expect(throws: SealError.unknownKey(ring.sealingKeyID)) { try stranger.open(sealed, for: Self.context) }
     }
 
-    @Test("is not fooled by another key of the same name")
+    @Test("fails with another key of the same id")
     func sameName() throws {
         let folder = try TemporaryFolder()
         let ring = try KeyRingFile.load(path: folder.write("0011aaff \(Lines.counting)", to: "one"))
@@ -118,7 +118,7 @@ struct KeyRingTests {
         }
     }
 
-    @Test("fails to open when anything is cut off or added")
+    @Test("fails to open when bytes are removed or added")
     func everyLength() throws {
         let ring = try KeyRing(keys: [.random()])
         let sealed = try ring.seal(Self.token, for: Self.context)
@@ -139,7 +139,7 @@ struct KeyRingTests {
         #expect(Set(nonces).count == 1000)
     }
 
-    @Test("takes the first key that is not pending, and opens with all")
+    @Test("seals with the first key that is not pending, and opens with all")
     func order() throws {
         let pending = try SealingKey.random(isPending: true)
         let first = try SealingKey.random()
@@ -152,7 +152,7 @@ struct KeyRingTests {
         #expect(try ring.open(older, for: Self.context) == Self.token)
     }
 
-    @Test("needs one key that may seal, and no name twice")
+    @Test("needs one key that may seal, and unique ids")
     func badRings() throws {
         let key = try SealingKey.random()
         #expect(throws: KeyRingError.noSealingKey) { try KeyRing(keys: []) }
@@ -160,7 +160,7 @@ struct KeyRingTests {
         #expect(throws: KeyRingError.duplicateKey(key.id)) { try KeyRing(keys: [key, key]) }
     }
 
-    @Test("leaves nothing behind that a later failure would be told with")
+    @Test("leaves no library error behind that a later failure would report")
     func errorsDoNotLinger() throws {
         let ring = try KeyRing(keys: [.random()])
         let sealed = try ring.seal(Self.token, for: Self.context)
@@ -172,7 +172,7 @@ struct KeyRingTests {
 
 @Suite("A sealed value's bytes")
 struct SealedSecretTests {
-    @Test("of any kind are taken or refused, and never open by chance", arguments: 0..<8 as Range<UInt64>)
+    @Test("are accepted or refused, and random ones never open", arguments: 0..<8 as Range<UInt64>)
     func randomBytes(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let ring = try KeyRing(keys: [.random()])
@@ -203,7 +203,7 @@ struct KeyIDTests {
     }
 
     @Test(
-        "is nothing else",
+        "refuses every other text",
         arguments: ["", "0123abc", "0123abcde", "0123ABCD", "0123abcg", "+123abcd", "0123 bcd", "ééabcd"]
     )
     func bad(text: String) {

@@ -4,12 +4,12 @@ import Secrets
 import Synchronization
 import Testing
 
-@Suite("Rolling in a key")
+@Suite("Rotating in a key")
 struct KeyRotationTests {
     private static let context = SealContext(owner: 7, column: "access_token")
     private static let token = Secret("ya29.token")
 
-    @Test("goes by steps, at each of which old and new values open")
+    @Test("keeps old and new values readable at each step")
     func steps() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
@@ -43,7 +43,7 @@ struct KeyRotationTests {
         #expect(try folder.names == ["keys"])
     }
 
-    @Test("never takes out the key that seals, nor one that is not there, and then changes nothing")
+    @Test("never removes the key that seals or a missing key, and leaves the file unchanged")
     func refusals() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
@@ -74,7 +74,7 @@ struct KeyRotationTests {
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == "real")
     }
 
-    @Test("clears away what a crash left behind")
+    @Test("removes the temporary file of a crashed run")
     func leftover() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
@@ -85,7 +85,7 @@ struct KeyRotationTests {
         #expect(try folder.names == ["keys"])
     }
 
-    @Test("stops before the file grows beyond what can be loaded")
+    @Test("stops before the file grows beyond the limit for loading")
     func size() throws {
         let folder = try TemporaryFolder()
         let line = "0000000a \(Lines.zeroes)\n"
@@ -96,7 +96,7 @@ struct KeyRotationTests {
         #expect(try folder.text() == text)
     }
 
-    @Test("by many at once loses no key", .timeLimit(.minutes(10)))
+    @Test("by many processes at once loses no key", .timeLimit(.minutes(10)))
     func concurrent() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
@@ -105,7 +105,7 @@ struct KeyRotationTests {
         DispatchQueue.concurrentPerform(iterations: 24) { _ in
             let outcome = Result<KeyID, any Error> {
                 let id = try KeyRingFile.addPending(path: path)
-                // A reader beside the writers sees a whole file at any moment.
+                // A concurrent reader sees a complete file at any moment.
                 guard try KeyRingFile.load(path: path).keyIDs.contains(id) else { throw SealError.unknownKey(id) }
                 return id
             }
@@ -119,7 +119,7 @@ struct KeyRotationTests {
         #expect(try folder.names == ["keys"])
     }
 
-    @Test("when many make the file at once, one succeeds", .timeLimit(.minutes(10)))
+    @Test("lets exactly one of many concurrent creators succeed", .timeLimit(.minutes(10)))
     func concurrentGenerate() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")

@@ -3,9 +3,9 @@ import Testing
 
 @Suite("A key for messages")
 struct MessageKeyTests {
-    /// The test cases of RFC 4231, section 4, but the one that cuts the code short.
+    /// The test cases of RFC 4231, section 4, except the one with a truncated code.
     @Test(
-        "makes the codes of RFC 4231",
+        "computes the codes of RFC 4231",
         arguments: [
             (
                 [UInt8](repeating: 0x0b, count: 20), Array("Hi There".utf8),

@@ -5,7 +5,7 @@ import Testing
 @Suite("A private file")
 struct PrivateFileTests {
     @Test(
-        "is read when only its owner may change it and no stranger may read it",
+        "is read if only its owner may write it and other users cannot read it",
         arguments: [0o600, 0o400, 0o640, 0o440]
     )
     func good(mode: UInt32) throws {
@@ -15,7 +15,7 @@ struct PrivateFileTests {
     }
 
     @Test(
-        "is refused, with the cure, when others may read or the group may write it",
+        "is refused, with the fix, if others may read it or the group may write it",
         arguments: [0o644, 0o604, 0o660, 0o602]
     )
     func open(mode: UInt32) throws {
@@ -40,7 +40,7 @@ struct PrivateFileTests {
     }
 
     @Test(
-        "is taken apart into lines",
+        "is split into lines",
         arguments: [
             ("a", ["a"]), ("a\n", ["a"]), ("a\r\nb", ["a", "b"]), ("\n\na\n\nb\n", ["a", "b"]), ("", []), ("\n", []),
         ]

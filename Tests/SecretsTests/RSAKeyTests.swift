@@ -1,9 +1,9 @@
 import Secrets
 import Testing
 
-@Suite("A key of RSA")
+@Suite("An RSA key")
 struct RSAKeyTests {
-    /// A key and a signature that `openssl dgst -sha256 -sign` made of the message.
+    /// A key, and a signature of the message that `openssl dgst -sha256 -sign` made.
     private static let modulus = [UInt8](
         hexadecimal: [
             "c34512ccb4e1d142c4db5078fce3bdcdfa32682cfb268995677865114990240912d73fc5bce3613485a22af689ad9a8d",
@@ -39,7 +39,7 @@ struct RSAKeyTests {
         #expect(zeroInFront.verifies(signature: Self.signature, of: Self.message))
     }
 
-    @Test("refuses a signature of which any one bit is another")
+    @Test("refuses a signature with any one bit changed")
     func flippedBits() throws {
         let key = try RSAPublicKey(modulus: Self.modulus, exponent: Self.exponent)
         for bit in 0..<Self.signature.count * 8 {
@@ -49,7 +49,7 @@ struct RSAKeyTests {
         }
     }
 
-    @Test("is made, written, read again and signs")
+    @Test("is generated, written, read again and signs")
     func roundTrip() throws {
         let made = try RSAPrivateKey.generate()
         let read = try RSAPrivateKey(pem: made.pem())
@@ -81,7 +81,7 @@ struct RSAKeyTests {
         #expect(throws: error) { try RSAPublicKey(modulus: modulus, exponent: exponent) }
     }
 
-    /// A key of another kind, made for this test and used nowhere.
+    /// A key of another kind, made only for this test.
     private static let ellipticKey = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgfl6nFb4UeBTDp38a
@@ -91,7 +91,7 @@ struct RSAKeyTests {
         """
 
     @Test(
-        "is refused when its file is something else",
+        "is refused when its file is not an RSA key",
         arguments: [
             ("", RSAKeyError.unreadable),
             ("nonsense", .unreadable),
@@ -113,7 +113,7 @@ struct RSAKeyTests {
         #expect(throws: error) { try RSAPrivateKey(pem: Secret(pem)) }
     }
 
-    @Test("is refused when it is made too short")
+    @Test("cannot be generated too short")
     func shortKey() {
         #expect(throws: RSAKeyError.size(bits: 1024)) { try RSAPrivateKey.generate(bits: 1024) }
     }

@@ -31,7 +31,7 @@ struct RetiredKeyTests {
         #expect(throws: fault(alone, .noSealingKey)) { try KeyRingFile.load(path: alone) }
     }
 
-    @Test("keeps its time when it is retired again, unless that lies ahead")
+    @Test("keeps its time when it is retired again, unless that is in the future")
     func again() throws {
         let folder = try TemporaryFolder()
         let text = "0000000b \(Lines.counting)\n0000000a \(Lines.zeroes) retired 1795342272\n"
@@ -43,7 +43,7 @@ struct RetiredKeyTests {
         #expect(try KeyRingFile.load(path: path).keys.last?.role == .retired(since: Self.now - .seconds(100)))
     }
 
-    @Test("is not the one that seals")
+    @Test("cannot be the one that seals")
     func sealingKey() throws {
         let folder = try TemporaryFolder()
         let path = folder.file("keys")
@@ -52,7 +52,7 @@ struct RetiredKeyTests {
     }
 
     @Test(
-        "has a time that is understood",
+        "has a valid time",
         arguments: ["retired", "retired soon", "retired 17953422720", "retried 1795342272"]
     )
     func badMark(mark: String) throws {

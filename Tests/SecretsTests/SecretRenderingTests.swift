@@ -2,7 +2,7 @@ import Foundation
 import Secrets
 import Testing
 
-/// What a value shows of itself in every way there is.
+/// Returns every printed form of a value.
 func renderings(of value: Any) -> [String: String] {
     var printed = ""
     print(value, to: &printed)
@@ -34,7 +34,7 @@ private func walk(_ mirror: Mirror) -> String {
     return children.joined(separator: "\n") + (mirror.superclassMirror.map(walk) ?? "")
 }
 
-@Suite("A secret in what is printed")
+@Suite("A secret in printed values")
 struct SecretRenderingTests {
     private static let token = "1//0e-not-to-be-seen"
 
@@ -72,7 +72,7 @@ struct SecretRenderingTests {
         }
     }
 
-    @Test("The search finds a plain string, and what is no secret still shows")
+    @Test("The search finds a plain string, and values that are not secret still show")
     func searchWorks() {
         struct Careless {
             var token = SecretRenderingTests.token
@@ -82,7 +82,7 @@ struct SecretRenderingTests {
         }
         for (way, text) in renderings(of: Grant()) {
             #expect(text.contains("visible-user"), "\(way) hides everything")
-            #expect(text.contains("<secret>"), "\(way) does not say that there is a secret")
+            #expect(text.contains("<secret>"), "\(way) does not show that there is a secret")
         }
     }
 

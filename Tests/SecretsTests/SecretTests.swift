@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A secret")
 struct SecretTests {
-    @Test("gives back what it was made of", arguments: ["", "a", "ya29.token", "schlüssel 🔑", "with\u{0}zero"])
+    @Test("gives back its original string", arguments: ["", "a", "ya29.token", "schlüssel 🔑", "with\u{0}zero"])
     func roundTrip(text: String) {
         let secret = Secret(text)
         #expect(secret.reveal() == text)
@@ -24,14 +24,14 @@ struct SecretTests {
         #expect((Secret(left) == Secret(right)) == isEqual)
     }
 
-    @Test("passes on what its reader throws")
+    @Test("rethrows the error of its reader")
     func passesErrorsOn() {
         #expect(throws: SealError.malformed) {
             try Secret("abc").withBytes { (_) throws(SealError) -> Int in throw .malformed }
         }
     }
 
-    @Test("leaves none of its bytes in memory when the last copy goes")
+    @Test("leaves none of its bytes in memory after the last copy is released")
     func wiped() throws {
         let memory = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/mem"))
         func bytes(at address: UInt64, count: Int) throws -> [UInt8] {
@@ -39,7 +39,7 @@ struct SecretTests {
             return try Array(memory.read(upToCount: count) ?? Data())
         }
         let pattern = { (index: Int) in UInt8(truncatingIfNeeded: index &* 131 ^ 0x5a) }
-        // Small enough that the allocator keeps the page, large enough that its own notes cover little of it.
+        // Small enough that the allocator keeps the page, large enough that its metadata covers little of it.
         let count = 4096
 
         var secret: Secret? = Secret(utf8: (0..<count).lazy.map(pattern))
@@ -59,10 +59,10 @@ struct SecretTests {
     }
 }
 
-@Suite("A secret that is read")
+@Suite("Reading a secret")
 struct SecretReadingTests {
     @Test(
-        "loses one newline at the end, and nothing else",
+        "removes only one newline at the end",
         arguments: [
             ("token\n", "token"), ("token\r\n", "token"), ("token", "token"), ("token\n\n", "token\n"),
             (" token ", " token "), ("\n", ""), ("\r\n", ""), ("", ""), ("a\rb\r", "a\rb\r"),
@@ -74,7 +74,7 @@ struct SecretReadingTests {
         #expect(try Secret.read(file: path).reveal() == expected)
     }
 
-    @Test("may be as long as the limit, newline included, and no longer")
+    @Test("accepts content up to the limit, newline included")
     func limit() throws {
         let folder = try TemporaryFolder()
         #expect(try Secret.read(file: folder.write("12345678", to: "fits"), limit: 8).reveal() == "12345678")
@@ -84,7 +84,7 @@ struct SecretReadingTests {
         #expect("\(try #require(error))" == "\(path) is longer than the 8 bytes that a secret may have")
     }
 
-    @Test("says which file is missing, or is none")
+    @Test("names the file that is missing or is a directory")
     func unreadable() throws {
         let folder = try TemporaryFolder()
         let missing = #expect(throws: SecretReadError.self) { try Secret.read(file: folder.file("none")) }
@@ -93,10 +93,10 @@ struct SecretReadingTests {
         #expect("\(try #require(directory))" == "\(folder.path) cannot be read: read: Is a directory")
     }
 
-    @Test("comes from a pipe in pieces", .timeLimit(.minutes(10)))
+    @Test("reads a pipe in pieces", .timeLimit(.minutes(10)))
     func pipe() throws {
         let pipe = Pipe()
-        // Both pieces fit into the pipe's buffer, so that no second thread is needed.
+        // Both pieces fit into the pipe's buffer, so a second thread is not needed.
         try pipe.fileHandleForWriting.write(contentsOf: Data("first ".utf8))
         try pipe.fileHandleForWriting.write(contentsOf: Data("second\n".utf8))
         try pipe.fileHandleForWriting.close()

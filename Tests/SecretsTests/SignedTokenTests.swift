@@ -2,7 +2,7 @@ import JSON
 import Secrets
 import Testing
 
-@Suite("A token that somebody else signed")
+@Suite("A token signed by another party")
 struct SignedTokenTests {
     /// The key and the token of RFC 7515, appendix A.2.
     private static let modulus = [
@@ -26,7 +26,7 @@ struct SignedTokenTests {
         try RSAPublicKey(modulus: #require(Base64URL.decode(modulus)), exponent: [1, 0, 1])
     }
 
-    @Test("is checked as RFC 7515, appendix A.2, says")
+    @Test("is verified as in RFC 7515, appendix A.2")
     func standard() throws {
         let token = try SignedToken("\(Self.signed).\(Self.signature)", limit: 8192)
         #expect(token.keyID == nil)
@@ -36,7 +36,7 @@ struct SignedTokenTests {
         #expect(try !token.verifies(with: RSAPublicKey(modulus: stranger.modulus, exponent: stranger.exponent)))
     }
 
-    @Test("is not believed when its claims were changed")
+    @Test("is rejected when its claims were changed")
     func changedClaims() throws {
         let claims = Base64URL.encode(Array(#"{"iss":"eve"}"#.utf8))
         let token = try SignedToken("eyJhbGciOiJSUzI1NiJ9.\(claims).\(Self.signature)", limit: 8192)
@@ -52,13 +52,13 @@ struct SignedTokenTests {
         #expect(throws: TokenRefusal.unsupportedAlgorithm) { try SignedToken(token, limit: 8192) }
     }
 
-    @Test("is refused beyond the limit, or when its claims are no object")
+    @Test("is refused beyond the limit, or when its claims are not an object")
     func shape() {
         #expect(throws: TokenRefusal.malformed) { try SignedToken("\(Self.signed).\(Self.signature)", limit: 100) }
         #expect(throws: TokenRefusal.malformed) { try SignedToken("eyJhbGciOiJSUzI1NiJ9.W10.AAAA", limit: 100) }
     }
 
-    @Test("says which of a service account's keys signed it")
+    @Test("names the service account's key that signed it")
     func assertion() throws {
         let key = try RSAPrivateKey.generate()
         var claims = JSONLine()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of its own for a test, gone with the object.
+/// A temporary folder for one test, removed with the object.
 final class TemporaryFolder: Sendable {
     let path: String
 
@@ -19,7 +19,7 @@ final class TemporaryFolder: Sendable {
 
     func file(_ name: String) -> String { path + "/" + name }
 
-    /// Writes a file that only its owner may read, unless told otherwise, and returns its path.
+    /// Writes a file, readable only by its owner by default, and returns its path.
     func write(_ text: String, to name: String = "keys", mode: Int = 0o600) throws -> String {
         try write(Array(text.utf8), to: name, mode: mode)
     }
@@ -48,7 +48,7 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// Lines of key files, whose keys are no secret.
+/// Lines of key files; these keys are not secret.
 enum Lines {
     /// The key 0, 1, 2 … 31.
     static let counting = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -56,7 +56,7 @@ enum Lines {
     static let zeroes = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 }
 
-/// Random numbers that a seed repeats, an xorshift generator.
+/// Random numbers that a seed repeats, from an xorshift generator.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

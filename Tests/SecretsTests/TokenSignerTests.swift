@@ -18,7 +18,7 @@ struct TokenSignerTests {
     private static let standardKey =
         "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"
 
-    /// A token with a header and claims of any text, rightly signed.
+    /// Makes a correctly signed token with any header and claims.
     private static func token(header: String, claims: String, by secret: Secret = secret) -> String {
         let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(claims.utf8))
         return signed + "." + Base64URL.encode(MessageKey(secret).authenticate(Array(signed.utf8)))
@@ -31,7 +31,7 @@ struct TokenSignerTests {
         return claims
     }
 
-    @Test("believes the token of RFC 7515, appendix A.1")
+    @Test("accepts the token of RFC 7515, appendix A.1")
     func standard() throws {
         let signer = try TokenSigner(secrets: [Secret(utf8: #require(Base64URL.decode(Self.standardKey)))])
         let claims = try signer.claims(of: Self.standardToken, at: Self.now)
@@ -42,7 +42,7 @@ struct TokenSignerTests {
         }
     }
 
-    @Test("believes what it signed, and what the secret before it signed")
+    @Test("accepts its own tokens, and those of the previous secret")
     func rotation() throws {
         let old = try TokenSigner(secrets: [Self.secret])
         let both = try TokenSigner(secrets: [Self.otherSecret, Self.secret])
@@ -58,7 +58,7 @@ struct TokenSignerTests {
     }
 
     @Test(
-        "takes one or two secrets of at least 32 bytes",
+        "accepts one or two secrets of at least 32 bytes",
         arguments: [
             ([], TokenSignerError.secretCount(0)),
             ([32, 32, 32], .secretCount(3)),
@@ -87,7 +87,7 @@ struct TokenSignerTests {
     }
 
     @Test(
-        "takes the types of the standards, in any case, or none",
+        "accepts the types of the standards, in any case, or none",
         arguments: [
             #"{"alg":"HS256"}"#, #"{"alg":"HS256","typ":"jwt"}"#, #"{"typ":"at+JWT","alg":"HS256","kid":"1"}"#,
         ]
@@ -99,7 +99,7 @@ struct TokenSignerTests {
     }
 
     @Test(
-        "looks at the times of a token whose signature is good",
+        "checks the times of a token with a valid signature",
         arguments: [
             (#"{"exp":1300000000.5}"#, nil),
             (#"{"exp":1.3000001e9}"#, nil),
@@ -137,7 +137,7 @@ struct TokenSignerTests {
     }
 
     @Test(
-        "refuses what has another shape",
+        "refuses a text with another form",
         arguments: [
             "", ".", "..", "...", "a.b", "a.b.c", "eyJhbGciOiJIUzI1NiJ9.e30.", "eyJhbGciOiJIUzI1NiJ9.e30",
             "eyJhbGciOiJIUzI1NiJ9.e30.AAAA.AAAA", " eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "eyJhbGciOiJIUzI1NiJ9.e30.AAAA=",
@@ -164,7 +164,7 @@ struct TokenSignerTests {
         #expect(throws: TokenRefusal.malformed) { try signer.claims(of: token(padding: 6200), at: Self.now) }
     }
 
-    @Test("believes no token that differs from a good one in any byte", arguments: [UInt64(7), 8, 9])
+    @Test("rejects a token that differs from a valid one in any byte", arguments: [UInt64(7), 8, 9])
     func mutations(seed: UInt64) throws {
         let signer = try TokenSigner(secrets: [Self.secret, Self.otherSecret])
         let good = Array(signer.sign(Self.goodClaims()).reveal().utf8)
@@ -203,7 +203,7 @@ struct TokenSignerTests {
         #expect(throws: TokenRefusal.unsupportedAlgorithm) { try signer.claims(of: asserted, at: Self.now) }
     }
 
-    @Test("never prints what it holds")
+    @Test("never prints its secrets")
     func rendering() throws {
         let signer = try TokenSigner(secrets: [Self.secret])
         let values: [Any] = [

@@ -1,4 +1,4 @@
-"""What must hold of the worker under a booted systemd, in the order in which it is tried."""
+"""The checks of the worker under a booted systemd, in the order in which they run."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ def configuration(it):
     it.start_sandbox()
 
 
-@says("keys generate, as docs/running.md has it: mode 0600, the service's own", needed=True)
+@says("keys generate, as in docs/running.md: mode 0600, owned by the service", needed=True)
 def keys_generate(it):
     it.documented(f"{RUN} keys generate")
     check(it.modes(KEYS) == ["refresh-worker 600"], f"{it.modes(KEYS)}")
@@ -51,7 +51,7 @@ def doctor(it):
     it.documented(f"{RUN} doctor --config {CONFIGURATION}")
 
 
-@says("grants import, as docs/running.md has it, from a file that is only root's", needed=True)
+@says("grants import, as in docs/running.md, from a file that only root can read", needed=True)
 def grants_import(it):
     it.machine.write("/root/grants.jsonl", it.create(20, "user"), mode=0o600)
     it.documented(f"{RUN} grants import - --config {CONFIGURATION} <grants.jsonl")
@@ -62,7 +62,7 @@ def grants_import(it):
 def start(it):
     it.documented("systemctl enable --now refresh-worker")
     it.wait_active()
-    # Beside systemd's own lines there is nothing but the worker's first.
+    # Apart from systemd's own lines there is only the worker's first line.
     said = [line for line in it.journal().splitlines() if "Keeps stored Google" not in line]
     check(len(said) == 1 and said[0].startswith("started "), f"the journal says: {said}")
 
@@ -73,10 +73,10 @@ def refreshes(it):
     check(it.events("refresh", outcome="refreshed"), "the metrics log tells of no refresh")
 
 
-@says("no call of it is refused by the filter of system calls, nor does it map code that it wrote")
+@says("no call of it is refused by the filter of system calls, and it does not map code that it wrote")
 def filter_of_calls(it):
-    # Here a refused call is deadly instead of an error that nobody may notice. Only the nice value of a thread may be
-    # refused, since Dispatch goes on without.
+    # Here a refused call kills the worker instead of failing with an error that may go unnoticed. Only the nice value
+    # of a thread may be refused, because Dispatch continues without it.
     it.drop_in(SERVICE, "[Service]", "SystemCallErrorNumber=kill", "SystemCallFilter=setpriority")
     it.call("systemctl", "restart", SERVICE, expect=None)
     it.wait_active()
@@ -88,17 +88,17 @@ def filter_of_calls(it):
     it.call("systemctl", "start", SERVICE)
 
 
-@says("the kernel holds it to: no privileges, no core, a filter, 65536 files, closed to its user's debuggers")
+@says("the kernel enforces: no privileges, no core, a filter, 65536 files, closed to its user's debuggers")
 def process(it):
     status = dict(line.split(":\t", 1) for line in it.machine.read(f"/proc/{it.pid()}/status").splitlines())
     for name, value in {"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "0" * 16, "CapBnd": "0" * 16}.items():
         check(status[name].strip() == value, f"{name} is {status[name]}")
     limits = it.machine.read(f"/proc/{it.pid()}/limits")
-    # A machine in a container gets no more than its host allows.
+    # A machine in a container gets at most the limit of its host.
     files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     check(re.search(rf"Max open files +{files} +{files} ", limits), limits)
     check(re.search(r"Max core file size +0 +0", limits), limits)
-    # Root owns the files of a process that may not be dumped.
+    # Root owns the /proc files of a process that may not be dumped.
     check(it.modes(f"/proc/{it.pid()}/environ")[0].startswith("root "), "it may be dumped")
     check("rwx" not in it.machine.read(f"/proc/{it.pid()}/maps"), "memory is writable and executable")
 
@@ -109,7 +109,7 @@ def exposure(it):
     return re.search(r"exposure level[^:]*: ([0-9.]+)", report)[1]
 
 
-@says("database, folders and logs are closed to others")
+@says("other users cannot read database, folders and logs")
 def modes(it):
     found = it.shell("stat --format='%n %U %a' /var/lib/refresh-worker /var/lib/refresh-worker/grants.sqlite*"
                      " /var/log/refresh-worker /var/log/refresh-worker/*").splitlines()
@@ -120,7 +120,7 @@ def modes(it):
     return f"{len(found)} of them"
 
 
-@says("systemctl status tells how many grants are connected")
+@says("systemctl status shows the number of connected grants")
 def status_line(it):
     told = wait_for(lambda: re.search(r'Status: "20 of 20 grants connected.*"',
                                       it.call("systemctl", "status", "--no-pager", SERVICE, expect=None)), 20,
@@ -128,7 +128,7 @@ def status_line(it):
     return told[0]
 
 
-@says("the other commands of docs/running.md work beside the service")
+@says("the other commands of docs/running.md work while the service runs")
 def commands(it):
     it.documented(f"{RUN} backup /var/lib/refresh-worker/backup.sqlite")
     check(it.modes("/var/lib/refresh-worker/backup.sqlite") == ["refresh-worker 600"], "others may read the backup")
@@ -178,12 +178,12 @@ def bad_reload(it):
     it.wait_refreshing()
 
 
-@says("logrotate: the old file is put aside, the worker goes on in a new one, no line is lost")
+@says("logrotate: the old file is renamed, the worker continues in a new one, no line is lost")
 def logrotate(it):
     cursor = it.cursor()
     before = it.call("stat", "--format=%i", METRICS)
     it.call("logrotate", "--force", "/etc/logrotate.d/refresh-worker")
-    wait_for(lambda: "reloaded" in it.journal(since=cursor), 20, "the worker was told")
+    wait_for(lambda: "reloaded" in it.journal(since=cursor), 20, "the worker has reloaded")
     wait_for(lambda: it.machine.run("test", "-s", METRICS).returncode == 0, 20, "there is a new file")
     check(it.call("stat", "--format=%i", METRICS) != before, "it is the same file")
     check(it.call("stat", "--format=%i", METRICS + ".1") == before, "the old file is gone")
@@ -220,13 +220,13 @@ def stop_hanging(it):
     return f"{took:.1f} s"
 
 
-@says("watchdog: a worker that stands still is killed with SIGABRT and started again")
+@says("watchdog: a worker that hangs is killed with SIGABRT and restarted")
 def watchdog(it):
     it.drop_in(SERVICE, "[Service]", "WatchdogSec=4s", "RestartSec=1s")
     it.call("systemctl", "restart", SERVICE)
     it.wait_active()
     wait_for(lambda: it.property("WatchdogTimestampMonotonic") != "0", 10, "it is fed")
-    # For longer than the watchdog waits: what is fed lives.
+    # Waits longer than the watchdog's limit: a working worker stays alive.
     pid, cursor = it.pid(), it.cursor()
     it.wait_refreshing()
     check(it.pid() == pid and it.property("NRestarts") == "0", "a working worker was restarted")
@@ -241,7 +241,7 @@ def watchdog(it):
     it.call("systemctl", "restart", SERVICE)
 
 
-@says("kill -9: it is started again")
+@says("kill -9: it is restarted")
 def killed(it):
     before = it.pid()
     it.shell(f"kill -KILL {before}")
@@ -249,7 +249,7 @@ def killed(it):
     it.wait_refreshing(90)
 
 
-@says("a broken configuration: exit 78, said in the journal, and no second try")
+@says("a broken configuration: exit 78, an error in the journal, and no restart")
 def broken_configuration(it):
     cursor = it.cursor()
     it.configure(REFRESH_WORKER_MAX_RATES="1")
@@ -266,7 +266,7 @@ def broken_configuration(it):
 
 # MARK: Credentials
 
-@says("the client id as a credential, from /etc/credstore: it is read, and a senseless one is refused by name")
+@says("the client id as a credential, from /etc/credstore: it is read, and an invalid one is refused by name")
 def client_credential(it):
     cursor = it.cursor()
     it.configure(GOOGLE_CLIENT_ID=None)
@@ -280,7 +280,7 @@ def client_credential(it):
     it.wait_refreshing()
 
 
-@says("without that credential the service starts too")
+@says("the service also starts without that credential")
 def no_client_credential(it):
     it.call("rm", "-f", "/etc/credstore/refresh-worker.client-id")
     it.configure()
@@ -289,21 +289,21 @@ def no_client_credential(it):
     it.wait_refreshing()
 
 
-@says("the key ring as a credential, from a file that is only root's")
+@says("the key ring as a credential, from a file that only root can read")
 def key_credential(it):
     it.shell(f"install -m 0600 -o root -g root {KEYS} /root/keys && mv {KEYS} {KEYS}.aside")
     it.drop_in(SERVICE, "[Service]", "LoadCredential=key-ring:/root/keys")
     it.call("systemctl", "restart", SERVICE)
     it.wait_active()
     before = len(it.events("refresh", outcome="refreshed"))
-    # From the log: without a key file of their own the commands cannot open the tokens.
+    # Read from the log: without their own key file the commands cannot open the tokens.
     wait_for(lambda: len(it.events("refresh", outcome="refreshed")) > before + 5, 40, "it refreshes")
     it.call("mv", f"{KEYS}.aside", KEYS)
     it.drop_in(SERVICE)
     it.call("systemctl", "restart", SERVICE)
 
 
-@says("the listeners: systemd's socket, secrets from /etc/credstore, a unix socket for the service's group alone")
+@says("the listeners: systemd's socket, secrets from /etc/credstore, a unix socket only for the service's group")
 def listeners(it):
     secret, key = "a secret of the app that is long enough", "a service's credential"
     digest = hashlib.sha256(key.encode()).hexdigest()
@@ -312,12 +312,12 @@ def listeners(it):
     it.machine.write("/etc/credstore/refresh-worker.services", json.dumps(services), mode=0o600)
     internal = "/run/refresh-worker/internal.sock"
     it.configure(REFRESH_WORKER_LISTEN="systemd:public", REFRESH_WORKER_LISTEN_INTERNAL=f"unix:{internal}")
-    # A refused call is deadly here, too.
+    # A refused call is also deadly here.
     it.drop_in(SERVICE, "[Service]", "SystemCallErrorNumber=kill", "SystemCallFilter=setpriority")
     it.call("systemctl", "stop", SERVICE)
     it.call("systemctl", "start", "refresh-worker.socket")
     check(it.property("SubState") == "dead", "the socket alone started the service")
-    # The first client starts it, and waits for its answer.
+    # The first client starts the service, and waits for its answer.
     check(it.call("curl", "-sSf", "http://127.0.0.1:8080/readyz", expect=None) is not None, "no answer")
     it.wait_active()
     wait_for(lambda: it.machine.run("curl", "-sf", "http://127.0.0.1:8080/readyz").returncode == 0, 20, "it is ready")
@@ -337,7 +337,7 @@ def listeners(it):
     it.wait_active()
 
 
-@says("no key ring: exit 78, and the journal says how to make one")
+@says("no key ring: exit 78, and the journal explains how to make one")
 def no_key(it):
     cursor = it.cursor()
     it.call("mv", KEYS, f"{KEYS}.aside")
@@ -350,7 +350,7 @@ def no_key(it):
 
 # MARK: A full disk
 
-@says("a full disk under the logs does not stop the refreshing, and the log goes on afterwards")
+@says("a full disk under the logs does not stop the refreshes, and the log continues afterwards")
 def full_log(it):
     it.call("systemctl", "stop", SERVICE)
     it.shell("mount -t tmpfs -o size=64k,mode=0750,uid=refresh-worker,gid=refresh-worker none /var/log/refresh-worker"
@@ -381,9 +381,9 @@ def restore(it):
     it.wait_refreshing()
 
 
-# MARK: The way without a daemon
+# MARK: Passes without a daemon
 
-@says("one pass beside the daemon is harmless")
+@says("one pass while the daemon runs is harmless")
 def pass_beside(it):
     it.call("systemctl", "start", ONCE)
     check(it.property("Result", ONCE) == "success", it.journal(ONCE)[-500:])
@@ -396,7 +396,7 @@ def pass_alone(it):
     check(code == 0 and summary["refreshed"] > 0, f"{code} {summary}")
 
 
-@says("a pass that leaves something for later ends with 75, which is no failure")
+@says("a pass that leaves grants due ends with 75, which systemd does not count as a failure")
 def pass_later(it):
     it.control("settings", outage="http503")
     code, summary = pass_over_due(it)
@@ -406,8 +406,8 @@ def pass_later(it):
 
 
 def pass_over_due(it):
-    """Starts a pass once something is due, which must be no failure; answers its exit code and its summary."""
-    # systemd forgets a unit that has ended well, and its exit code with it.
+    """Starts a pass once a grant is due; it must not count as failed. Returns its exit code and its summary."""
+    # systemd forgets a unit that has ended well, together with its exit code.
     it.drop_in(ONCE, "[Service]", 'ExecStopPost=/bin/sh -c "echo ended with $EXIT_STATUS"')
     wait_for(lambda: it.due(), 60, "something is due")
     cursor = it.cursor()
@@ -442,14 +442,14 @@ def crontab(it):
 
 # MARK: Afterwards
 
-@says("after the machine was switched off and on, the enabled service is back")
+@says("after a restart of the machine the enabled service runs again")
 def reboot(it):
     it.call("systemctl", "enable", "--now", SERVICE)
     it.wait_active()
     it.machine.power_off()
     it.machine.boot()
     it.wait_active()
-    # The sandbox forgot everything, as Google never does: the users sign in again.
+    # The sandbox has lost its state, unlike Google: the users sign in again.
     it.start_sandbox()
     it.as_service("grants", "import", "-", "--replace", "--config", CONFIGURATION, stdin=it.create(20, "user"))
     it.wait_refreshing(90)
@@ -463,7 +463,7 @@ def no_secret(it):
     secrets += [word for word in it.machine.read(KEYS).split() if len(word) > 40]
     check(len(secrets) > 40, "there is nothing to search for")
     check(not any(secret in text for secret in secrets), "one is")
-    check("ya29." not in text and "1//" not in text, "something that looks like one is")
+    check("ya29." not in text and "1//" not in text, "something that looks like a token is")
 
 
 @says("uninstall leaves configuration, keys, grants and logs")

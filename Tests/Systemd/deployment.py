@@ -35,10 +35,10 @@ class Deployment:
             "REFRESH_WORKER_SUMMARY_INTERVAL": "1",
         }
 
-    # MARK: Putting it there
+    # MARK: Installation
 
     def install(self):
-        """`make install` into the machine's root, and beside it the sandbox, which is no part of an installation."""
+        """`make install` into the machine's root, and the sandbox, which is not part of an installation."""
         self.host("make", "install", f"DESTDIR={self.machine.root}")
         self.host(*SWIFT, "build", "--configuration", "release", "--static-swift-stdlib", "--product", "google-sandbox",
                   "--scratch-path", ".build/static")
@@ -56,14 +56,14 @@ class Deployment:
         return self.shell("cd /root; " + line, **more)
 
     def configure(self, **changes):
-        """Writes the example with some settings added; `None` takes one away."""
+        """Writes the example with additional settings; `None` removes one."""
         settings = {**self.settings, **changes}
         lines = [f"{name}={value}" for name, value in settings.items() if value is not None]
         example = (ROOT / "deploy" / "refresh-worker.conf.example").read_text()
         self.machine.write(CONFIGURATION, example + "\n".join(lines) + "\n")
 
     def drop_in(self, unit, *lines):
-        """Changes a unit the way an operator does; without lines it is as installed again."""
+        """Changes a unit with a drop-in, like an operator; without lines the drop-in is removed."""
         path = f"/etc/systemd/system/{unit}.d/check.conf"
         if lines:
             self.machine.write(path, "\n".join(lines) + "\n")
@@ -72,7 +72,7 @@ class Deployment:
         self.call("systemctl", "daemon-reload")
 
     def recover(self):
-        """Makes the machine as it was before a check that failed, so that the next one is judged by its own."""
+        """Restores the machine after a failed check, so that the next one does not fail because of it."""
         self.shell("rm -rf /etc/systemd/system/refresh-worker*.d; systemctl daemon-reload; umount -q "
                    "/var/log/refresh-worker; cd /etc/refresh-worker; if [ -e keys.aside ]; then mv keys.aside keys; fi")
         self.configure()
@@ -85,7 +85,7 @@ class Deployment:
     def as_service(self, *words, **more):
         return self.call("runuser", "-u", "refresh-worker", "--", "refresh-worker", *words, **more)
 
-    # MARK: Google's side
+    # MARK: The sandbox
 
     def start_sandbox(self):
         self.call("systemd-run", "--quiet", "--unit=google-sandbox", "--property=Restart=no",
@@ -111,7 +111,7 @@ class Deployment:
         ]
         return "".join(json.dumps(line) + "\n" for line in lines)
 
-    # MARK: Looking
+    # MARK: Inspection
 
     def property(self, name, unit=SERVICE):
         return self.call("systemctl", "show", "--property", name, "--value", unit).strip()
@@ -142,11 +142,11 @@ class Deployment:
         return {grant["user_id"]: grant for grant in map(json.loads, lines)}
 
     def successes(self):
-        """When each grant was last refreshed."""
+        """The time of each grant's last refresh."""
         return {user: grant["last_success_at"] for user, grant in self.grants().items()}
 
     def due(self):
-        """How many grants wait to be refreshed at this moment."""
+        """The number of grants that are due now."""
         return json.loads(self.as_service("status", "--json", "--config", CONFIGURATION, expect=None))["due"]
 
     def summary(self, cursor):

@@ -1,7 +1,7 @@
-"""A Debian machine of its own with a booted systemd: a root folder made by debootstrap, started by systemd-nspawn.
+"""A separate Debian machine with a booted systemd: a root folder made by debootstrap, started by systemd-nspawn.
 
-Never the file tree of this machine: a booting systemd empties /tmp. The machine has a network of its own with nothing
-but loopback, so that what runs in it reaches nobody.
+It never uses the file tree of this machine: a booting systemd empties /tmp. The machine's own network has only
+loopback, so that its programs cannot reach other machines.
 """
 
 import os
@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-# What the installed worker, the sandbox and the checks need.
+# The packages for the installed worker, the sandbox and the checks.
 PACKAGES = [
     "systemd", "systemd-sysv", "dbus", "libcurl4", "libsqlite3-0", "libpq5", "libssl3", "libmicrohttpd12", "libgnutls30", "logrotate",
     "curl",
@@ -23,7 +23,7 @@ ENVIRONMENT = {
 
 
 class Failed(AssertionError):
-    """What a check wanted did not hold."""
+    """An expectation of a check failed."""
 
 
 def check(condition, message):
@@ -32,7 +32,7 @@ def check(condition, message):
 
 
 def wait_for(condition, seconds, message, pause=0.1):
-    """Polls until the condition holds, and answers what it answered."""
+    """Polls until the condition is true, and returns its value."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -45,7 +45,7 @@ def wait_for(condition, seconds, message, pause=0.1):
 
 class Machine:
     def __init__(self):
-        # Not /tmp, which may be a small file system in memory.
+        # Not /tmp, which may be a small in-memory file system.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="refresh-worker-systemd-", dir="/var/tmp"))
         self.root = self.folder / "root"
         self.process = None
@@ -63,11 +63,11 @@ class Machine:
                 "--private-network", "--console=pipe", f"--machine=refresh-worker-{os.getpid()}",
             ],
             stdin=subprocess.DEVNULL, stdout=open(self.folder / "console.log", "ab"), stderr=subprocess.STDOUT,
-            # A Ctrl-C is for the script, which then switches the machine off.
+            # A Ctrl-C is for the script, which then stops the machine.
             start_new_session=True,
         )
         wait_for(self.init, 30, "the machine's systemd is there")
-        # "degraded" is a container without some device; the checks look at the units that matter.
+        # "degraded" means that a device is missing in the container; the checks cover the units that matter.
         wait_for(
             lambda: self.call("systemctl", "is-system-running", expect=None).strip() in ("running", "degraded"),
             90, "the machine has started",
@@ -87,14 +87,14 @@ class Machine:
             return ""
 
     def run(self, *words, stdin=None, timeout=100):
-        """Runs a command in the machine, as root and as if from a root shell, and answers how it ended."""
+        """Runs a command in the machine, as root and as if from a root shell, and returns its result."""
         enter = ["nsenter", "-t", self.init(), "-m", "-p", "-u", "-i", "-n", "-C", "-r", "-w", "--"]
         return subprocess.run(
             [*enter, *words], input=stdin, capture_output=True, text=True, timeout=timeout, env=ENVIRONMENT,
         )
 
     def call(self, *words, expect=0, **more):
-        """Runs a command that must end with a code, any where that is `None`, and answers its standard output."""
+        """Runs a command that must end with an exit code, any if it is `None`, and returns its standard output."""
         done = self.run(*words, **more)
         said = (done.stdout + done.stderr)[-700:]
         check(expect is None or done.returncode == expect, f"{' '.join(words)}: ended with {done.returncode}: {said}")
@@ -104,7 +104,7 @@ class Machine:
         return self.call("/bin/sh", "-c", script, **more)
 
     def write(self, path, text, mode=0o644):
-        """Writes a file of the machine's, through the machine so that what is mounted there counts."""
+        """Writes a file in the machine, through the machine, so that its mounts apply."""
         self.call("/bin/sh", "-c", 'mkdir -p "$(dirname "$1")" && cat >"$1" && chmod "$2" "$1"', "sh", path,
                   f"{mode:o}", stdin=text)
 
@@ -119,14 +119,14 @@ class Machine:
                 self.run("systemctl", "poweroff", timeout=20)
                 self.process.wait(60)
             except (subprocess.TimeoutExpired, Failed):
-                # Its death takes the whole machine with it.
+                # The death of its first process ends the whole machine.
                 self.process.kill()
                 self.process.wait(20)
         self.process = None
 
     def remove(self):
         self.power_off()
-        # A mount that was left would show the folders of somebody else.
+        # A mount that was left behind would show folders of another run.
         mounts = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
         check(not any(mount.startswith(str(self.folder)) for mount in mounts), f"{self.folder} is still mounted on")
         shutil.rmtree(self.folder)

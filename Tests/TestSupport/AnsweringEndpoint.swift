@@ -1,7 +1,7 @@
 package import GoogleOAuth
 package import Secrets
 
-/// A token endpoint of a test, which answers each question from a function that may wait.
+/// A fake token endpoint that answers each request from a function that may wait.
 package protocol AnsweringEndpoint: TokenEndpoint {
     func refresh(
         _ token: Secret,

@@ -3,7 +3,7 @@ import Glibc
 
 /// A program that a test starts, with its output in a pipe.
 ///
-/// Foundation's `Process` would hand down the signal mask of the thread it is run on, and those of the cooperative pool
+/// Foundation's `Process` would pass on the signal mask of the calling thread, and threads of the cooperative pool
 /// block the signals that end a server.
 package final class ChildProcess {
     package struct Failure: Error {
@@ -37,9 +37,9 @@ package final class ChildProcess {
 
     deinit { close(output) }
 
-    /// Reads until the output holds a text; throws what was read when it ends without.
+    /// Reads until the output contains a text; throws the output if it ends without the text.
     ///
-    /// A thread reads on, since a full pipe would stop the program.
+    /// A thread continues to read, because a full pipe would stop the program.
     package func waitForOutput(_ text: String) throws {
         var read = ""
         while !read.contains(text) {
@@ -54,7 +54,7 @@ package final class ChildProcess {
         }
     }
 
-    /// Waits for the end and returns the output; throws it unless the program was content.
+    /// Waits for the end and returns the output; throws the output if the program failed.
     @discardableResult
     package func waitForSuccess() throws -> String {
         var read = ""

@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// An HTTP/1.1 server on 127.0.0.1 that answers each request as a script says, on threads of its own.
+/// An HTTP/1.1 server on 127.0.0.1 with its own threads that answers each request from a script.
 package final class ScriptedServer: Sendable {
-    /// One request as it came.
+    /// One received request.
     package struct Received: Sendable {
-        /// Counted over all connections, from one.
+        /// The number of the connection, counted from one.
         package let number: Int
         package let head: String
         package let body: [UInt8]
@@ -17,7 +17,7 @@ package final class ScriptedServer: Sendable {
         /// Waits until the client has sent more on this connection, or has closed it.
         case awaitMore
         case close
-        /// Says nothing more until the client closes the connection.
+        /// Sends nothing more until the client closes the connection.
         case hang
     }
 
@@ -47,7 +47,7 @@ package final class ScriptedServer: Sendable {
     package var url: String { "http://127.0.0.1:\(port)/token" }
     package var received: [Received] { state.withLock { $0.received } }
     package var accepted: Int { state.withLock { $0.accepted } }
-    /// The greatest number of requests that had arrived and were not answered yet.
+    /// The maximum number of requests that had arrived and were not yet answered.
     package var mostAtOnce: Int { state.withLock { $0.mostAtOnce } }
 
     package func waitForRequests(_ count: Int) async { await wait { $0.received.count >= count } }
@@ -67,7 +67,7 @@ package final class ScriptedServer: Sendable {
         }
     }
 
-    /// Changes the state and lets go of those whose condition is met by it.
+    /// Changes the state and resumes the waiting tasks whose condition is now met.
     private func change(_ body: (inout State) -> Void) {
         let met = state.withLock { state in
             body(&state)
@@ -172,7 +172,7 @@ package final class ScriptedServer: Sendable {
         return (descriptor, Int(UInt16(bigEndian: address.sin_port)))
     }
 
-    /// A port that nobody listens on just now.
+    /// Returns a port on which no process listens at the moment.
     package static func unusedPort() throws -> Int {
         let (descriptor, port) = try listen()
         close(descriptor)
@@ -180,7 +180,7 @@ package final class ScriptedServer: Sendable {
     }
 }
 
-/// An answer with a body and its length.
+/// Makes an answer with a body and its length.
 package func answer(_ body: String, status: String = "200 OK", headers: String = "") -> [ScriptedServer.Step] {
     [.send("HTTP/1.1 \(status)\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)")]
 }

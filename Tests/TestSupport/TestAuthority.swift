@@ -1,6 +1,6 @@
 import Foundation
 
-/// A throw-away authority and the certificates it signed, in a folder of their own, made by `openssl`.
+/// A temporary certificate authority and its certificates, in a temporary folder, made by `openssl`.
 package struct TestAuthority {
     private let folder: URL
 
@@ -20,8 +20,8 @@ package struct TestAuthority {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Makes `name.key` and `name.pem`, good for the names given (`DNS:localhost,IP:127.0.0.1`) and as many days; with negative
-    /// days it has expired.
+    /// Makes `name.key` and `name.pem`, valid for the given names (`DNS:localhost,IP:127.0.0.1`) and number of days;
+    /// with negative days it has expired.
     package func issue(_ name: String, for subjects: String, days: Int = 2) throws {
         try openssl("req \(Self.newKey) -keyout \(path(name)).key -out \(path(name)).csr -subj /CN=test")
         try Data("subjectAltName=\(subjects)\n".utf8).write(to: folder.appending(path: "\(name).ext"))

@@ -2,18 +2,18 @@ import Clocks
 import JSON
 import Secrets
 
-/// The keys that security events are signed with, as fetched.
+/// A fetched set of the keys that sign security events.
 struct KeySet: Sendable {
-    /// Google has two or three; a list beyond measure is not read to its end.
+    /// Google has two or three keys; a much longer list is not read to its end.
     private static let mostKeys = 64
     private static let longestName = 255
 
     let issuer: String
     let keys: [String: RSAPublicKey]
 
-    /// Reads a JSON Web Key Set (RFC 7517, section 5); keys of other kinds and uses are passed over.
+    /// Reads a JSON Web Key Set (RFC 7517, section 5); skips keys of other kinds and uses.
     ///
-    /// `nil` when it holds no key that could be used: that is no key set of Google's.
+    /// `nil` if it does not hold a usable key, so it cannot be Google's key set.
     init?(issuer: String, document: JSONValue) {
         self.issuer = issuer
         let entries = (document["keys"]?.array ?? []).prefix(Self.mostKeys).compactMap(Self.entry)
@@ -37,12 +37,12 @@ struct KeySet: Sendable {
     }
 }
 
-/// How long an answer may be kept (RFC 9111, section 5.2.2.1).
+/// The time for which an answer may be cached (RFC 9111, section 5.2.2.1).
 enum Freshness {
     private static let usual = Duration.seconds(3600)
     private static let limits = Duration.seconds(300)...Duration.seconds(86_400)
 
-    /// What `max-age` says, within limits; an hour where nothing is said.
+    /// Returns `max-age` within limits, or an hour if the header does not have it.
     static func read(cacheControl: String?) -> Duration {
         let directives = (cacheControl ?? "").lowercased().split(separator: ",")
         for directive in directives {

@@ -3,8 +3,8 @@ import JSON
 extension SecurityEvent {
     /// Reads one member of a token's `events`.
     ///
-    /// An event whose subject is of another issuer, or cannot be read, is kept as ``Kind/other``: the token is Google's own,
-    /// and to refuse it would only have Google send it again.
+    /// An event whose subject has another issuer, or cannot be read, becomes ``Kind/other``. Google signed the token,
+    /// and a refusal would only make Google send it again.
     static func reading(type: String, _ body: JSONValue, issuer: String) -> SecurityEvent {
         let subject = body["subject"]
         let user = subject.flatMap { userID(in: $0, issuer: issuer) }
@@ -33,7 +33,7 @@ extension SecurityEvent {
         }
     }
 
-    /// The account of a subject of the types `iss-sub` and `id_token_claims`, which both have `iss` and `sub`.
+    /// Returns the account of a subject of the types `iss-sub` and `id_token_claims`, which both have `iss` and `sub`.
     private static func userID(in subject: JSONValue, issuer: String) -> String? {
         guard let id = subject["sub"]?.string, (1...255).contains(id.utf8.count) else { return nil }
         if let other = subject["iss"] {
@@ -54,9 +54,11 @@ extension SecurityEvent {
     }
 }
 
-/// Who makes the tokens.
+/// The issuer of the tokens.
 enum Issuer {
-    /// Google writes its own name with a slash at the end in one place and without in another.
+    /// Compares two issuers.
+    ///
+    /// Google writes its own name with a trailing slash in one place and without it in another.
     static func areSame(_ first: String, _ second: String) -> Bool {
         bare(first) == bare(second)
     }

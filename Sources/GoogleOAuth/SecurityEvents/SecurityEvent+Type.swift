@@ -1,5 +1,5 @@
 extension SecurityEvent {
-    /// The names of the events, as they stand in a token and in the configuration of a stream.
+    /// The names of the events, as in a token and in a stream's configuration.
     package enum EventType {
         private static let risc = "https://schemas.openid.net/secevent/risc/event-type/"
         private static let oauth = "https://schemas.openid.net/secevent/oauth/event-type/"
@@ -12,9 +12,9 @@ extension SecurityEvent {
         package static let credentialChangeRequired = risc + "account-credential-change-required"
         package static let verification = risc + "verification"
 
-        /// Those that a stream is asked for.
+        /// The events that a stream requests.
         ///
-        /// A verification comes when it is asked for, and only then; Google lists it among the events all the same.
+        /// A verification is only sent on request, but Google lists it among the events.
         package static let all = [
             tokensRevoked, tokenRevoked, sessionsRevoked, accountDisabled, accountEnabled, credentialChangeRequired,
             verification,

@@ -1,24 +1,24 @@
-/// One thing that Google tells of a user's account or tokens
+/// One event about a user's account or tokens, from Google
 /// (https://developers.google.com/identity/protocols/risc#supported_event_types).
 package struct SecurityEvent: Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
-        /// All tokens that the user gave to the app are dead.
+        /// All tokens of this user for the app are dead.
         case tokensRevoked
         /// One refresh token is dead.
         case tokenRevoked(TokenName)
         /// All sessions at Google have ended.
         case sessionsRevoked
-        /// The reason, where one is told, is `hijacking` or `bulk-account`.
+        /// The account is disabled; the reason, if given, is `hijacking` or `bulk-account`.
         case accountDisabled(reason: String?)
         case accountEnabled
         case credentialChangeRequired
-        /// Google was asked to send this one, to try the stream out.
+        /// A test event that the worker requested.
         case verification(state: String?)
-        /// A kind that is not known here, or whose subject cannot be read.
+        /// An unknown kind, or an event whose subject cannot be read.
         case other
     }
 
-    /// How an event names a refresh token without showing it.
+    /// The identification of a refresh token in an event, without the token.
     package enum TokenName: Hashable, Sendable {
         /// The first 16 characters.
         case prefix(String)
@@ -27,7 +27,7 @@ package struct SecurityEvent: Hashable, Sendable {
     }
 
     package let kind: Kind
-    /// Whom it is about, by Google's id of the account; `nil` for an event that names a token or nobody.
+    /// Google's id of the account; `nil` if the event names a token, or no account at all.
     package let googleUserID: String?
 
     package init(_ kind: Kind, googleUserID: String? = nil) {

@@ -3,16 +3,17 @@ package import HTTPClient
 import JSON
 package import Secrets
 
-/// Google's keys for security events: fetched when needed, kept, and fetched again when an unknown one is named.
+/// The cache of Google's keys for security events. It fetches them when they are first used, and again when a token
+/// names an unknown key.
 ///
-/// Many callers share one fetch. Strangers can name as many unknown keys as they like: a fetch comes of it once a minute at
-/// most.
+/// Many callers share one fetch. Attackers can name any number of unknown keys, so at most one fetch per minute follows
+/// from them.
 package actor SecurityEventKeys {
-    /// What lies between two fetches that an unknown key gives rise to.
+    /// The shortest time between two fetches for unknown keys.
     static let pauseBetweenFetches = Duration.seconds(60)
-    /// What lies between a fetch that failed and the next.
+    /// The pause after a failed fetch.
     static let pauseAfterFailure = Duration.seconds(10)
-    /// How long keys serve while Google cannot be reached.
+    /// The longest use of cached keys while Google cannot be reached.
     static let longestLife = Duration.seconds(86_400)
 
     private struct Known {
@@ -30,25 +31,25 @@ package actor SecurityEventKeys {
     private var fetch: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - http: what fetches.
-    ///   - configurationEndpoint: tells issuer and keys; Google's is
+    ///   - http: the client that fetches.
+    ///   - configurationEndpoint: the URL that names the issuer and its keys; Google's is
     ///     https://accounts.google.com/.well-known/risc-configuration.
-    ///   - time: the clock by which keys grow old.
+    ///   - time: the clock for the age of the keys.
     package init(http: HTTPClient, configurationEndpoint: Endpoint, time: any TimeSource) {
         self.http = http
         self.configurationEndpoint = configurationEndpoint
         self.time = time
     }
 
-    /// The issuer, and its key of that name if it has one.
+    /// Returns the issuer, and its key with this id if it has one.
     ///
-    /// A key is unknown only when the issuer itself says so: where it cannot be asked, this throws
-    /// ``SecurityEventRefusal/unavailable(retryAfter:)``, so that the event comes again.
+    /// Only the issuer's own key set shows that a key does not exist. If it cannot be fetched, this throws
+    /// ``SecurityEventRefusal/unavailable(retryAfter:)``, so that Google sends the event again.
     package func key(named name: String) async throws(SecurityEventRefusal) -> (issuer: String, key: RSAPublicKey?) {
         if needsFetch(for: name) { await fetchOnce() }
         guard let known, age(of: known) < Self.longestLife else { throw unavailable }
         if let key = known.set.keys[name] { return (known.set.issuer, key) }
-        // The name may be that of a new key, of which nobody here has heard because the last fetch failed.
+        // The id may belong to a new key that is not in the cache because the last fetch failed.
         guard failedAt == nil else { throw unavailable }
         return (known.set.issuer, nil)
     }
@@ -66,7 +67,9 @@ package actor SecurityEventKeys {
         return .unavailable(retryAfter: max(.seconds(1), Self.pauseAfterFailure - elapsed))
     }
 
-    /// Fetches, or waits for the fetch that is under way; a caller who leaves does not end it for the others.
+    /// Fetches, or waits for the fetch in progress.
+    ///
+    /// A caller that is cancelled does not end the fetch for the others.
     private func fetchOnce() async {
         if fetch == nil {
             fetch = Task {

@@ -1,9 +1,9 @@
 package import Clocks
 import Secrets
 
-/// Believes or refuses what is posted as one of Google's security event tokens.
+/// Verifies posted security event tokens.
 package struct SecurityEventReader: Sendable {
-    /// The longest body that is looked at.
+    /// The longest accepted body.
     package static let longestBody = 65_536
 
     private let keys: SecurityEventKeys
@@ -16,9 +16,9 @@ package struct SecurityEventReader: Sendable {
         self.time = time
     }
 
-    /// What the body, a compact token, says.
+    /// Returns the verified content of the body, which is a compact token.
     ///
-    /// No claim is looked at before the signature has been found good.
+    /// No claim is read before the signature is verified.
     package func read(_ body: [UInt8]) async throws(SecurityEventRefusal) -> SecurityEventToken {
         let token: SignedToken
         do throws(TokenRefusal) {
@@ -31,14 +31,14 @@ package struct SecurityEventReader: Sendable {
         }
         guard let name = token.keyID else { throw .invalid(.key, "the token names no key") }
         let (issuer, key) = try await keys.key(named: name)
-        // An unknown key and a bad signature are told in the same words.
+        // An unknown key and a bad signature get the same message.
         guard let key, token.verifies(with: key) else {
             throw .invalid(.key, "the token is not signed by a key of the issuer's")
         }
         return try SecurityEventToken(claims: token.claims, issuer: issuer, clientIDs: clientIDs, at: time.now)
     }
 
-    /// The body as text, without the line break that tools put at its end.
+    /// Returns the body as text, without the line break that tools add at the end.
     private static func text(of body: [UInt8]) -> String {
         let end = body.lastIndex { $0 != 0x0a && $0 != 0x0d && $0 != 0x20 } ?? -1
         return String(decoding: body[...end], as: UTF8.self)

@@ -1,4 +1,4 @@
-/// Why a security event token is not taken.
+/// The reason why a security event token is not accepted.
 package enum SecurityEventRefusal: Error, Hashable, Sendable {
     /// The codes of RFC 8935, section 2.4.
     package enum Code: String, Sendable {
@@ -8,8 +8,8 @@ package enum SecurityEventRefusal: Error, Hashable, Sendable {
         case audience = "invalid_audience"
     }
 
-    /// The token is no good; the text holds nothing of it.
+    /// The token is invalid; the text does not quote it.
     case invalid(Code, String)
-    /// Google's keys cannot be had now, so nobody can tell.
+    /// Google's keys are not available now, so the token cannot be verified.
     case unavailable(retryAfter: Duration)
 }

@@ -3,16 +3,16 @@ package import HTTPClient
 import JSON
 import Secrets
 
-/// The stream of security events of a Cloud project: where Google posts them, and whether it does
+/// The stream of security events of a Cloud project: its receiver URL and status
 /// (https://developers.google.com/identity/protocols/risc#configure_stream).
 package struct SecurityEventStream: Sendable {
-    /// Where Google manages streams.
+    /// The URL of Google's API for streams.
     package static let usualEndpoint = "https://risc.googleapis.com"
     private static let audience =
         "https://risc.googleapis.com/google.identity.risc.v1beta.RiscManagementService"
     private static let pushMethod = "https://schemas.openid.net/secevent/risc/delivery-method/push"
 
-    /// How a stream stands.
+    /// The configuration and status of a stream.
     package struct Standing: Hashable, Sendable {
         package var url: String?
         /// `enabled` or `disabled`.
@@ -32,7 +32,7 @@ package struct SecurityEventStream: Sendable {
         self.time = time
     }
 
-    /// Has Google post all events that the worker knows to the URL, from now on.
+    /// Makes Google post all events that the worker knows to the URL.
     package func register(url: Endpoint) async throws(SecurityEventStreamFailure) {
         var configuration = JSONLine()
         configuration.object("delivery") { delivery in
@@ -58,7 +58,7 @@ package struct SecurityEventStream: Sendable {
         )
     }
 
-    /// Has Google post one event that means nothing, with this text in it.
+    /// Makes Google post a verification event with this text.
     package func verify(state: String) async throws(SecurityEventStreamFailure) {
         var body = JSONLine()
         body.field("state", state)

@@ -1,6 +1,6 @@
 import JSON
 
-/// Why Google did not do what was asked about the stream, in words for an operator.
+/// The reason why Google did not perform a request about the stream, for an operator.
 package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: Hashable, Sendable {
         /// The service account's key cannot sign.
@@ -10,14 +10,14 @@ package struct SecurityEventStreamFailure: Error, Hashable, Sendable, CustomStri
         case unauthenticated
         case forbidden
         case noStream
-        /// Google is overloaded or faulty: later may help.
+        /// Google is overloaded or faulty; a later retry may help.
         case unavailable(status: Int)
     }
 
     private static let longestText = 512
 
     package let reason: Reason
-    /// What Google, or this machine, says itself: fit for a terminal.
+    /// The message of Google or of this machine, safe for a terminal.
     package let text: String?
 
     init(_ reason: Reason, text: String? = nil) {

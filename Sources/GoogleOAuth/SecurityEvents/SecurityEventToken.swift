@@ -1,13 +1,15 @@
 package import Clocks
 import JSON
 
-/// What one of Google's security event tokens says, once it is believed (RFC 8417).
+/// The content of a verified security event token from Google (RFC 8417).
 package struct SecurityEventToken: Hashable, Sendable {
     static let mostEvents = 16
     static let longestID = 255
     private static let farthestAhead = Duration.seconds(86_400)
 
-    /// The name of the token (`jti`): it comes again when Google is not sure that it arrived.
+    /// The id of the token (`jti`).
+    ///
+    /// The token comes again if Google is not sure that it arrived.
     package let id: String
     /// The time of issue (`iat`), in whole seconds.
     package let issuedAt: Timestamp
@@ -22,9 +24,9 @@ package struct SecurityEventToken: Hashable, Sendable {
         self.events = events
     }
 
-    /// Reads the claims of a token whose signature has been found good.
+    /// Reads the claims of a token whose signature is verified.
     ///
-    /// `exp` is not looked at: security events stay true (RFC 8417, section 2.2, and Google's own instruction).
+    /// `exp` is ignored: security events stay true (RFC 8417, section 2.2, and Google's own instruction).
     init(
         claims: JSONValue,
         issuer: String,
@@ -50,7 +52,7 @@ package struct SecurityEventToken: Hashable, Sendable {
         }
         self.id = id
         issuedAt = Timestamp(secondsSince1970: made)
-        // Nothing is issued before it happens: such a time of the event is ignored.
+        // An event cannot happen after its token is issued; such a time is ignored.
         happenedAt = claims["toe"]?.integer.flatMap { $0 <= made ? Timestamp(secondsSince1970: $0) : nil }
         self.events = events.sorted { $0.key < $1.key }.map { type, body in
             SecurityEvent.reading(type: type, body, issuer: issuer)

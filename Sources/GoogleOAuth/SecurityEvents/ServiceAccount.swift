@@ -2,14 +2,14 @@ package import Clocks
 import JSON
 package import Secrets
 
-/// A service account of the Cloud project, by its key file
+/// A service account of the Cloud project, from its key file
 /// (https://developers.google.com/identity/protocols/risc#auth_token).
 package struct ServiceAccount: Sendable {
     package let email: String
     private let keyID: String
     private let key: RSAPrivateKey
 
-    /// Reads the JSON that the Cloud console hands out once.
+    /// Reads the JSON key file that the Cloud console offers once.
     package init(keyFile: Secret) throws(ServiceAccountError) {
         guard let file = JSONValue.object(in: Array(keyFile.reveal().utf8)) else { throw .notJSON }
         guard file["type"]?.string == "service_account" else { throw .otherType }
@@ -25,7 +25,7 @@ package struct ServiceAccount: Sendable {
         }
     }
 
-    /// A token that an API of Google's takes in the place of an access token, good for an hour.
+    /// Makes a token that a Google API accepts instead of an access token; it is valid for an hour.
     package func bearer(for audience: String, at now: Timestamp) throws(RSAKeyError) -> Secret {
         let made = now.milliseconds / 1000
         var claims = JSONLine()
@@ -38,7 +38,9 @@ package struct ServiceAccount: Sendable {
     }
 }
 
-/// Why a file is no service account's key; it quotes nothing of the file.
+/// The reason why a file is not a service account's key.
+///
+/// It never quotes the file.
 package enum ServiceAccountError: Error, Hashable, Sendable, CustomStringConvertible {
     case notJSON
     case otherType
@@ -47,7 +49,7 @@ package enum ServiceAccountError: Error, Hashable, Sendable, CustomStringConvert
 
     package var description: String {
         switch self {
-        case .notJSON: "it is no JSON object"
+        case .notJSON: "it is not a JSON object"
         case .otherType: "its type is not service_account"
         case .missing(let field): "it has no \(field)"
         case .key(let error): "its private_key: \(error)"

@@ -1,16 +1,17 @@
 import Clocks
 private import JSON
 
-/// The text of one diagnostic line: a prefix, a fixed message, and `key=value` for whatever varies.
+/// The text of one diagnostic line: a prefix, a fixed message, and `key=value` for each variable part.
 struct DiagnosticLine {
-    /// A line is shorter than `PIPE_BUF` (4096 bytes on Linux), so that one `write` puts it into a pipe whole or not at all.
+    /// The line limit, below `PIPE_BUF` (4096 bytes on Linux), so that one `write` puts a line into a pipe completely
+    /// or not at all.
     private static let lineLimit = 4000
     private static let valueLimit = 512
 
     enum Style {
-        /// The journal keeps the time itself and reads the level from a `<N>` at the start of the line.
+        /// For the journal, which records the time itself and reads the level from `<N>` at the start of the line.
         case journal
-        /// The line names its time and level.
+        /// With the time and level in the line.
         case plain
     }
 
@@ -31,7 +32,7 @@ struct DiagnosticLine {
 
     var bytes: [UInt8] { Array(text.capped(at: Self.lineLimit).utf8) + [UInt8(ascii: "\n")] }
 
-    /// The value as it is, or quoted where a reader could not tell where it ends.
+    /// Returns the value, quoted if a reader could not tell where it ends.
     private static func rendered(_ value: String) -> String {
         let needsQuotes = value.isEmpty || value.unicodeScalars.contains { " \"=\\".unicodeScalars.contains($0) }
         return needsQuotes ? "\"\(escaped(value, quoted: true))\"" : escaped(value)

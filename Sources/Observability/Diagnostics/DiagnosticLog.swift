@@ -2,12 +2,12 @@ package import Clocks
 private import Glibc
 private import Synchronization
 
-/// The worker's words to its operator, a line each, on standard error.
+/// The worker's messages to its operator, one per line, on standard error.
 ///
-/// Messages are fixed strings, so nothing secret can be woven into one; what varies goes into fields, escaped and capped.
-/// A line is written on the caller's thread, because the last words before an exit matter most. It waits at most
-/// a tenth of a second for a reader that has stalled, and not at all for the lines after that one: these are lost,
-/// counted, and told of once the reader is back.
+/// Messages are fixed strings, so they cannot contain a secret; variable parts go into fields, which are escaped and
+/// shortened. A line is written on the caller's thread, because the last lines before an exit matter most. If the
+/// reader has stalled, a line waits at most a tenth of a second, and the lines after it do not wait at all. These are
+/// lost and counted; a later line reports their number once the reader has recovered.
 package final class DiagnosticLog: Sendable {
     private struct State {
         var level: LogLevel
@@ -22,10 +22,10 @@ package final class DiagnosticLog: Sendable {
     private let descriptor: Int32
     private let style: DiagnosticLine.Style
 
-    /// Opens the log on a descriptor that stays the caller's.
+    /// Opens the log on a descriptor that the caller keeps.
     ///
     /// `journalStream` is the value of `JOURNAL_STREAM` in the environment. It names the device and inode of the
-    /// journal's socket; only where these are the descriptor's own does the journal read the lines
+    /// journal's socket; the journal reads the lines only if the descriptor is that socket
     /// (https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#%24JOURNAL_STREAM).
     package init(
         level: LogLevel,
@@ -40,7 +40,7 @@ package final class DiagnosticLog: Sendable {
         style = identity != nil && identity?.journalStream == journalStream ? .journal : .plain
     }
 
-    /// The least grave level that is still written; a reload may change it.
+    /// The least severe level that is still written; a reload may change it.
     package var level: LogLevel {
         get { state.withLock { $0.level } }
         set { state.withLock { $0.level = newValue } }
@@ -66,7 +66,9 @@ package final class DiagnosticLog: Sendable {
         log(.debug, message, fields())
     }
 
-    /// Writes a line of a level that is known only at run time; the fields of one that is not shown are never made.
+    /// Writes a line with a level that is known only at run time.
+    ///
+    /// The fields are not evaluated if the level is not shown.
     package func log(
         _ level: LogLevel,
         _ message: StaticString,
@@ -75,7 +77,7 @@ package final class DiagnosticLog: Sendable {
         guard level <= self.level else { return }
         var line = DiagnosticLine(style: style, at: time.now, level: level, message: message)
         for (key, value) in fields() { line.add(key, value) }
-        // One thread at a time, so that the room that `poll` found is still there for this thread's line.
+        // One thread at a time, so that the space that `poll` found is still free for this thread's line.
         state.withLock { state in
             if state.lost > 0, isWritable(within: 0) {
                 let message: StaticString = "diagnostics were lost"

@@ -1,19 +1,19 @@
-/// How much a diagnostic line matters, the gravest first.
+/// The severity of a diagnostic line, the most severe first.
 package enum LogLevel: String, CaseIterable, Comparable, Sendable {
-    /// Something is broken and stays so until a person acts.
+    /// Something is broken and stays broken until a person acts.
     case error
-    /// Something went wrong; the worker goes on and may mend it by itself.
+    /// Something went wrong; the worker continues and may recover on its own.
     case warning
-    /// Normal, and worth knowing without having asked.
+    /// Normal, and worth knowing unasked.
     case notice
-    /// What the worker does.
+    /// The worker's regular actions.
     case info
-    /// Everything, for the search of a fault.
+    /// All details, for finding a fault.
     case debug
 
     package static func < (left: LogLevel, right: LogLevel) -> Bool { left.priority < right.priority }
 
-    /// The number that syslog and the journal know the level by (https://man7.org/linux/man-pages/man3/sd-daemon.3.html).
+    /// The number of the level in syslog and the journal (https://man7.org/linux/man-pages/man3/sd-daemon.3.html).
     var priority: Int {
         switch self {
         case .error: 3

@@ -1,20 +1,20 @@
 private import Glibc
 
-/// Which file something is, whatever its name: device and inode.
+/// The identity of a file, whatever its name: device and inode.
 struct FileIdentity: Equatable {
     let device: UInt64
     let inode: UInt64
     let isRegular: Bool
     let size: Int64
 
-    /// The file that an open descriptor stands for, or nothing where it is not open.
+    /// Reads the file behind an open descriptor; `nil` if it is not open.
     init?(descriptor: Int32) {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// The file that a path names now, or nothing where it names none.
+    /// Reads the file that a path currently names; `nil` if there is none.
     init?(path: String) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -28,7 +28,7 @@ struct FileIdentity: Equatable {
         size = Int64(status.st_size)
     }
 
-    /// The file as `JOURNAL_STREAM` spells it.
+    /// The file in the format of `JOURNAL_STREAM`.
     var journalStream: String { "\(device):\(inode)" }
 
     static func == (left: FileIdentity, right: FileIdentity) -> Bool {

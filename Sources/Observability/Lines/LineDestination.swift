@@ -1,10 +1,10 @@
 private import Glibc
 
-/// Where lines go.
+/// The destination of lines.
 package enum LineDestination: Equatable, Sendable {
-    /// An open descriptor, which stays its owner's.
+    /// An open descriptor, which its owner keeps.
     case descriptor(Int32)
-    /// A file, made where there is none, and followed by its name when it is rotated.
+    /// A file, created if missing, and followed by its name when it is rotated.
     case file(String)
 
     package static let standardOutput = LineDestination.descriptor(STDOUT_FILENO)

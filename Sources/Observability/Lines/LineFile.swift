@@ -1,12 +1,14 @@
 private import Glibc
 
-/// An open file that lines are appended to; it is closed when it goes, unless it is somebody else's.
+/// An open file to which lines are appended.
+///
+/// It is closed when it is destroyed, unless another owner opened it.
 struct LineFile: ~Copyable {
     private let descriptor: Int32
     private let isOwned: Bool
     let path: String?
     let identity: FileIdentity?
-    /// Whether the next line must begin with a line break, because what is there ends in half a line.
+    /// `true` if the next line must begin with a line break, because the file ends in an incomplete line.
     private(set) var endsInHalfLine: Bool
 
     init(_ destination: LineDestination) throws(LineFileError) {
@@ -24,10 +26,9 @@ struct LineFile: ~Copyable {
         endsInHalfLine = false
     }
 
-    /// Opens a file for appending, or makes it.
+    /// Opens a file for appending, or creates it.
     ///
-    /// `O_NONBLOCK` means nothing to a regular file; a named pipe without a reader then fails at once, where it would
-    /// hang otherwise.
+    /// `O_NONBLOCK` has no effect on a regular file. A named pipe without a reader fails at once, instead of blocking.
     private init(path: String) throws(LineFileError) {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let number = unsafe open(path, flags, 0o640)
@@ -43,10 +44,10 @@ struct LineFile: ~Copyable {
         if isOwned { close(descriptor) }
     }
 
-    /// Appends a line in one `write`, unless the system takes only a part of it.
+    /// Appends a line in one `write`, unless the system accepts only a part of it.
     ///
-    /// A line that cannot be written to its end is taken back where possible; where it is not, the next one begins with
-    /// a line break, so that what is lost is one line and never two.
+    /// A line that cannot be written completely is removed if possible. Otherwise the next line begins with a line
+    /// break, so that only one line is lost, never two.
     mutating func append(_ line: [UInt8]) throws(LineFileError) {
         let bytes = (endsInHalfLine ? [UInt8(ascii: "\n")] : []) + line + [UInt8(ascii: "\n")]
         var written = 0
@@ -58,7 +59,7 @@ struct LineFile: ~Copyable {
                 written += count
                 continue
             }
-            // No file takes nothing of something without saying why; if one did, trying again could go on for ever.
+            // A file never accepts zero of several bytes without an error; if one did, retrying could loop forever.
             let code = count == 0 ? EIO : errno
             switch code {
             case EINTR: continue
@@ -71,17 +72,17 @@ struct LineFile: ~Copyable {
         endsInHalfLine = false
     }
 
-    /// Waits until a pipe's reader has read, or has gone.
+    /// Waits until the reader of a pipe has read, or has gone.
     private func awaitRoom() {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         unsafe poll(&request, 1, -1)
     }
 
-    /// Cuts off the last `count` bytes written, if they are still the end of a regular file.
+    /// Removes the last `count` bytes written, if they are still at the end of a regular file.
     ///
-    /// After an append the descriptor's offset is the end of what it appended
-    /// (https://pubs.opengroup.org/onlinepubs/9799919799/functions/write.html), so a file that is longer holds what another
-    /// process wrote since, which must stay.
+    /// After an append, the descriptor's offset is the end of the appended bytes
+    /// (https://pubs.opengroup.org/onlinepubs/9799919799/functions/write.html). A longer file therefore holds bytes
+    /// that another process wrote since then, which must stay.
     private func takeBack(_ count: Int) -> Bool {
         let end = lseek(descriptor, 0, SEEK_CUR)
         guard let now = FileIdentity(descriptor: descriptor), now.isRegular, end >= count, now.size == Int64(end) else {
@@ -90,9 +91,10 @@ struct LineFile: ~Copyable {
         return ftruncate(descriptor, end - count) == 0 && lseek(descriptor, end - count, SEEK_SET) >= 0
     }
 
-    /// Looks at the last byte: a worker that was killed may have left half a line.
+    /// Reads the last byte: a worker that was killed may have left an incomplete line.
     ///
-    /// A file that may be written but not read counts as such, for an empty line costs less than a line swallowed.
+    /// A file that is writable but not readable counts as incomplete, because an empty line costs less than a damaged
+    /// line.
     private static func endsInHalfLine(_ path: String, _ identity: FileIdentity?) -> Bool {
         guard let identity, identity.isRegular, identity.size > 0 else { return false }
         let reader = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)

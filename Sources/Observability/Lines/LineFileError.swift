@@ -2,9 +2,9 @@ private import Glibc
 
 /// The system's refusal to open a file for lines or to write one.
 package struct LineFileError: Error, CustomStringConvertible {
-    /// The call that failed, as in `open`.
+    /// The call that failed, such as `open`.
     package let call: String
-    /// The file, or nothing for a descriptor without a name.
+    /// The file; `nil` for a descriptor without a name.
     package let path: String?
     /// The value of `errno`.
     package let code: Int32

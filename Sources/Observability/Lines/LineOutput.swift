@@ -1,6 +1,6 @@
 import Clocks
 
-/// The file that lines go to, followed by its name, with what was told about its failures.
+/// The file that lines are written to, followed by its name, with the state of its failure reports.
 struct LineOutput: ~Copyable {
     private let destination: LineDestination
     private let time: any TimeSource
@@ -22,7 +22,9 @@ struct LineOutput: ~Copyable {
         lastLook = time.sinceBoot
     }
 
-    /// Writes a line, or says that it is lost; the diagnostic log hears of the first loss and of the end of the losses.
+    /// Writes a line; returns `false` if it is lost.
+    ///
+    /// The diagnostic log reports the first loss and the end of the losses.
     mutating func write(_ line: [UInt8]) -> Bool {
         followName()
         do {
@@ -39,7 +41,9 @@ struct LineOutput: ~Copyable {
         return true
     }
 
-    /// Opens the file anew by its name; while that fails, lines go on into the file that is open.
+    /// Opens the file again by its name.
+    ///
+    /// If that fails, lines continue to go into the file that is open.
     mutating func reopen() {
         guard case .file = destination else { return }
         lastLook = time.sinceBoot
@@ -54,7 +58,7 @@ struct LineOutput: ~Copyable {
         }
     }
 
-    /// Notices, at most once a second, that the file was moved or removed.
+    /// Checks, at most once a second, if the file was moved or removed.
     private mutating func followName() {
         guard case .file(let path) = destination, time.sinceBoot - lastLook >= .seconds(1) else { return }
         lastLook = time.sinceBoot

@@ -1,13 +1,13 @@
 package import JSON
 
-/// Whatever takes whole lines: a file, a pipe, a test's memory.
+/// A destination for whole lines: a file, a pipe, or memory in a test.
 package protocol LineSink: Sendable {
     /// Takes a line without making the caller wait.
     ///
-    /// Answers whether it can be counted on: `false` when the line is lost, or may be because the one before it was.
+    /// Returns `false` if the line is lost, or may be lost because the line before it was.
     @discardableResult
     func write(_ line: JSONLine) -> Bool
 
-    /// How many lines were lost since the start.
+    /// The number of lines lost since the start.
     var droppedLines: Int { get }
 }

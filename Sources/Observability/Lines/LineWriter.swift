@@ -3,37 +3,37 @@ private import Dispatch
 package import JSON
 private import Synchronization
 
-/// Writes whole lines to a file or a pipe without making those who have something to say wait for it.
+/// Writes whole lines to a file or a pipe without making the callers wait.
 ///
-/// Lines wait in a queue that one private serial Dispatch queue empties, so a reader that stalls holds up one thread of
-/// its own and no refresh. When the queue is full, new lines are lost and counted. Several processes may write into one
-/// file: it is opened for appending and each line is one `write`, which Linux does not mix with another on a local file.
-/// Into a pipe only lines up to `PIPE_BUF` (4096 bytes) stay whole beside other writers.
+/// Lines wait in a queue that one private serial Dispatch queue empties, so a stalled reader blocks one dedicated
+/// thread and no refresh. When the queue is full, new lines are lost and counted. Several processes may write to one
+/// file: it is opened for appending and each line is one `write`, which Linux does not mix with another on a local
+/// file. In a pipe with several writers, only lines up to `PIPE_BUF` (4096 bytes) stay whole.
 ///
-/// The program ignores `SIGPIPE`; a pipe without a reader is then a failure like any other.
+/// The program ignores `SIGPIPE`, so a pipe without a reader is an ordinary error.
 package final class LineWriter: LineSink {
     private struct Backlog {
         var lines: [[UInt8]] = []
-        /// The lines not yet written, those that the drain has taken included.
+        /// The number of lines not yet written, including those that the drain has taken.
         var count = 0
         var isDraining = false
-        /// Files that are to be opened anew and are not yet.
+        /// The number of requested reopenings that are not done yet.
         var reopenings = 0
         var isOverflowing = false
-        /// Whether the line that was written last was lost.
+        /// `true` if the last line was lost.
         var isFailing = false
         var dropped = 0
     }
 
-    /// How long lines wait for company: waking the queue for each one costs more than writing it.
+    /// The time for which lines are collected: waking the queue for each line costs more than writing it.
     private static let gathering = DispatchTimeInterval.milliseconds(2)
-    /// After so many lines their places are free again.
+    /// The number of lines after which their places in the queue are released.
     private static let tallied = 32
 
     private let capacity: Int
     private let diagnostics: DiagnosticLog
     private let backlog = Mutex(Backlog())
-    /// Taken on the queue alone, so nobody ever waits for this lock while a `write` hangs.
+    /// Only taken on the queue, so callers never wait for this lock while a `write` hangs.
     private let output: Mutex<LineOutput>
     private let queue = DispatchQueue(label: "refresh-worker.lines")
 
@@ -59,7 +59,8 @@ package final class LineWriter: LineSink {
                 defer { backlog.isOverflowing = true }
                 return (false, !backlog.isOverflowing)
             }
-            // A reader that is only just too slow frees one place at a time: that is one overflow, told of once.
+            // A reader that is slightly too slow frees one place at a time. That counts as one overflow and is reported
+            // once.
             if backlog.count <= capacity / 2 { backlog.isOverflowing = false }
             backlog.lines.append(bytes)
             backlog.count += 1
@@ -75,7 +76,7 @@ package final class LineWriter: LineSink {
         return isSafe
     }
 
-    /// Opens the file anew by its name, as `SIGHUP` asks; lines written before go into the old one.
+    /// Opens the file again by its name, as `SIGHUP` requests; lines written before go into the old file.
     package func reopen() {
         let before = backlog.withLock { backlog in
             backlog.reopenings += 1
@@ -90,7 +91,7 @@ package final class LineWriter: LineSink {
         }
     }
 
-    /// Waits until what was written before is in the file, or lost for good; `false` when `limit` ran out first.
+    /// Waits until all earlier lines are written or lost; returns `false` if `limit` runs out first.
     package func flush(within limit: Duration = .seconds(5)) async -> Bool {
         await withCheckedContinuation { continuation in
             let answer = FirstAnswer(continuation)
@@ -120,10 +121,10 @@ package final class LineWriter: LineSink {
         }
     }
 
-    /// Takes the lines that wait; nothing, and the end of the drain, when there are none.
+    /// Takes the waiting lines; returns `nil` and ends the drain if there are none.
     private func nextLines() -> [[UInt8]]? {
         backlog.withLock { backlog in
-            // Lines that came after the wish for a new file wait for that file.
+            // Lines that came after a request to reopen wait for the new file.
             guard !backlog.lines.isEmpty, backlog.reopenings == 0 else {
                 backlog.isDraining = false
                 return nil
@@ -134,7 +135,7 @@ package final class LineWriter: LineSink {
     }
 }
 
-/// Resumes a waiting task with whichever of two answers comes first.
+/// Resumes a waiting task with the first of two results.
 private final class FirstAnswer: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 

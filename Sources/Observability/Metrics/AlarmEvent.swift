@@ -1,6 +1,6 @@
 package import JSON
 
-/// Something that a person should look at, told once and not once a grant.
+/// A condition that a person should look at, reported once and not for each grant.
 package struct AlarmEvent: MetricsEvent {
     package static let name = "alarm"
 
@@ -15,7 +15,7 @@ package struct AlarmEvent: MetricsEvent {
     package var kind: String
     /// A sentence for a person.
     package var text: String
-    /// How many grants or answers gave rise to it.
+    /// The number of grants or answers that caused it.
     package var count: Int
     /// The client id, if the alarm is about one.
     package var client: String?

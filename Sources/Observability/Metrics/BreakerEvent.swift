@@ -3,9 +3,9 @@ package import JSON
 /// A change of the breaker of one client id.
 package struct BreakerEvent: MetricsEvent {
     package enum Change: String, Sendable {
-        /// No request is sent any more.
+        /// No more requests are sent.
         case opened
-        /// One grant is tried, to see whether the fault has passed.
+        /// One grant is tried, to check if the fault has passed.
         case probe
         /// Requests are sent again.
         case closed

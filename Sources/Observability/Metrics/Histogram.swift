@@ -1,7 +1,8 @@
-/// How often values of each size occurred, for percentiles that are at most 2 % off, in memory that never grows.
+/// Counts of values by size, for percentiles with an error of at most 2 %, in constant memory.
 ///
-/// Buckets are exact below 64; above, each power of two has 32 of equal width, and the middle of one stands for all its values.
-/// Recording is a shift and an addition. Values beyond 2^40 count as that (in milliseconds, 35 years).
+/// Buckets are exact below 64. Above that, each power of two has 32 buckets of equal width, and the middle of a bucket
+/// represents all its values. Recording is a shift and an addition. Values beyond 2^40 count as 2^40 (in milliseconds,
+/// 35 years).
 package struct Histogram: Sendable {
     private static let bits = 5
     private static let perOctave = 1 << bits
@@ -21,7 +22,8 @@ package struct Histogram: Sendable {
         count += 1
     }
 
-    /// The smallest value that `share` of all the values (from above 0 to 1) do not exceed; nothing when there are none.
+    /// Returns the smallest value that a `share` (above 0, up to 1) of all values does not exceed; `nil` if there are
+    /// no values.
     package func percentile(_ share: Double) -> Int64? {
         guard count > 0 else { return nil }
         var remaining = max(1, Int((share * Double(count)).rounded(.up)))

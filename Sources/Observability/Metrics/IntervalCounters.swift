@@ -2,7 +2,7 @@ package import Clocks
 internal import JSON
 private import Synchronization
 
-/// Counts refreshes from many tasks: until the next summary takes the counts away, and beside that from the start on.
+/// Counts refreshes from many tasks: per interval, until the next summary, and in total since the start.
 package final class IntervalCounters: Sendable {
     private struct State {
         var start: BootInstant
@@ -11,7 +11,7 @@ package final class IntervalCounters: Sendable {
         var lateness = Histogram()
     }
 
-    /// The counts that only grow.
+    /// The totals, which only grow.
     package let running: RunningCounters
     private let time: any TimeSource
     private let state: Mutex<State>
@@ -31,7 +31,7 @@ package final class IntervalCounters: Sendable {
         }
     }
 
-    /// Takes what was counted since the last call, and begins anew.
+    /// Returns the counts since the last call, and resets them.
     package func drain() -> IntervalCounts {
         let now = time.sinceBoot
         return state.withLock { state in
@@ -51,18 +51,18 @@ package final class IntervalCounters: Sendable {
     }
 }
 
-/// What happened in one interval.
+/// The counts of one interval.
 package struct IntervalCounts: Sendable {
     package let interval: Duration
-    /// How many refreshes ended each way; an outcome that is missing did not occur.
+    /// The number of refreshes by outcome; a missing outcome did not occur.
     package let outcomes: [RefreshOutcome: Int]
-    /// From sending the request to the end of its answer, in milliseconds; nothing when no request was answered.
+    /// The milliseconds from sending a request to the end of its answer; `nil` without answers.
     package let latency: Percentiles?
-    /// From the instant a grant was due to its try, in milliseconds; nothing when there was no try.
+    /// The milliseconds from a grant's due time to its try; `nil` without tries.
     package let lateness: Percentiles?
 }
 
-/// The middle and the upper end of a set of values.
+/// The median and the upper percentiles of a set of values.
 package struct Percentiles: Sendable {
     package let p50: Int64
     package let p95: Int64

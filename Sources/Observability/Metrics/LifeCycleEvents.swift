@@ -1,6 +1,6 @@
 package import JSON
 
-/// The worker began its work.
+/// The start of the worker.
 package struct StartedEvent: MetricsEvent {
     package static let name = "started"
 
@@ -24,7 +24,7 @@ package struct StartedEvent: MetricsEvent {
     }
 }
 
-/// The worker takes no more work, and finishes or gives back what it has.
+/// The worker takes no new work, and finishes or releases its current work.
 package struct StoppingEvent: MetricsEvent {
     package static let name = "stopping"
 
@@ -33,7 +33,7 @@ package struct StoppingEvent: MetricsEvent {
         .always("in_flight", .integer, "requests sent and not yet answered"),
     ]
 
-    /// What it stops for.
+    /// The reason for the stop.
     package var reason: String
     /// Requests sent and not yet answered.
     package var inFlight: Int
@@ -68,7 +68,7 @@ package struct StoppedEvent: MetricsEvent {
     }
 }
 
-/// Somebody set the wall clock.
+/// A step of the wall clock.
 package struct ClockStepEvent: MetricsEvent {
     package static let name = "clock_step"
 
@@ -76,7 +76,7 @@ package struct ClockStepEvent: MetricsEvent {
         .always("step_ms", .integer, "how far the wall clock was set; below 0, it was set back")
     ]
 
-    /// How far the wall clock was set; below zero, it was set back.
+    /// The size of the step; negative if the clock was set back.
     package var step: Duration
 
     package init(step: Duration) {

@@ -1,11 +1,11 @@
 package import Clocks
 package import JSON
 
-/// Something that the metrics log tells in one line.
+/// An event that the metrics log reports in one line.
 package protocol MetricsEvent: Sendable {
     /// The value of the line's `event` field.
     static var name: String { get }
-    /// The fields after those that every line has; a test holds them to what `write` does and to docs/metrics-log.md.
+    /// The fields after those that every line has. A test compares them with `write` and with docs/metrics-log.md.
     static var fields: [MetricsField] { get }
 
     func write(into line: inout JSONLine)
@@ -24,12 +24,12 @@ extension MetricsEvent {
     }
 }
 
-/// How many bytes of a text the metrics log shows.
+/// The maximum length in bytes of a text in the metrics log.
 enum TextLimit {
     /// A code, an id or a name.
     static let name = 128
     /// A text from Google.
     static let answer = 256
-    /// A sentence of the worker's own.
+    /// A sentence of the worker.
     static let sentence = 512
 }

@@ -11,7 +11,7 @@ package struct MetricsField: Hashable, Sendable {
 
     package enum Presence: String, Sendable {
         case always
-        /// The field is left out where there is nothing to say.
+        /// The field is omitted if it has no value.
         case sometimes
     }
 

@@ -1,12 +1,14 @@
 package import Clocks
 
-/// The worker's record of what it did, for programs to read: one JSON object a line.
+/// The worker's record of its actions, for programs: one JSON object per line.
 package struct MetricsLog: Sendable {
     private let sink: any LineSink
     private let worker: String
     private let time: any TimeSource
 
-    /// `worker` is the name that the worker signs its lines and its leases with.
+    /// Makes a log.
+    ///
+    /// `worker` is the worker's name in its lines and leases.
     package init(sink: any LineSink, worker: String, time: any TimeSource) {
         self.sink = sink
         self.worker = worker
@@ -15,12 +17,12 @@ package struct MetricsLog: Sendable {
 
     /// Writes an event's line without making the caller wait.
     ///
-    /// Answers whether the line can be counted on, for what must not happen without a record of it.
+    /// Returns `false` if the line may be lost, for actions that must not happen without a record.
     @discardableResult
     package func record(_ event: some MetricsEvent) -> Bool {
         sink.write(event.line(at: time.now, worker: worker))
     }
 
-    /// How many lines were lost since the start, for the next summary.
+    /// The number of lines lost since the start, for the next summary.
     package var droppedLines: Int { sink.droppedLines }
 }

@@ -1,4 +1,4 @@
-/// All that the metrics log may say: docs/metrics-log.md in code.
+/// The schema of the metrics log: docs/metrics-log.md in code.
 package enum MetricsSchema {
     /// The fields that every line has.
     package static let common: [MetricsField] = [

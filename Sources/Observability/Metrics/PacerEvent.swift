@@ -15,7 +15,7 @@ package struct PacerEvent: MetricsEvent {
     package var client: String
     /// Requests a second.
     package var ceiling: Double
-    /// How long no request is sent, from now.
+    /// The time for which no request is sent, from now on.
     package var paused: Duration
     /// The code of the reason, or an empty text.
     package var reason: String

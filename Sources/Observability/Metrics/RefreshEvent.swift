@@ -54,27 +54,27 @@ package struct RefreshEvent: MetricsEvent {
     /// The grant's id, 16 hexadecimal digits.
     package var grant: String
     package var outcome: RefreshOutcome
-    /// What was found out, as a code.
+    /// The verdict on the answer, as a code.
     package var verdict: String
-    /// The reason that the grant has for its state after the try, or an empty text.
+    /// The reason for the state of the grant after the try, or an empty text.
     package var reason: String
     /// 1 for the first try since the last success.
     package var attempt: Int
-    /// From the instant the grant was due to this try; below zero, it shows as zero.
+    /// The time from the grant's due time to this try; a negative value is shown as zero.
     package var lateness: Duration
-    /// Whether the answer brought another refresh token.
+    /// `true` if the answer contained another refresh token.
     package var rotated: Bool
-    /// Whether a caller asked for this refresh.
+    /// `true` if a caller requested this refresh.
     package var forced: Bool
-    /// The scopes that the grant had before and the answer no longer grants.
+    /// The scopes that the grant had before and that the answer no longer grants.
     package var lostScopes: [String]
-    /// From sending the request to the end of its answer, if one was sent.
+    /// The time from sending the request to the end of its answer, if it was sent.
     package var latency: Duration?
     /// The HTTP status, if there was an answer.
     package var status: Int?
     /// Google's text about an error.
     ///
-    /// It never holds a token: whoever reads the answer leaves the body of a good one out.
+    /// It never holds a token, because the reader of the answer omits the body of a successful one.
     package var answer: String?
 
     package init(

@@ -1,21 +1,21 @@
-/// What became of a grant in one try at refreshing it.
+/// The outcome of one try to refresh a grant.
 package enum RefreshOutcome: String, CaseIterable, Sendable {
     /// A new access token is stored.
     case refreshed
-    /// The try failed for a reason that passes; another follows.
+    /// The try failed for a temporary reason; another one follows.
     case retrying
-    /// Google refused the grant, and a second opinion is awaited before that is believed.
+    /// Google refused the grant, and the refusal waits for confirmation.
     case held
     /// A policy or an administrator blocks the grant.
     case suspended
-    /// Only the user can mend the grant, by signing in again.
+    /// Only the user can repair the grant, by signing in again.
     case reauthRequired = "reauth_required"
     /// The grant is dead.
     case disconnected
-    /// The fault is the client's; the grant stays as it is.
+    /// The client is at fault; the grant does not change.
     case unchanged
-    /// The answer belongs to a refresh token that is no longer the stored one, and was not used.
+    /// The answer came for a refresh token that is not the stored one any more, and was not used.
     case void
-    /// The claim on the grant ran out before the request was sent, so it was not sent.
+    /// The claim on the grant expired before the request was sent, so it was not sent.
     case lostLease = "lost_lease"
 }

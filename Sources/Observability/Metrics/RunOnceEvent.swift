@@ -71,7 +71,7 @@ package struct RunOnceEvent: MetricsEvent {
         line.milliseconds("duration_ms", duration)
     }
 
-    /// The event comes first and its counts at once after it, which is the form that scripts were promised.
+    /// Writes the event first and its counts directly after it, because scripts rely on this form.
     package func line(at instant: Timestamp, worker: String) -> JSONLine {
         var line = JSONLine()
         line.field("event", Self.name)

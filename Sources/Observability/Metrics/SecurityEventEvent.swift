@@ -31,7 +31,7 @@ package struct SecurityEventEvent: MetricsEvent {
         case repeated
     }
 
-    /// Stands for the token, whose own name Google alone should know.
+    /// A hash that identifies the token; the token's own id stays private to Google.
     package var token: String
     package var kind: String
     package var outcome: Outcome

@@ -18,7 +18,7 @@ package struct StateEvent: MetricsEvent {
     package var to: String
     /// The code of the reason, or an empty text.
     package var reason: String
-    /// The version of the stored refresh token after the move.
+    /// The version of the stored refresh token after the change.
     package var generation: Int64
 
     package init(grant: String, from: String, to: String, reason: String, generation: Int64) {

@@ -1,6 +1,6 @@
 package import JSON
 
-/// What happened in one interval, and how things stand at its end.
+/// The counts of one interval, and the state at its end.
 package struct SummaryEvent: MetricsEvent {
     package static let name = "summary"
 
@@ -37,7 +37,7 @@ package struct SummaryEvent: MetricsEvent {
             .sometimes("lateness_p99_ms", .integer, "99 % of the tries came at most this late; only if any was made"),
         ]
 
-    /// How many grants are in each state.
+    /// The number of grants in each state.
     package struct GrantCounts: Sendable {
         package var active: Int
         package var retrying: Int
@@ -54,17 +54,17 @@ package struct SummaryEvent: MetricsEvent {
         }
     }
 
-    /// What was counted during the interval.
+    /// The counts of the interval.
     package var counts: IntervalCounts
     /// Requests sent and not yet answered.
     package var inFlight: Int
     /// Grants that are due or will be within the worker's window.
     package var due: Int
-    /// Grants whose due instant has passed.
+    /// Grants whose due time has passed.
     package var overdue: Int
-    /// For how long the longest overdue grant has been.
+    /// The time by which the most overdue grant is overdue.
     package var oldestOverdue: Duration
-    /// Grants whose refresh token draws near its own end.
+    /// Grants whose refresh token will expire soon.
     package var expiring: Int
     /// Lines of the log lost since the start (see ``MetricsLog/droppedLines``).
     package var droppedLines: Int
@@ -72,7 +72,7 @@ package struct SummaryEvent: MetricsEvent {
     package var newConnections: Int
     /// Requests in the interval that went over a connection already open.
     package var reusedConnections: Int
-    /// How many grants are in each state, where they were counted.
+    /// The number of grants in each state, if they were counted.
     package var grants: GrantCounts?
 
     package init(

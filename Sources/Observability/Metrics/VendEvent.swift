@@ -1,6 +1,6 @@
 package import JSON
 
-/// One request for an access token by a service, whatever its outcome: the audit.
+/// One request of a service for an access token, whatever its outcome: the audit.
 package struct VendEvent: MetricsEvent {
     package static let name = "vend"
 
@@ -23,17 +23,17 @@ package struct VendEvent: MetricsEvent {
         ),
     ]
 
-    /// The longest list of scopes, in bytes, that is shown whole; whoever takes requests refuses longer ones.
+    /// The longest list of scopes, in bytes, that is shown completely; requests with longer lists are refused.
     package static let longestScopes = 1024
 
     package var service: String
-    /// How it ended, as a code.
+    /// The outcome, as a code.
     package var outcome: String
     /// The scopes asked for, separated by spaces.
     package var scopes: String
-    /// Whether a refresh was asked for, and not just a token.
+    /// `true` if the service requested a refresh.
     package var forced: Bool
-    /// The grant's id, 16 hexadecimal digits, where one was found.
+    /// The grant's id, 16 hexadecimal digits, if a grant was found.
     package var grant: String?
 
     package init(service: String, outcome: String, scopes: String, forced: Bool, grant: String?) {

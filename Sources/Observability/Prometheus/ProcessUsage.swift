@@ -1,11 +1,11 @@
 private import Glibc
 
-/// What this process holds of its machine, as the kernel says.
+/// The resources that this process uses, as reported by the kernel.
 package struct ProcessUsage: Hashable, Sendable {
     package var residentBytes: Int?
     package var openDescriptors: Int?
 
-    /// Reads it from `/proc`, which never waits for a disk.
+    /// Reads the usage from `/proc`, which never waits for a disk.
     package static var current: ProcessUsage {
         ProcessUsage(residentBytes: residentPages.map { $0 * Int(getpagesize()) }, openDescriptors: descriptors)
     }
@@ -27,10 +27,10 @@ package struct ProcessUsage: Hashable, Sendable {
         defer { unsafe closedir(folder) }
         var count = 0
         while let entry = unsafe readdir(folder) {
-            // "." and "..", which no descriptor begins with.
+            // "." and "..", the only names that begin with a dot.
             if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
         }
-        // The descriptor that the folder itself is read by.
+        // The descriptor of the folder itself is not counted.
         return count - 1
     }
 }

@@ -1,7 +1,7 @@
-/// One metric as Prometheus names it, with what docs/prometheus.md says of it.
+/// One Prometheus metric, with its help text from docs/prometheus.md.
 package struct PrometheusFamily: Hashable, Sendable {
     package enum Kind: String, Sendable {
-        /// It only grows, and begins at 0 when the worker starts.
+        /// It only grows, and starts at 0 with the worker.
         case counter
         case gauge
         case histogram
@@ -9,7 +9,7 @@ package struct PrometheusFamily: Hashable, Sendable {
 
     package let name: String
     package let kind: Kind
-    /// The labels of each sample, in the order in which they are written.
+    /// The labels of each sample, in output order.
     package let labels: [String]
     package let help: String
 

@@ -1,10 +1,10 @@
 package import Clocks
 
-/// All that one answer to Prometheus tells.
+/// The content of one answer to Prometheus.
 package struct PrometheusReport: Sendable {
-    /// What the database says of the grants.
+    /// The numbers of grants, from the database.
     package struct Grants: Sendable {
-        /// Each state's name with how many are in it.
+        /// The name of each state with its number of grants.
         package var byState: [(state: String, count: Int)]
         package var due: Int
         package var overdue: Int
@@ -18,7 +18,7 @@ package struct PrometheusReport: Sendable {
         }
     }
 
-    /// How a client id stands with Google.
+    /// The status of one client id.
     package struct Client: Sendable {
         package enum Breaker: String, CaseIterable, Sendable {
             case closed, open, probing
@@ -40,10 +40,10 @@ package struct PrometheusReport: Sendable {
     package var startedAt: Timestamp
     package var droppedLines: Int
     package var inFlight: Int
-    /// `nil` when the database cannot be read.
+    /// `nil` if the database cannot be read.
     package var grants: Grants?
     package var clients: [Client]
-    /// `nil` if the internal listener serves no TLS.
+    /// `nil` if the internal listener does not use TLS.
     package var certificateExpiresAt: Timestamp?
     package var usage: ProcessUsage
 
@@ -84,7 +84,7 @@ package struct PrometheusReport: Sendable {
     }
 
     private func writeCounters(into text: inout PrometheusText) {
-        // Each outcome from the start on, so that a rate can be told from its first occurrence.
+        // Every outcome is present from the start, so that a rate can be computed from its first occurrence.
         let refreshes = RefreshOutcome.allCases.map { outcome in
             (labels: [outcome.rawValue], value: Double(counts.refreshes[outcome, default: 0]))
         }

@@ -1,4 +1,4 @@
-/// All that the worker tells Prometheus: docs/prometheus.md in code.
+/// All metrics for Prometheus: docs/prometheus.md in code.
 package enum PrometheusSchema {
     static let refreshes = PrometheusFamily(
         "refresh_worker_refreshes_total",
@@ -105,7 +105,7 @@ package enum PrometheusSchema {
     )
     static let openDescriptors = PrometheusFamily("process_open_fds", .gauge, "File descriptors that are open.")
 
-    /// The families, in the order of the document and of the answer.
+    /// The families in the order of the document and of the output.
     package static let families: [PrometheusFamily] = [
         refreshes, refreshDuration, vends, vendDuration, requests, notices, securityEvents, droppedLines, grants, due,
         overdue, oldestOverdue, inFlight, breaker, ceiling, storeUp, certificateEnd, startTime, residentMemory,

@@ -3,7 +3,7 @@ private import Clocks
 /// Metrics in Prometheus' text format, version 0.0.4
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).
 package struct PrometheusText: Sendable {
-    /// What the answer's `Content-Type` says.
+    /// The `Content-Type` of the answer.
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     package private(set) var bytes: [UInt8] = []
@@ -12,7 +12,7 @@ package struct PrometheusText: Sendable {
 
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Writes a family with one sample for each set of label values; a family without samples is left out.
+    /// Writes a family with one sample per set of label values; omits a family without samples.
     package mutating func family(_ family: PrometheusFamily, _ samples: [(labels: [String], value: Double)]) {
         guard !samples.isEmpty else { return }
         head(family)
@@ -21,12 +21,12 @@ package struct PrometheusText: Sendable {
         }
     }
 
-    /// Writes a family that has one sample without labels.
+    /// Writes a family with one sample without labels.
     package mutating func family(_ family: PrometheusFamily, _ value: Double) {
         self.family(family, [(labels: [], value: value)])
     }
 
-    /// Writes a histogram: how many values lie at or below each bound, their sum and their number.
+    /// Writes a histogram: the number of values up to each bound, their sum and their count.
     package mutating func family(_ family: PrometheusFamily, _ histogram: DurationBuckets) {
         head(family)
         var total = 0
@@ -61,7 +61,7 @@ package struct PrometheusText: Sendable {
         bytes.append(contentsOf: text.utf8)
     }
 
-    /// Escapes as the format asks: a backslash and a line feed everywhere, a quote in a label's value.
+    /// Escapes as the format requires: backslashes and line feeds everywhere, quotes in label values.
     private mutating func append(_ text: String, escapingQuotes: Bool) {
         for byte in text.utf8 {
             switch byte {
@@ -73,7 +73,7 @@ package struct PrometheusText: Sendable {
         }
     }
 
-    /// A number as Go's `ParseFloat` reads it: whole ones without a fraction.
+    /// Formats a number so that Go's `ParseFloat` can read it; whole numbers have no fraction.
     private static func spelling(of value: Double) -> String {
         guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
         guard let whole = Int64(exactly: value) else { return value.description }

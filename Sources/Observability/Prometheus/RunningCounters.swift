@@ -1,11 +1,13 @@
 package import Clocks
 private import Synchronization
 
-/// Counts what the worker does from its start on: these numbers only grow, as Prometheus wants them.
+/// Counts the worker's actions since its start.
+///
+/// The numbers only grow, as Prometheus requires.
 package final class RunningCounters: Sendable {
-    /// Requests of one route whose answers had a status of one class, as `2xx`.
+    /// Requests of one route whose answers had a status of one class, such as `2xx`.
     package struct Requests: Hashable, Comparable, Sendable {
-        /// The pattern of the route, never the path: a path may name a user, and there are too many of them.
+        /// The pattern of the route, never the path: a path may name a user, and there are too many paths.
         package var route: String
         package var statusClass: String
 
@@ -14,7 +16,7 @@ package final class RunningCounters: Sendable {
         }
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     package struct Counts: Sendable {
         package fileprivate(set) var refreshes: [RefreshOutcome: Int] = [:]
         package fileprivate(set) var refreshDuration = DurationBuckets()
@@ -41,7 +43,7 @@ package final class RunningCounters: Sendable {
         }
     }
 
-    /// Counts a request for a token by how it ended, as in the event `vend`, and how long its answer took.
+    /// Counts a request for a token by its outcome, as in the event `vend`, and the duration of its answer.
     package func recordVend(outcome: String, duration: Duration) {
         state.withLock { counts in
             counts.vends[outcome, default: 0] += 1
@@ -49,13 +51,13 @@ package final class RunningCounters: Sendable {
         }
     }
 
-    /// Counts an HTTP request; `route` is the pattern of its route, or `-` where none fits.
+    /// Counts an HTTP request; `route` is the pattern of its route, or `-` if no route matches.
     package func recordRequest(route: String, status: Int) {
         let key = Requests(route: route, statusClass: "\(status / 100)xx")
         state.withLock { $0.requests[key, default: 0] += 1 }
     }
 
-    /// Counts a try at delivering a notice by its outcome, as a code.
+    /// Counts one delivery of a notice by its outcome, as a code.
     package func recordNotice(outcome: String) {
         state.withLock { $0.notices[outcome, default: 0] += 1 }
     }

@@ -1,6 +1,6 @@
 private import CCrypto
 
-/// A number of the library's, copied out of a key.
+/// A number of OpenSSL, copied out of a key.
 @safe
 struct BigNumber: ~Copyable {
     private let pointer: OpaquePointer
@@ -18,7 +18,7 @@ struct BigNumber: ~Copyable {
         unsafe BN_free(pointer)
     }
 
-    /// Its magnitude, big-endian, without zeroes in front.
+    /// The magnitude, big-endian, without leading zeroes.
     var bytes: [UInt8] {
         var bytes = [UInt8](repeating: 0, count: (Int(unsafe BN_num_bits(pointer)) + 7) / 8)
         let written = unsafe BN_bn2bin(pointer, &bytes)

@@ -1,6 +1,6 @@
 private import CCrypto
 
-/// Makes keys of RSA from the library's own generator (https://docs.openssl.org/3.0/man7/EVP_PKEY-RSA/).
+/// Generates RSA keys with OpenSSL's random generator (https://docs.openssl.org/3.0/man7/EVP_PKEY-RSA/).
 @safe
 struct KeyGenerator: ~Copyable {
     private let context: OpaquePointer

@@ -1,14 +1,14 @@
 private import CCrypto
 
-/// Owns a key of the library's.
+/// Owns an OpenSSL key.
 ///
-/// `@unchecked Sendable` holds because the key is not changed after `init`, and the library lets many threads use one that
-/// nobody changes (https://docs.openssl.org/3.0/man7/openssl-threads/).
+/// `@unchecked Sendable` holds because the key does not change after `init`, and OpenSSL lets many threads use an
+/// unchanging key (https://docs.openssl.org/3.0/man7/openssl-threads/).
 @safe
 final class KeyHandle: @unchecked Sendable {
     private let pointer: OpaquePointer
 
-    /// Takes ownership.
+    /// Takes ownership of the key.
     init(_ pointer: OpaquePointer) {
         unsafe self.pointer = unsafe pointer
     }
@@ -17,7 +17,7 @@ final class KeyHandle: @unchecked Sendable {
         unsafe EVP_PKEY_free(pointer)
     }
 
-    /// Lends the key; the pointer must not outlive the closure.
+    /// Calls the closure with the key; the pointer must not outlive the closure.
     func withPointer<Result, Failure: Error>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,8 +1,8 @@
 private import CCrypto
 
-/// A file of the library's that lies in memory: its readers and writers of PEM take nothing else.
+/// An in-memory file of OpenSSL, which its PEM readers and writers require.
 ///
-/// What is written to it may be a key, so its memory is of the kind that the library wipes
+/// The written data may be a key, so the file uses memory that OpenSSL wipes
 /// (https://docs.openssl.org/3.0/man3/BIO_s_mem/).
 @safe
 struct MemoryFile: ~Copyable {
@@ -13,7 +13,7 @@ struct MemoryFile: ~Copyable {
         unsafe self.file = unsafe file
     }
 
-    /// Reads bytes in place, which must outlive the file.
+    /// Reads bytes in place; they must outlive the file.
     @unsafe
     init(reading bytes: UnsafeRawBufferPointer) throws(RSAKeyError) {
         guard let start = bytes.baseAddress, let file = unsafe BIO_new_mem_buf(start, Int32(clamping: bytes.count))
@@ -26,7 +26,7 @@ struct MemoryFile: ~Copyable {
     }
 
     func readPrivateKey() throws(RSAKeyError) -> KeyHandle {
-        // Without a callback the library would ask the terminal for the password of an encrypted key.
+        // Without a callback, OpenSSL would ask the terminal for the password of an encrypted key.
         guard let key = unsafe PEM_read_bio_PrivateKey(file, nil, { _, _, _, _ in -1 }, nil) else {
             ERR_clear_error()
             throw .unreadable
@@ -41,7 +41,7 @@ struct MemoryFile: ~Copyable {
         guard LibCrypto.isSuccess(result) else { throw .libraryFailure(call: "PEM_write_bio_PrivateKey") }
     }
 
-    /// All that was written and not read yet.
+    /// Returns all data that was written and not yet read.
     func content() -> Secret {
         Secret(capacity: unsafe BIO_ctrl_pending(file)) { room in
             let count = unsafe room.withUnsafeMutableBytes { room in

@@ -1,6 +1,8 @@
-/// Why a key of RSA cannot be used; it never quotes one.
+/// The reason why an RSA key cannot be used.
+///
+/// It never quotes the key.
 package enum RSAKeyError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It is no PEM of an unencrypted private key.
+    /// The data is not an unencrypted private key in PEM.
     case unreadable
     case otherKind
     case size(bits: Int)

@@ -1,10 +1,10 @@
 private import CCrypto
 
-/// A private key of RSA, which signs.
+/// An RSA private key for signing.
 package struct RSAPrivateKey: Sendable {
     let handle: KeyHandle
 
-    /// Reads an unencrypted key, PKCS #8 or PKCS #1, of a size that is safe.
+    /// Reads an unencrypted PKCS #8 or PKCS #1 key of a safe size.
     package init(pem: Secret) throws(RSAKeyError) {
         let handle = try pem.withBytes { (span) throws(RSAKeyError) in
             try unsafe span.withUnsafeBytes { (bytes) throws(RSAKeyError) in
@@ -15,7 +15,7 @@ package struct RSAPrivateKey: Sendable {
         try self.init(handle)
     }
 
-    /// A new key.
+    /// Generates a key.
     package static func generate(bits: Int32 = 2048) throws(RSAKeyError) -> RSAPrivateKey {
         try RSAPrivateKey(KeyGenerator().generate(bits: bits))
     }
@@ -29,19 +29,19 @@ package struct RSAPrivateKey: Sendable {
         self.handle = handle
     }
 
-    /// The RS256 signature of the bytes.
+    /// Returns the RS256 signature of the bytes.
     package func sign(_ bytes: [UInt8]) throws(RSAKeyError) -> [UInt8] {
         try SignatureContext().sign(bytes, with: handle)
     }
 
-    /// The key as PKCS #8 in PEM.
+    /// Returns the key as PKCS #8 in PEM.
     package func pem() throws(RSAKeyError) -> Secret {
         let file = try MemoryFile()
         try file.write(handle)
         return file.content()
     }
 
-    /// The two numbers of the public half, big-endian.
+    /// Returns the two numbers of the public key, big-endian.
     package func publicNumbers() throws(RSAKeyError) -> (modulus: [UInt8], exponent: [UInt8]) {
         (
             modulus: try BigNumber(OSSL_PKEY_PARAM_RSA_N, of: handle).bytes,

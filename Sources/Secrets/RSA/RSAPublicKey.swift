@@ -1,14 +1,14 @@
 private import CCrypto
 
-/// A public key of RSA, by which somebody else's signatures are checked.
+/// An RSA public key, for checking signatures of other parties.
 package struct RSAPublicKey: Sendable {
-    /// Below, a key can be broken; above, a check takes long enough to be abused.
+    /// A smaller key can be broken; a check with a larger one takes long enough to be abused.
     static let sizes = 2048...8192
     private static let exponents: ClosedRange<UInt64> = 3...0x1_0000_0000
 
     private let handle: KeyHandle
 
-    /// Takes the two numbers of the key, big-endian, as a JSON Web Key has them (RFC 7518, section 6.3.1).
+    /// Reads the two numbers of the key, big-endian, as a JSON Web Key has them (RFC 7518, section 6.3.1).
     package init(modulus: [UInt8], exponent: [UInt8]) throws(RSAKeyError) {
         let modulus = Array(modulus.drop { $0 == 0 })
         let exponent = Array(exponent.drop { $0 == 0 })
@@ -19,7 +19,7 @@ package struct RSAPublicKey: Sendable {
         guard Self.exponents.contains(exponentValue), exponentValue % 2 == 1 else { throw .exponent }
         guard modulus.last.map({ $0 % 2 == 1 }) == true else { throw .evenModulus }
 
-        // RSAPublicKey of RFC 8017, appendix A.1.1.
+        // The structure RSAPublicKey of RFC 8017, appendix A.1.1.
         let encoded = Self.tagged(0x30, Self.integer(modulus) + Self.integer(exponent))
         let pointer = unsafe encoded.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
@@ -32,23 +32,25 @@ package struct RSAPublicKey: Sendable {
         handle = unsafe KeyHandle(pointer)
     }
 
-    /// Whether the signature is RS256 of these bytes by the private half of this key.
+    /// Returns `true` if the signature is a valid RS256 signature of the bytes for this key.
     package func verifies(signature: [UInt8], of bytes: [UInt8]) -> Bool {
         do throws(RSAKeyError) {
             return try SignatureContext().verifies(signature, of: bytes, by: handle)
         } catch {
-            // Without memory for a check nothing is believed.
+            // If memory for the check runs out, the signature counts as invalid.
             return false
         }
     }
 
-    /// An INTEGER of DER, which has a zero in front where the first bit would make it negative.
+    /// Encodes a DER INTEGER.
+    ///
+    /// A leading zero keeps it from being negative if the first bit is set.
     private static func integer(_ magnitude: [UInt8]) -> [UInt8] {
         let needsZero = magnitude.first.map { $0 >= 0x80 } ?? true
         return tagged(0x02, (needsZero ? [0] : []) + magnitude)
     }
 
-    /// A value of DER with its tag and length (X.690, section 8.1.3).
+    /// Encodes a DER value with its tag and length (X.690, section 8.1.3).
     private static func tagged(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         guard content.count >= 0x80 else { return [tag, UInt8(content.count)] + content }
         var length: [UInt8] = []

@@ -1,6 +1,6 @@
 private import CCrypto
 
-/// One pass of RSASSA-PKCS1-v1_5 with SHA-256 over one message, which is what RS256 means (RFC 7518, section 3.3).
+/// One RS256 operation on one message: RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518, section 3.3).
 @safe
 struct SignatureContext: ~Copyable {
     private let context: OpaquePointer
@@ -14,7 +14,9 @@ struct SignatureContext: ~Copyable {
         unsafe EVP_MD_CTX_free(context)
     }
 
-    /// Whether the signature is the key's own of this message; the key is lent for the call.
+    /// Returns `true` if the key's signature of this message is valid.
+    ///
+    /// The key is only used during the call.
     func verifies(_ signature: [UInt8], of message: [UInt8], by key: KeyHandle) -> Bool {
         unsafe key.withPointer { key in
             let initialised = unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key)

@@ -1,14 +1,16 @@
 import JSON
 
-/// The parts of a signed token in its compact form, of which nothing is believed yet (RFC 7515, section 7.1).
+/// The parts of a signed token in its compact form (RFC 7515, section 7.1).
+///
+/// None of them is verified yet.
 struct CompactToken {
     let header: JSONValue
-    /// What the signature is of: the first two parts as they stand in the text.
+    /// The bytes that the signature covers: the first two parts as they appear in the text.
     let signedBytes: [UInt8]
     let payload: [UInt8]
     let signature: [UInt8]
 
-    /// Takes the text apart; `limit` is in bytes.
+    /// Parses the text; `limit` is in bytes.
     init(_ text: String, limit: Int) throws(TokenRefusal) {
         let bytes = Array(text.utf8)
         guard bytes.count <= limit else { throw .malformed }
@@ -24,26 +26,26 @@ struct CompactToken {
         signedBytes = Array(bytes[..<parts[1].endIndex])
     }
 
-    /// Throws unless the token asks to be checked by this algorithm and nothing but it.
+    /// Throws unless the token's algorithm is exactly this one.
     ///
-    /// The verifier names the algorithm, never the token: that is what keeps `none` and a public key used as a shared
-    /// secret out (RFC 8725, section 3.1). An extension that must be understood is not (RFC 7515, section 4.1.11).
+    /// The verifier chooses the algorithm, never the token: this rejects `none`, and a public key used as a shared
+    /// secret (RFC 8725, section 3.1). Critical extensions are not supported (RFC 7515, section 4.1.11).
     func demand(algorithm: String) throws(TokenRefusal) {
         guard header["alg"] == .string(algorithm), header["crit"] == nil else { throw .unsupportedAlgorithm }
     }
 
-    /// The claims; only for who has checked the signature, or will.
+    /// Returns the claims, for callers that have checked the signature or will check it.
     func claims() throws(TokenRefusal) -> JSONValue {
         guard let claims = JSONValue.object(in: payload) else { throw .malformed }
         return claims
     }
 
-    /// Header and claims as they are signed: encoded, with a dot between.
+    /// Returns the encoded header and claims, joined by a dot, as they are signed.
     static func signedBytes(header: JSONLine, claims: JSONLine) -> [UInt8] {
         Base64URL.encoded(header.bytes) + [UInt8(ascii: ".")] + Base64URL.encoded(claims.bytes)
     }
 
-    /// The whole token.
+    /// Returns the whole token.
     static func text(signedBytes: [UInt8], signature: [UInt8]) -> Secret {
         Secret(utf8: signedBytes + [UInt8(ascii: ".")] + Base64URL.encoded(signature))
     }

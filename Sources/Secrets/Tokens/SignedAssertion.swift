@@ -1,6 +1,6 @@
 package import JSON
 
-/// A token signed by RS256 with a key of ours, as a service account shows it to Google.
+/// A token signed with RS256 and our own key, such as a service account presents to Google.
 package struct SignedAssertion: Sendable {
     /// The compact token.
     package let token: Secret

@@ -1,16 +1,20 @@
 package import JSON
 
-/// A compact RS256 token of somebody else's, read but not believed until ``verifies(with:)`` says so.
+/// A compact RS256 token from another party.
+///
+/// It is not trusted until ``verifies(with:)`` returns `true`.
 package struct SignedToken: Sendable {
-    /// The name of the key that signed it, as it says itself.
+    /// The id of the signing key, according to the token.
     package let keyID: String?
-    /// What it claims; it may say anything as long as nobody has checked the signature.
+    /// The claims.
+    ///
+    /// They can be forged until the signature is checked.
     package let claims: JSONValue
 
     private let signedBytes: [UInt8]
     private let signature: [UInt8]
 
-    /// Takes the text apart; `limit` is in bytes.
+    /// Parses the text; `limit` is in bytes.
     package init(_ text: String, limit: Int) throws(TokenRefusal) {
         let token = try CompactToken(text, limit: limit)
         try token.demand(algorithm: "RS256")

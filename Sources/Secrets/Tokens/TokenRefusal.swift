@@ -1,14 +1,14 @@
-/// Why a token is not believed.
+/// The reason why a token is rejected.
 package enum TokenRefusal: Error, Hashable, Sendable {
-    /// It is not three parts of base64url with a JSON object in the first two, or is too long.
+    /// The token is too long, or is not three parts of base64url with a JSON object in the first two.
     case malformed
-    /// It asks to be checked by another algorithm, as another type, or by an extension that is not known.
+    /// The token requires another algorithm, another type, or an unknown extension.
     case unsupportedAlgorithm
     case badSignature
-    /// It is well signed but says no time, or none that is a number, at which it ends.
+    /// The signature is valid, but `exp` is missing or not a number.
     case noExpiry
-    /// It is well signed and was good once.
+    /// The signature is valid, but the token has expired.
     case expired
-    /// It is well signed and begins later than now.
+    /// The signature is valid, but the token is not valid yet.
     case notYetValid
 }

@@ -2,16 +2,16 @@ package import Clocks
 package import JSON
 
 extension TokenSigner {
-    /// How far another machine's clock may run ahead of this one's.
+    /// The tolerated clock difference to other machines.
     private static let leeway = Duration.seconds(60)
-    /// How far ahead a token may say that it was issued.
+    /// The tolerated lead of `iat`.
     ///
-    /// More than `leeway`, because only `nbf` forbids use (RFC 7519, section 4.1.5): a clock that was somewhat ahead and is
-    /// set right must not sign everybody out whose tokens it has made. Further ahead is a forgery or a broken clock, and
-    /// such a token would outlive its lifetime.
+    /// It is larger than `leeway` because only `nbf` forbids use (RFC 7519, section 4.1.5): if a clock that was
+    /// somewhat ahead is corrected, users whose tokens it made must not be signed out. A larger lead means a forgery or
+    /// a broken clock, and such a token would outlive its lifetime.
     private static let issueLeeway = Duration.seconds(3600)
 
-    /// `true` if claims may be used now.
+    /// Returns `true` if the claims are valid at this time.
     package static func areTimely(_ claims: JSONValue, at now: Timestamp) -> Bool {
         do throws(TokenRefusal) {
             try checkTimes(of: claims, at: now)
@@ -33,7 +33,7 @@ extension TokenSigner {
 }
 
 extension JSONValue {
-    /// A NumericDate may have a fraction (RFC 7519, section 2).
+    /// The value of a NumericDate, which may have a fraction (RFC 7519, section 2).
     fileprivate var finiteNumber: Double? {
         guard case .number(let text) = self, let number = Double(text), number.isFinite else { return nil }
         return number

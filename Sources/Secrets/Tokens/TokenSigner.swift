@@ -1,9 +1,9 @@
 package import Clocks
 package import JSON
 
-/// Makes and checks the app's own tokens: JSON Web Tokens by HS256 (RFC 7519, RFC 7518 section 3.2).
+/// Makes and checks the app's own tokens: JSON Web Tokens with HS256 (RFC 7519, RFC 7518 section 3.2).
 package struct TokenSigner: Sendable {
-    /// A key as long as the hash (RFC 7518, section 3.2).
+    /// The length of the hash, which is the shortest allowed key (RFC 7518, section 3.2).
     package static let leastSecretLength = 32
     static let greatestTokenLength = 8192
     private static let algorithm = "HS256"
@@ -11,7 +11,7 @@ package struct TokenSigner: Sendable {
     private let signingKey: MessageKey
     private let otherKeys: [MessageKey]
 
-    /// Takes one secret, or two while one is being rotated: the first signs, all are believed.
+    /// Takes one secret, or two during a rotation: the first one signs, and both are accepted.
     package init(secrets: [Secret]) throws(TokenSignerError) {
         guard let first = secrets.first, secrets.count <= 2 else { throw .secretCount(secrets.count) }
         for (index, secret) in secrets.enumerated() where secret.count < Self.leastSecretLength {
@@ -21,7 +21,9 @@ package struct TokenSigner: Sendable {
         otherKeys = secrets.dropFirst().map { MessageKey($0) }
     }
 
-    /// Signs claims into a compact token; whoever gives them sees to `exp`, without which no check succeeds.
+    /// Signs claims as a compact token.
+    ///
+    /// The caller must set `exp`; a token without it is always rejected.
     package func sign(_ claims: JSONLine) -> Secret {
         var header = JSONLine()
         header.field("alg", Self.algorithm)
@@ -30,16 +32,16 @@ package struct TokenSigner: Sendable {
         return CompactToken.text(signedBytes: signedBytes, signature: signingKey.authenticate(signedBytes))
     }
 
-    /// The claims of a token that one of the secrets has signed and that is valid now.
+    /// Returns the claims of a token that is signed with one of the secrets and valid now.
     package func claims(of token: String, at now: Timestamp) throws(TokenRefusal) -> JSONValue {
         let claims = try signedClaims(of: token)
         try Self.checkTimes(of: claims, at: now)
         return claims
     }
 
-    /// The claims of a token that one of the secrets has signed, whatever its times.
+    /// Returns the claims of a token that is signed with one of the secrets, whatever its times.
     ///
-    /// Before the signature is known to be good, nothing but the header is looked at.
+    /// Until the signature is verified, only the header is read.
     package func signedClaims(of token: String) throws(TokenRefusal) -> JSONValue {
         let token = try CompactToken(token, limit: Self.greatestTokenLength)
         try token.demand(algorithm: Self.algorithm)
@@ -48,7 +50,7 @@ package struct TokenSigner: Sendable {
         return try token.claims()
     }
 
-    /// Compares with every key, also after one has matched, so that the time does not tell which.
+    /// Compares with every key, even after a match, so that the duration does not reveal which key matched.
     private func isSigned(_ token: CompactToken) -> Bool {
         var isSigned = false
         for key in [signingKey] + otherKeys {
@@ -58,7 +60,7 @@ package struct TokenSigner: Sendable {
         return isSigned
     }
 
-    /// The types of RFC 7519, section 5.1, and RFC 9068, section 2.1.
+    /// Accepts the types of RFC 7519, section 5.1, and RFC 9068, section 2.1.
     private static func isKnownType(_ type: JSONValue?) -> Bool {
         guard let type else { return true }
         guard let name = type.string?.lowercased() else { return false }

@@ -1,4 +1,6 @@
-/// Why secrets cannot sign tokens; it never quotes one.
+/// The reason why secrets cannot sign tokens.
+///
+/// It never quotes a secret.
 package enum TokenSignerError: Error, Hashable, Sendable, CustomStringConvertible {
     case secretCount(Int)
     /// The position counts from one.

@@ -12,7 +12,7 @@ def scenario(place):
     sandbox.settings(lifetime=3600)
     bearer = user_token("u-1")
 
-    # A switch: the other account comes without a refresh token, and the first one's is never used for it.
+    # A switch: the other account comes without a refresh token, and the first account's is never used for it.
     first = sandbox.create(email="first@gmail.com")[0]
     second = sandbox.create(email="second@gmail.com")[0]
     accounts.connect(first, bearer).expect(201)
@@ -39,7 +39,7 @@ def scenario(place):
     place.run("token", "u-1", "--min-ttl", "7200")
     check(sandbox.stats(grants=True)["grants"][3]["ok"] == 1, "the newest refresh token was used")
 
-    # A form, as old apps send it, under the old name.
+    # A form, as old apps send it, with the old field name.
     form = urllib.parse.urlencode(
         {"access_token": after["access_token"], "refresh_token": after["refresh_token"], "scope": wide, "expires_in": "3599"}
     )
@@ -56,15 +56,15 @@ def scenario(place):
     check(place.grants()["u-1"]["refresh_token"] is None, "wiped")
     check(accounts.vend("u-2", min_ttl=0).expect(200).json["access_token"], "the other's still lives")
 
-    # The last one that shares it is deleted: revoked at Google, wiped, and the id is refused.
+    # The last user of the account is deleted: the grant is revoked at Google and wiped, and the id is refused.
     public.call("DELETE", "/v1/user/me", bearer=other).expect(200)
-    wait_for(lambda: place.grants().get("u-2", {}).get("refresh_token") is None, 30, "wiped once Google was told")
+    wait_for(lambda: place.grants().get("u-2", {}).get("refresh_token") is None, 30, "wiped after the revocation at Google")
     check(sandbox.stats()["by_route"].get("revoke") or True, "")
     gone = public.get("/v1/user/me", other).expect(404).json
     check(gone["error"]["code"] == "USER_NOT_FOUND", f"{gone}")
     accounts.vend("u-2").expect(404)
     accounts.connect(after, other).expect(404)
-    # The answer to the deletion may be lost: asked again, it is the same.
+    # The answer to the deletion may be lost: a repeated request gets the same answer.
     public.call("DELETE", "/v1/user/me", bearer=other).expect(200)
 
     # Google takes a scope away: the next refresh finds out, and the backend is notified.
@@ -80,7 +80,8 @@ def scenario(place):
     check(lost["data"]["lost_scopes"] == ["https://mail.google.com/"], f"{lost}")
     check(set(lost["data"]["granted_scopes"]) == set(narrow.split()), f"{lost}")
 
-    # A user without a grant is deleted: the backend is notified all the same. So it was of u-2, after the grant's notice.
+    # A user without a grant is deleted: the backend is notified as well. It was also notified of u-2, after the grant's
+    # notice.
     public.call("DELETE", "/v1/user/me", bearer=user_token("u-4")).expect(200)
     check([notice["type"] for notice in accounts.backend.wait_for("u-4", 1)] == ["user.deleted"], "u-4's notice")
     types = [notice["type"] for notice in accounts.backend.wait_for("u-2", 2)]

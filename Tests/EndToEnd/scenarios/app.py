@@ -1,4 +1,5 @@
-"""The app's own library against the real worker: sign-in, a refused token answered by one refresh, also for twenty calls at once, log-out."""
+"""The app's own library against the real worker: sign-in, a refused token answered by one refresh, also for twenty
+calls at once, log-out."""
 
 import subprocess
 

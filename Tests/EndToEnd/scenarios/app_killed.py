@@ -1,6 +1,7 @@
-"""The app's library against the real worker: killed during refreshes, answers lost, the worker killed and restarted in between.
+"""The app's library against the real worker: killed during refreshes, answers lost, the worker killed and restarted in
+between.
 
-The app is a process of its own for each start, with its tokens in files. Nothing of that may sign its user out.
+Each start of the app is a separate process, with its tokens in files. None of these faults may sign its user out.
 """
 
 import http.client
@@ -25,14 +26,14 @@ class Network(http.server.ThreadingHTTPServer):
         self.worker_port = port
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.loses = None  # "request" or "answer", of refreshes
-        self.holds = False  # whether lost answers keep their connections open until `released`
+        self.holds = False  # True if lost answers keep their connections open until `released`
         self.answered = threading.Event()  # set when the worker has answered a refresh whose answer is lost
         self.released = threading.Event()
         self.failures = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
-        pass  # A connection whose app was killed.
+        pass  # The app of this connection was killed.
 
 
 class Forward(http.server.BaseHTTPRequestHandler):
@@ -95,7 +96,7 @@ def scenario(place):
         return out + err
 
     def is_alive(story):
-        """The app is started again, an hour later too: its access token is refused by then, and it refreshes."""
+        """Starts the app again, and once more after an hour: its access token is refused by then, and it refreshes."""
         for hours in (0, 1):
             if hours:
                 clocks.advance(hours * HOUR)
@@ -129,7 +130,7 @@ def scenario(place):
             restart_worker()
 
     def store_half():
-        """Puts the state back in which a process dies between its two writes of a refresh."""
+        """Restores the state of a process that dies between its two writes of a refresh."""
         access = (folder / "ce.access_token").read_text()
         run("refresh")
         (folder / "ce.access_token").write_text(access)
@@ -149,7 +150,7 @@ def scenario(place):
             if delay:
                 clocks.advance(delay)
             is_alive(f"{story} and {delay} s")
-    # Answers that are lost again and again: each start of the app spends the same token.
+    # Answers are lost repeatedly: each start of the app presents the same token.
     for _ in range(3):
         lose("answer")
         clocks.advance(61)
@@ -161,4 +162,4 @@ def scenario(place):
     check(not network.failures, f"the worker did not answer: {network.failures}")
     network.shutdown()
     accounts.close()
-    return "24 faults of the app, the network and the worker signed nobody out"
+    return "24 faults of the app, the network and the worker did not sign out any user"

@@ -1,6 +1,6 @@
-"""Grants come over from AWS Secrets Manager: signed, paged, resumable, and nothing newer is overwritten.
+"""Grants are imported from AWS Secrets Manager: signed, paged, resumable, and newer grants are not overwritten.
 
-The stand-in for Amazon is moto's server, which checks signatures, session tokens and permissions.
+The fake AWS is moto's server, which checks signatures, session tokens and permissions.
 """
 
 import json
@@ -17,11 +17,11 @@ import urllib.request
 
 from harness import CLIENT, ROOT, Skipped, check, wait_for
 
-# It looks at the file that a rehearsal must not make.
+# It checks the file that a dry run must not create.
 STORE = "sqlite"
 
 REGION = "eu-west-1"
-# Over two pages of a hundred.
+# More than two pages of a hundred.
 COUNT = 230
 
 
@@ -48,7 +48,7 @@ class Moto:
 
     @staticmethod
     def scope(service):
-        """Enough of a signature for moto to know whom the request is for, while it checks none."""
+        """The part of a signature from which moto finds the service while it does not check signatures."""
         return f"AWS4-HMAC-SHA256 Credential=x/20260101/{REGION}/{service}/aws4_request, SignedHeaders=host, Signature=x"
 
     def secrets(self, operation, **fields):
@@ -72,7 +72,7 @@ class Moto:
         return self.query("iam", action, wanted, "2010-05-08", **fields)
 
     def user(self, name, *actions):
-        """The environment of a user who may do these things, all keys made before moto begins to look."""
+        """The environment of a user with these permissions; all keys are made before moto begins to check them."""
         self.iam("CreateUser", UserName=name)
         if actions:
             self.iam("PutUserPolicy", UserName=name, PolicyName="p", PolicyDocument=self.policy(actions))
@@ -80,7 +80,7 @@ class Moto:
         return {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
 
     def session(self, *actions):
-        """The environment of a session, whose token is part of what is signed."""
+        """The environment of a session, whose token is part of the signed request."""
         trust = json.dumps({"Version": "2012-10-17", "Statement": [
             {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}]})
         (arn,) = self.iam("CreateRole", ("Arn",), RoleName="r", AssumeRolePolicyDocument=trust)
@@ -164,13 +164,13 @@ def story(place, moto):
         said.append(result.stdout + result.stderr)
         return result.stderr
 
-    # A dry run stores nothing, and makes no database.
+    # A dry run stores nothing and does not create a database.
     told = bring(importer, "--dry-run", "--log-level", "info")
     check(f"{COUNT} to store, 0 to replace, 0 to keep, 1 bad" in told, f"the dry run says {told[-300:]!r}")
     check("user 'u7': would be stored" in told, "and names each user")
     check(not place.database.exists(), "there is no database yet")
 
-    # What cannot work is told in plain words, and nothing is stored.
+    # Each error is explained, and nothing is stored.
     def refused(credentials, *names, expect=78, extra=()):
         told = bring(credentials, *extra, expect=expect)
         check(all(name in told for name in names), f"{names} are not all in {told!r}")
@@ -182,7 +182,7 @@ def story(place, moto):
     refused({**session, "AWS_SESSION_TOKEN": "of-another-session"}, "does not know these credentials")
     refused(importer, "Google-OAuth-Client-ID", "--client-id", extra=("--region", "eu-west-2"))
 
-    # Killed in the middle, and started again: all there, none twice.
+    # Killed halfway and started again: every grant is stored, none twice.
     place.environment = {**base_environment, **session}
     process = subprocess.Popen(
         place.arguments("grants", "import", *source), env=place.environment, stderr=subprocess.DEVNULL
@@ -194,8 +194,8 @@ def story(place, moto):
     partly = len(place.rows())
     check(0 < partly < COUNT, f"the import was killed in the middle: {partly} stored")
     told = bring(session)
-    check(f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in told, f"it went on: {told[-300:]!r}")
-    check("gmail/user/broken" in told and "BROKEN" not in told, "the bad one is named, its content is not")
+    check(f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in told, f"it continued: {told[-300:]!r}")
+    check("gmail/user/broken" in told and "BROKEN" not in told, "the bad secret is named, its content is not shown")
     rows = place.grants()
     check(set(rows) == {f"u{number}" for number in range(COUNT)}, "all users, and only they, are stored")
     check(all(row["client_id"] == CLIENT for row in rows.values()), "the client id is that of the secret")
@@ -203,9 +203,9 @@ def story(place, moto):
     # The grants work.
     check(place.run("token", "u7", "--min-ttl", "7200", expect=None).returncode == 0, "an imported grant vends")
     told = place.run("grants", "show", "u5").stdout
-    check("refresh token   none" in told, f"a grant without a refresh token came over: {told!r}")
+    check("refresh token   none" in told, f"a grant without a refresh token was imported: {told!r}")
 
-    # Credentials from a file; the mode counts.
+    # Credentials from a file, whose mode is checked.
     file = place.folder / "credentials"
     file.write_text(
         "[other]\naws_access_key_id = x\naws_secret_access_key = y\n\n# mine\n[mine]\n"
@@ -218,12 +218,12 @@ def story(place, moto):
     told = bring({"AWS_PROFILE": "mine"}, "--aws-credentials-file", file)
     check(f"0 stored, 0 replaced, {COUNT} kept" in told, f"nothing is doubled: {told[-300:]!r}")
 
-    # --replace: only what is newer.
+    # --replace stores only newer grants.
     moto.checks_signatures(False)
     newer = place.sandbox.create(email="newer@example.com")[0]
     for number, changes in ((1, {"created_at": moment(time.time() + 1)}), (2, {"created_at": moment(time.time() - 86400)})):
         text = json.dumps(content(newer, google_email=None, **changes))
-        # moto dates versions in whole seconds: this one must have a later date than the last one.
+        # moto dates versions in whole seconds: this version needs a later date than the previous one.
         last = int(time.time())
         wait_for(lambda: int(time.time()) > last, 10, "the clock reaches the next second")
         moto.secrets("PutSecretValue", SecretId=f"gmail/user/u{number}", SecretString=text)

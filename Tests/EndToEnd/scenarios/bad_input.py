@@ -1,4 +1,4 @@
-"""What bad input gets: a clear error that names the thing, a documented exit code, and nothing lost."""
+"""Bad input gets a clear error that names the cause, a documented exit code, and loses nothing."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def scenario(place):
     refused(78, "--token-endpoint", "http://example.com/token", names=["--token-endpoint", "https"])
     refused(67, "token", "nobody", names=["no grant"])
 
-    # Import: bad lines are named, good ones stored, nobody changed.
+    # Import: bad lines are named, good ones are stored, and no existing grant changes.
     fresh = sandbox.create(1)[0]
     lines = [
         "{not json", json.dumps({"user_id": "x" * 1_000_000, "access_token": "a", "expires_in": 1}),
@@ -51,7 +51,7 @@ def scenario(place):
     refused(78, "--run-once", names=[str(place.keys), "keys generate"])
     place.generate_keys()
     wrong = place.run("token", "fresh", expect=78)
-    check("key" in wrong.stderr, f"a wrong key is told: {wrong.stderr!r}")
+    check("key" in wrong.stderr, f"a wrong key is reported: {wrong.stderr!r}")
     place.keys.write_bytes(saved)
     os.chmod(place.keys, 0o600)
     check(place.run("token", "fresh").stdout.strip(), "with the right key all is well")
@@ -83,14 +83,14 @@ def scenario(place):
     with_database(lambda path: path.write_bytes(b"this is no database" * 500), 78, ["copy.sqlite"])
     with_database(newer, 78, ["Upgrade", "9999"])
 
-    # A locked file: told, and nothing is lost.
+    # A locked file is reported, and nothing is lost.
     lock = sqlite3.connect(place.database, isolation_level=None)
     lock.execute("BEGIN IMMEDIATE")
     refused(75, "grants", "disconnect", "fresh", names=["Another process"])
     lock.execute("ROLLBACK")
     lock.close()
 
-    # A certificate nobody vouches for, and a name that does not resolve: transient, never a state.
+    # An untrusted certificate and a name that does not resolve: both are temporary errors and never change a state.
     result = subprocess.run(
         [WORKER, "--run-once", "--database", place.database, "--key-file", place.keys, "--client-id", "c",
          "--token-endpoint", "https://no-such-host.invalid/token", "--metrics-log", place.folder / "none.jsonl"],
@@ -99,7 +99,7 @@ def scenario(place):
     check(result.returncode in (0, 75), f"an endpoint that does not resolve: exit {result.returncode}")
     check(set(place.states()) <= {"active", "retrying"}, f"states: {place.states()}")
 
-    # A full disk: told, and the database stays whole.
+    # A full disk is reported, and the database stays intact.
     full = place.folder / "full"
     full.mkdir()
     if os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", full]).returncode == 0:
@@ -108,7 +108,7 @@ def scenario(place):
             more = sandbox.create(3000)
             lines = "".join(json.dumps({"user_id": g["email"], "refresh_token": g["refresh_token"]}) + "\n" for g in more)
             result = place.run("grants", "import", "-", expect=74, stdin=lines)
-            check("full" in result.stderr.lower(), f"a full disk is told: {result.stderr[-300:]!r}")
+            check("full" in result.stderr.lower(), f"a full disk is reported: {result.stderr[-300:]!r}")
             check(place.integrity() == ["ok"], "the database on the full disk is whole")
         finally:
             place.database = original

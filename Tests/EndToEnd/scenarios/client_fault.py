@@ -1,4 +1,4 @@
-"""`invalid_client` for all: no grant changes, one alarm, the breaker opens, and all is well again by itself."""
+"""`invalid_client` for all: no grant changes, one alarm, the breaker opens, and the worker recovers on its own."""
 
 import time
 

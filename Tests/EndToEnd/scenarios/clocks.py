@@ -1,6 +1,7 @@
-"""The wall clock jumps an hour forward and back, and one of two workers is stopped for minutes: nothing is lost or doubled.
+"""The wall clock jumps an hour forward and back, and one of two workers is stopped for minutes: nothing is lost or
+doubled.
 
-STOPPED_SECONDS says how long the worker is stopped: a minute unless it is set; ten minutes were asked for.
+STOPPED_SECONDS sets the length of the stop: a minute by default.
 """
 
 import os
@@ -28,7 +29,7 @@ def scenario(place):
     fake = {
         "LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
-        # The worker compares the times of its database file, which a step of the clock leaves as they are.
+        # The worker compares the times of its database file, which a step of the clock does not change.
         "NO_FAKE_STAT": "1",
     }
     first = place.start(environment=fake).wait_started()

@@ -1,4 +1,5 @@
-"""Two workers on one database, their clocks an hour before and an hour behind it: no grant is refreshed early, late or twice."""
+"""Two workers on one database, their clocks an hour before and an hour behind it: no grant is refreshed early, late or
+twice."""
 
 from faults import DATABASE_NOW, wait_acquainted, wrong_clock
 from harness import check, wait_for
@@ -7,7 +8,7 @@ STORE = "postgres"
 
 GRANTS = 120
 LIFETIME = 30
-# The worker replaces a token this long before its end (DuePolicy.swift): by then it must have been done.
+# The worker replaces a token at this time before its end at the latest (DuePolicy.swift).
 MARGIN = LIFETIME / 5
 
 
@@ -37,7 +38,7 @@ def scenario(place):
 
 
 class Watch:
-    """Compares the grants with what they were at the last look: the due time that a refresh answered to stands there."""
+    """Compares the grants with the last poll, which holds the due time that a refresh was made for."""
 
     def __init__(self, place):
         self.place = place
@@ -87,5 +88,5 @@ def judge(place, workers, seen):
     check(called == done, f"the workers tell of {done} refreshes, and the sandbox of {called} calls")
     check(stats["concurrent_same_grant"] == 0, "two asked for one grant at once")
     check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
-    check(not any(worker.events("clock_step") for worker in workers), "a clock that is wrong all the while is no step")
+    check(not any(worker.events("clock_step") for worker in workers), "a constantly wrong clock was reported as a step")
     return f"{done} refreshes, {seen} of them watched"

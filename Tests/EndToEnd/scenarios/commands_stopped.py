@@ -1,4 +1,5 @@
-"""`token` and `grants disconnect` end on SIGTERM: they wait only for an answer that may hold a token, and leave no lease behind."""
+"""`token` and `grants disconnect` end on SIGTERM: they wait only for an answer that may hold a token, and leave no
+lease behind."""
 
 import signal
 import socket
@@ -8,7 +9,7 @@ from harness import check, wait_for
 
 
 class Command:
-    """A command that runs beside the story."""
+    """A command that runs in parallel with the scenario."""
 
     def __init__(self, place, name, *words, change=lambda word: word):
         self.errors = place.folder / f"{name}.errors"
@@ -43,7 +44,7 @@ def scenario(place):
     def lease(name):
         return place.grants()[f"{name}@example.com"]["lease_owner"]
 
-    # The answer on its way may be the only copy of a rotated refresh token: it is waited for and stored.
+    # The answer in flight may be the only copy of a rotated refresh token: the command waits for it and stores it.
     hold("late")
     token = Command(place, "late", "token", "late@example.com")
     sandbox.call("/control/wait?holding=1")
@@ -66,13 +67,13 @@ def scenario(place):
     token.expect(143)
     sandbox.call("/control/release", {})
 
-    # Another worker's refresh is not waited for. The daemon asks for this grant alone.
+    # The command does not wait for another worker's refresh. The daemon refreshes only this grant.
     place.write("UPDATE grants SET due_at = due_at + 3600000 WHERE user_id <> ?", "shared@example.com")
     hold("shared")
     worker = place.start().wait_started()
     sandbox.call("/control/wait?holding=1")
     owner = lease("shared")
-    # The command that a second signal ended is among them.
+    # The command that a second signal ended is among the workers.
     workers = len(place.rows("SELECT * FROM workers"))
     token = Command(place, "shared", "token", "shared@example.com")
     wait_for(lambda: len(place.rows("SELECT * FROM workers")) > workers, 30, "the command has started")
@@ -83,7 +84,7 @@ def scenario(place):
     sandbox.call("/control/release", {})
     worker.stop()
 
-    # What Google says to a revocation is worth no wait: it is asked again.
+    # Google's answer to a revocation is not worth a wait: the request is repeated later.
     silent = socket.create_server(("127.0.0.1", 0))
     disconnect = Command(
         place, "left", "grants", "disconnect", "left@example.com",
@@ -96,7 +97,7 @@ def scenario(place):
     disconnect.expect(143)
     check(place.grants()["left@example.com"]["state"] == "disconnected", "the grant has ended here")
     check(lease("left") is None, "the lease was given back")
-    check("Google could not be told yet" in disconnect.output.read_text(), "the command says what is left to do")
+    check("Google could not be told yet" in disconnect.output.read_text(), "the command names the remaining work")
     connection.close()
     silent.close()
     return "four commands stopped"

@@ -1,4 +1,5 @@
-"""A worker that stands still while its database is copied ends with 78 when it wakes, and hands over what it was answered."""
+"""A worker that is suspended while its database is copied ends with 78 when it wakes, and spills the answers it
+received."""
 
 import signal
 
@@ -23,13 +24,13 @@ def scenario(place):
     former, new = place.database, place.folder / "new.sqlite"
 
     def is_copied():
-        # It refuses until the sleeper counts as dead.
+        # The copy refuses until the suspended worker counts as dead.
         return place.run("store", "copy", "--from", former, "--to", new, expect=None).returncode == 0
 
     wait_for(is_copied, 90, "the database is copied", pause=2)
     place.database = new
     worker = place.start().wait_started()
-    # The tokens that the sleeper's requests spent are refused, as they must be.
+    # The tokens that the suspended worker's requests spent are refused, as expected.
     wait_for(lambda: sandbox.stats()["by_answer"].get("invalid_grant", 0) > 0, 30, "the new place asks as well")
     sleeper.signal(signal.SIGCONT)
     code = sleeper.process.wait(timeout=60)
@@ -40,7 +41,7 @@ def scenario(place):
     check(len(spills) == 1, f"one spill file, not {spills}")
     place.run("results", "recover", spills[0])
     check(not spills[0].exists(), "the file goes when its results are stored")
-    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"nobody is lost: {place.states()}")
+    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"every grant stays active: {place.states()}")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         place.run("token", grant["email"], "--min-ttl", "7200")

@@ -1,4 +1,4 @@
-"""What an operator sees while tables are locked, while the server is away, and after the tables were dropped."""
+"""Readiness and logs while tables are locked, while the server is away, and after the tables were dropped."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ def scenario(place):
     wait_for(lambda: accounts.worker.errors.read_text().count(BACK) >= 1, 20, "it says that the database is back")
     check('error="The database' in log, "a message begins in lower case")
 
-    # The schema is dropped and created again by a worker that starts: the first one must not take that for its own.
+    # The schema is dropped and created again by another worker: the first worker must not use the new tables.
     said = accounts.worker.errors.read_text().count(BACK)
     place.server.execute("DROP SCHEMA refresh_worker CASCADE")
     wait_for(lambda: accounts.worker.events("alarm", kind="database_tables_lost"), 20, "an alarm about the tables")
@@ -58,7 +58,7 @@ def scenario(place):
 
 
 class TableLock:
-    """A lock on all grants, as a careless migration holds it."""
+    """A lock on all grants, like that of a careless migration."""
 
     def __init__(self, server):
         self.session = subprocess.Popen(

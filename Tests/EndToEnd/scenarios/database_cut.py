@@ -1,4 +1,4 @@
-"""The network between worker and database fails: it swallows answers, then everything, and then resets what there was."""
+"""The network between worker and database fails: it drops answers, then everything, and then resets the connections."""
 
 from accounts import Accounts
 from faults import PATIENCE, Rounds, named
@@ -20,7 +20,7 @@ def scenario(place):
     accounts = Accounts(place)
     place.database = direct
 
-    # What the worker sends arrives, and nothing comes back: it cannot know whether its commits were done.
+    # The worker's requests arrive, but no answers come back: it cannot know which commits succeeded.
     rounds.begin(hold=True)
     rounds.wait_held()
     proxy.pass_only("requests")
@@ -31,7 +31,7 @@ def scenario(place):
     rounds.wait_stored(40, "all answers are stored")
     wait_for(lambda: said(accounts, BACK) == 1, 20, "it says that the database is back")
 
-    # Nothing gets through at all; when it is mended, the connections of old are gone.
+    # Nothing gets through at all; after the repair, the old connections are gone.
     rounds.begin(hold=True)
     rounds.wait_held()
     proxy.pass_only()
@@ -44,7 +44,7 @@ def scenario(place):
     rounds.wait_stored(40, "all answers are stored")
     wait_for(lambda: said(accounts, BACK) == 2, 20, "it says that the database is back")
 
-    # Resets in mid-work are mended before anybody has to hear of them.
+    # Resets during work are recovered from before they are reported.
     rounds.begin(hold=True)
     rounds.wait_held()
     proxy.reset()

@@ -1,4 +1,5 @@
-"""The database restarts, gently and at once, and stays away for twenty seconds: answers wait in memory and are stored then."""
+"""The database restarts, gently and at once, and stays away for twenty seconds: answers wait in memory and are stored
+afterwards."""
 
 import json
 import time
@@ -24,7 +25,7 @@ def scenario(place):
         rounds.wait_held()
         place.server.stop(mode)
         stopped = time.monotonic()
-        # Every answer finds the database away.
+        # The database is away for every answer.
         rounds.release(rounds.emails)
         wait_for(lambda: readiness(accounts)[0] == 503, 30, "it says that it is not ready")
         check(readiness(accounts)[1]["checks"]["database"] == "unreachable", f"{readiness(accounts)}")
@@ -34,7 +35,7 @@ def scenario(place):
         rounds.wait_stored(30, "the answers that waited in memory are stored")
         wait_for(lambda: said(accounts, BACK) == count, 30, "it says that the database is back")
         wait_for(accounts.is_ready, 10, "it is ready again")
-    check(said(accounts, LOST) == said(accounts, BACK) == len(restarts), "each loss and each return is told once")
+    check(said(accounts, LOST) == said(accounts, BACK) == len(restarts), "each loss and each return is reported once")
     alarms = accounts.worker.events("alarm", kind="store_failing")
     check(len(alarms) == 1, f"{len(alarms)} alarms, not one in the hour")
     accounts.close()

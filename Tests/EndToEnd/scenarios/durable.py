@@ -1,4 +1,4 @@
-"""A trace of system calls: each success is on the disk (`fdatasync`) before it is reported."""
+"""A trace of system calls: each success is durable (`fdatasync`) before it is reported."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ def scenario(place):
     tracer = ["strace", "-f", "-qq", "-s", "600", "-e", "trace=recvfrom,read,fdatasync,fsync,write", "-o", str(trace)]
     worker = place.start(prefix=tracer)
     wait_for(lambda: len(worker.events("refresh", outcome="refreshed")) >= REFRESHES, 90, f"{REFRESHES} refreshes")
-    # The tracer ends with the worker, which is its only child.
+    # strace ends with the worker, its only child.
     pid = int(trace.read_text().split()[0])
     place.run("status")
     import os

@@ -22,7 +22,7 @@ def scenario(place):
     worker = place.start().wait_started()
     names = {grant["email"] for grant in foreign}
     wait_for(
-        lambda: all(place.grants()[name]["state"] == "reauth_required" for name in names), 120, "the foreign ones are told"
+        lambda: all(place.grants()[name]["state"] == "reauth_required" for name in names), 120, "the foreign tokens are recognised"
     )
     check(all(place.grants()[name]["reason"] == "client_mismatch" for name in names), "with their reason")
     wait_for(lambda: sum(row["is_proven"] for row in place.rows()) == GRANTS, 60, "every good grant was refreshed")

@@ -46,7 +46,7 @@ def play(place, accounts, authority, nginx):
     check("401" in mail.fetch("ada", **{**environment, "WORKER_CREDENTIAL": "wrong"}), "a wrong credential")
     gmail.shutdown()
 
-    # What needs no credential on the unix socket stays on this machine, however its path is written.
+    # Routes that need no credential on the unix socket are not reachable through nginx, however the path is written.
     outside = TLSListener(nginx.port, authority)
     outside.get("/healthz").expect(200)
     for path in ("/status", "/metrics", "/readyz"):
@@ -56,7 +56,7 @@ def play(place, accounts, authority, nginx):
             answer = outside.get(written, SERVICE_KEY)
             check(answer.status in (400, 404), f"{written}: {answer.status} {answer.body[:100]!r}")
 
-    # A forced refresh, a slow one, and a path with an encoded slash pass as they are.
+    # A forced refresh, a slow one, and a path with an encoded slash are passed unchanged.
     accounts.connect(place.sandbox.create(email="eva@gmail.com")[0], user_token("eva")).expect(201)
     token = accounts.vend("eva").expect(200).json["access_token"]
     renewed = outside.post("/v1/grants/eva/token/refresh", {"access_token": token}, SERVICE_KEY).expect(200).json
@@ -74,7 +74,7 @@ def play(place, accounts, authority, nginx):
     caller.join(60)
     check(answers and answers[0].status == 200, f"the slow refresh: {answers and answers[0].status}")
 
-    # Plain HTTP is not passed on.
+    # Plain HTTP is not forwarded.
     plain = Listener(nginx.port)
     try:
         check(plain.get("/v1/grants/ada/token", SERVICE_KEY).status == 400, "plain HTTP reached the worker")

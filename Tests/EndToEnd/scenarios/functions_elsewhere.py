@@ -1,4 +1,5 @@
-"""Functions on other machines: the internal listener over TLS, its certificate and what needs a credential there."""
+"""Functions on other machines: the internal listener over TLS, its certificate, and the routes that need a
+credential."""
 
 import http.client
 import os
@@ -16,7 +17,7 @@ from tls import Authority, TLSListener
 def scenario(place):
     authority = Authority(place.folder)
     certificate, key = authority.issue("first")
-    # All addresses of the machine: other machines reach it.
+    # All addresses of the machine, so that other machines can connect.
     port = free_port("0.0.0.0")
     tls = ["--listen-internal", f"0.0.0.0:{port}", "--internal-certificate", certificate, "--internal-key", key]
     accounts = Accounts(place, *tls, start=False)
@@ -53,7 +54,7 @@ def refuses_to_start(place, accounts, tls, key):
     refused([key.name, "chmod 600"])
     key.chmod(0o600)
     refused(["needs no TLS"], "--listen-internal", f"unix:{place.folder / 'x.sock'}")
-    # A socket of systemd's is judged when it is there.
+    # A socket from systemd is checked when it is there.
     with socket.create_server(("0.0.0.0", 0)) as listener:
         shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=internal exec "$@"'
         os.set_inheritable(listener.fileno(), True)
@@ -83,13 +84,13 @@ def versions(port, authority):
 
 
 def credentials(accounts):
-    """What a caller without a credential learns, and one with a wrong one."""
+    """The answers to callers without a credential, or with a wrong one."""
     internal = accounts.internal
     accounts.vend("ada").expect(200)
     for bearer in (None, "wrong"):
         accounts.vend("ada", bearer=bearer).expect(401)
-        check(internal.get("/status", bearer).expect(401).json["error"] == "unauthorized", "the status was told")
-        check(internal.get("/readyz", bearer).expect(200).body == b"ready\n", "the details were told")
+        check(internal.get("/status", bearer).expect(401).json["error"] == "unauthorized", "the status was disclosed")
+        check(internal.get("/readyz", bearer).expect(200).body == b"ready\n", "the details were disclosed")
         internal.get("/healthz", bearer).expect(200)
     for bearer in (None, SERVICE_KEY):
         check("--internal-metrics" in internal.get("/metrics", bearer).expect(404).json["message"], "no advice")
@@ -98,7 +99,7 @@ def credentials(accounts):
 
 
 def function(accounts, authority, url):
-    """The function fetches mail with a token of the worker's; it has no secret but its credential."""
+    """The function fetches mail with a token from the worker; its only secret is its credential."""
     gmail = mail.Gmail(accounts.sandbox)
     environment = {
         "GMAIL": gmail.url, "WORKER_URL": url, "WORKER_CREDENTIAL": SERVICE_KEY, "SSL_CERT_FILE": authority.file,
@@ -113,7 +114,7 @@ def function(accounts, authority, url):
 
 
 class Callers:
-    """Services that call all the time, each time over a new connection; none may be refused."""
+    """Services that call continuously, each time over a new connection; no call may be refused."""
 
     def __init__(self, listener, count):
         self.listener = listener
@@ -140,7 +141,7 @@ class Callers:
 
 
 def reload(place, accounts, authority, port):
-    """New connections get the new certificate, open ones go on, no call fails; a broken pair changes nothing."""
+    """New connections get the new certificate, open ones continue, no call fails; a broken pair changes nothing."""
     internal, worker = accounts.internal, accounts.worker
     lasting = internal.opened()
     check(internal.name_shown(lasting) == "first", "the first certificate")
@@ -159,10 +160,10 @@ def reload(place, accounts, authority, port):
         wait_for(lambda: internal.certificate_name() == name, 20, f"the {name} certificate is shown")
         check(ask() == 200, "the lasting connection ended with the reload")
     callers.stop()
-    check(callers.answers > 0, "nobody called")
+    check(callers.answers > 0, "no service called")
     check(internal.name_shown(lasting) == "first", "it is the same connection")
 
-    # The certificate alone is replaced: its key is missing.
+    # Only the certificate is replaced: its key is missing.
     key = place.folder / "first.key"
     good = key.read_bytes()
     authority.issue("fifth", to="first")
@@ -171,7 +172,7 @@ def reload(place, accounts, authority, port):
     known = services.read_text()
     services.write_text(known.replace('"users": ["*"]', '"users": ["nobody"]'))
     worker.signal(signal.SIGHUP)
-    wait_for(lambda: "does not belong" in worker.errors.read_text(), 20, "the broken pair is told of")
+    wait_for(lambda: "does not belong" in worker.errors.read_text(), 20, "the broken pair is reported")
     check("not reloaded, everything stays as it was" in worker.errors.read_text(), "no word of what stays")
     check(internal.certificate_name() == "fourth", "the old certificate is gone")
     accounts.vend("ada").expect(200)
@@ -183,7 +184,7 @@ def reload(place, accounts, authority, port):
 
 
 def stalls(accounts, port):
-    """Handshakes that never end lose their connections, and harm nobody meanwhile."""
+    """Handshakes that never end lose their connections and do not affect other clients."""
     stalled = [socket.create_connection(("127.0.0.1", port)) for _ in range(50)]
     for client in stalled:
         client.sendall(b"\x16\x03\x01\x02\x00\x01\x00")

@@ -35,7 +35,8 @@ def scenario(place):
     check(stats["by_route"]["token"] == 1, f"{stats['by_route']} calls")
     wait_for(lambda: len(accounts.worker.events("vend")) == CALLERS, 20, "every vend is audited")
 
-    # One that got a 401 from Google: a forced refresh, shared, at most one in ten seconds. The last one is made to be older.
+    # After a 401 from Google: a forced refresh is shared, and happens at most once in ten seconds. The last one is made
+    # older.
     place.write("UPDATE grants SET last_attempt_at = last_attempt_at - 20000")
     named = {"access_token": answers[0]["access_token"]}
     with concurrent.futures.ThreadPoolExecutor(20) as pool:

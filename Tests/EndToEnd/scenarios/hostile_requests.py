@@ -1,4 +1,4 @@
-"""Strangers at the public listener: idle, slow, huge and broken requests, while the worker refreshes on time."""
+"""Hostile clients at the public listener: idle, slow, huge and broken requests, while the worker refreshes on time."""
 
 import random
 import resource
@@ -31,7 +31,7 @@ def scenario(place):
         client = socket.create_connection(("127.0.0.1", accounts.port), timeout=30)
         return client
 
-    # Ten thousand connections that say nothing, from many addresses of this machine.
+    # Ten thousand silent connections, from many addresses of this machine.
     idle = []
     for number in range(IDLE):
         client = socket.socket()
@@ -81,7 +81,7 @@ def scenario(place):
     threads = [threading.Thread(target=work, daemon=True) for work in [slowly] * 20 + [brokenly] * 4]
     for thread in threads:
         thread.start()
-    # An honest user all the while, behind the proxy.
+    # At the same time, an honest user calls through the proxy.
     bearer = user_token("honest")
     slowest = 0.0
     deadline = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""A user's whole journey: sign in, connect Gmail, lose the grant at Google, be told so, reconnect, log out."""
+"""A user's whole journey: sign in, connect Gmail, lose the grant at Google, be notified, reconnect, log out."""
 
 from accounts import WHOLE_SCOPE, Accounts
 from harness import check, wait_for
@@ -64,4 +64,4 @@ def scenario(place):
     wait_for(lambda: len(accounts.worker.events("notice", outcome="accepted")) == 2, 10, "two notices were accepted")
     check(len(accounts.backend.of(user)) == 2, "exactly two notices")
     accounts.close()
-    return "signed in, connected, revoked, told, reconnected, told, logged out"
+    return "signed in, connected, revoked, notified, reconnected, notified, logged out"

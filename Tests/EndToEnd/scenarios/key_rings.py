@@ -1,4 +1,4 @@
-"""The wrong key ring: another one in the place of the file, and one that lacks the key with which others seal."""
+"""Wrong key rings: a foreign ring in the file, and a ring that lacks the key with which other workers seal."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def scenario(place):
 
 
 def foreign_ring(place, right, foreign):
-    """The file is replaced while the worker runs, and put back: every token opens before, meanwhile and afterwards."""
+    """The file is replaced while the worker runs, and put back: every token can be opened at all times."""
     worker = place.start().wait_started()
     wait_for(lambda: refreshed(worker) >= GRANTS, 30, "all grants are refreshed with the right ring")
     place.keys = foreign
@@ -49,7 +49,7 @@ def foreign_ring(place, right, foreign):
 
 
 def lacking_ring(place, right, stale):
-    """A second worker whose ring was left behind by a rotation touches nothing until it has the new ring."""
+    """A second worker with a ring from before a rotation changes nothing until it has the new ring."""
     shutil.copy2(right, stale)
     place.run("keys", "rotate")
     holder = place.start().wait_started()
@@ -73,7 +73,7 @@ def lacking_ring(place, right, stale):
 
 
 def has_share(place, worker):
-    """Makes everything due; the other worker shares only from its next report on."""
+    """Makes every grant due; the other worker takes its share only after its next report."""
     place.set_due(0)
     return refreshed(worker) > 0
 

@@ -18,7 +18,7 @@ def scenario(place):
     for _ in range(KILLS):
         worker = place.start().wait_started()
         before = sandbox.stats()["by_route"].get("token", 0)
-        # The moment is counted in requests, not in time: somewhere in the middle of the work.
+        # The moment is counted in requests, not in time, so that it is in the middle of the work.
         wanted = before + chance.randint(1, 12)
         deadline = time.monotonic() + 45
         while sandbox.stats()["by_route"].get("token", 0) < wanted and time.monotonic() < deadline:

@@ -17,7 +17,7 @@ def scenario(place):
     release = lambda: sandbox.call("/control/release", {})
     requests = lambda: sandbox.stats()["by_route"].get("token", 0)
 
-    # `token` shares the daemon's refresh, and 77 and 67 mean what they say.
+    # `token` shares the daemon's refresh, and the exit codes 77 and 67 have their documented meaning.
     shared = sandbox.create_expired("shared@example.com")
     hold(shared)
     place.bring_in([shared])
@@ -34,14 +34,14 @@ def scenario(place):
     place.run("token", "nobody@example.com", expect=67)
     sandbox.change(shared, revoked=True)
     place.run("token", "shared@example.com", "--min-ttl", "86400", expect=77)
-    check(place.grants()["shared@example.com"]["state"] == "disconnected", "the caller's refresh told the grant's end")
+    check(place.grants()["shared@example.com"]["state"] == "disconnected", "the caller's refresh ended the grant")
 
-    # Reload: the log level changes, the metrics file is opened anew, a bad file changes nothing.
+    # Reload: the log level changes, the metrics file is opened again, and a bad file changes nothing.
     moved = worker.metrics.with_suffix(".1")
     os.rename(worker.metrics, moved)
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\n")
     worker.signal(signal.SIGHUP)
-    wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is told")
+    wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is reported")
     grant = sandbox.create_expired("later@example.com")
     place.bring_in([grant])
     wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "the new file gets the lines")
@@ -70,7 +70,7 @@ def scenario(place):
     check(worker.events("refresh", outcome="refreshed")[-1], "what was in flight was stored")
     check(place.grants()["slow@example.com"]["lease_owner"] is None, "no lease is left")
 
-    # A request that does not finish is given up at the deadline, and a second signal does not wait for it.
+    # A request that does not finish is abandoned at the deadline, and a second signal does not wait for it.
     stuck = sandbox.create_expired("stuck@example.com")
     hold(stuck)
     place.bring_in([stuck])
@@ -79,7 +79,7 @@ def scenario(place):
     worker.signal(signal.SIGTERM)
     check(worker.process.wait(timeout=30) == 0, "it ends at its deadline")
     check(place.grants()["stuck@example.com"]["lease_owner"] is None, "the lease was given back")
-    # It was sent, so it may have been carried out: it is tried again after a pause.
+    # It was sent, so it may have been processed: it is tried again after a pause.
     check(place.grants()["stuck@example.com"]["state"] == "retrying", "the outcome of the request is unknown")
     worker = place.start("--stop-deadline", "600").wait_started()
     wait_for(lambda: place.grants()["stuck@example.com"]["lease_owner"], 30, "it is tried again")
@@ -92,7 +92,7 @@ def scenario(place):
     check(time.monotonic() - asked < 20, "it did not wait")
     release()
 
-    # Cron alone does the work as well, and says so in one line.
+    # Cron alone also does the work, and reports it in one line.
     result = place.run("--run-once", expect=None)
     check(result.stdout.splitlines()[-1].startswith('{"event":"run_once","due":'), "the summary is the last line")
     log = place.folder / "once.jsonl"

@@ -1,4 +1,4 @@
-"""The listeners: what they refuse to start with, sockets of systemd's, a unix socket's mode, the probes and the draining."""
+"""The listeners: refused settings, sockets from systemd, the mode of a unix socket, probes and draining."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def scenario(place):
     accounts = Accounts(place, start=False)
     refuses_to_start(place, accounts)
 
-    # A socket that systemd has made: connections wait in it until the worker is there.
+    # A socket from systemd: connections wait in it until the worker has started.
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     early = socket.create_connection(("127.0.0.1", port))
@@ -28,7 +28,7 @@ def scenario(place):
     public = accounts.public = Listener(port)
     public.get("/v1/user/me", user_token("u-1")).expect(200)
 
-    # The unix socket: closed to strangers, made anew over one that a killed worker left.
+    # The unix socket is closed to other users, and replaces one that a killed worker left.
     mode = stat.S_IMODE(os.stat(accounts.socket).st_mode)
     check(mode == 0o660, f"the socket's mode is {mode:o}")
     accounts.worker.kill()
@@ -41,7 +41,7 @@ def scenario(place):
     check(accounts.is_ready(), "a second worker took the first one's socket away")
     public = accounts.public = Listener(accounts.port)
 
-    # What Kubernetes and curl ask.
+    # The probes of Kubernetes and curl.
     for path in ("/healthz", "/readyz", "/metrics", "/status"):
         asked = ["curl", "--silent", "--fail", "--unix-socket", str(accounts.socket), f"http://localhost{path}"]
         answer = subprocess.run(asked, capture_output=True, text=True, timeout=30)
@@ -52,7 +52,7 @@ def scenario(place):
     status = json.loads(place.run("status", "--json").stdout)
     check(set(accounts.internal.get("/status").expect(200).json) == set(status), "the same report as the command's")
 
-    # Services are read again on SIGHUP; a broken file leaves those that are known.
+    # Services are read again on SIGHUP; a broken file keeps the known ones.
     grant = place.sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("u-1")).expect(201)
     accounts.vend("u-1").expect(200)
@@ -60,14 +60,15 @@ def scenario(place):
     known = services.read_text()
     services.write_text("{")
     accounts.worker.signal(signal.SIGHUP)
-    wait_for(lambda: "not reloaded" in accounts.worker.errors.read_text(), 10, "the broken file is told of")
+    wait_for(lambda: "not reloaded" in accounts.worker.errors.read_text(), 10, "the broken file is reported")
     check("CommandFailure" not in accounts.worker.errors.read_text(), "the error is shown as a program sees it")
     accounts.vend("u-1").expect(200)
     services.write_text(known.replace('"users": ["*"]', '"users": ["u-2"]'))
     accounts.worker.signal(signal.SIGHUP)
     wait_for(lambda: accounts.vend("u-1").status == 403, 10, "the new limits hold")
 
-    # Draining: a begun request has its answer, /readyz says no meanwhile, and then all is closed.
+    # Draining: a begun request gets its answer, /readyz reports 503 during that time, and then all connections are
+    # closed.
     services.write_text(known)
     accounts.worker.signal(signal.SIGHUP)
     wait_for(lambda: accounts.vend("u-1").status == 200, 10, "the old limits hold again")
@@ -89,7 +90,7 @@ def scenario(place):
 
 
 def refuses_to_start(place, accounts):
-    """Each is told with what to mend, and with an exit code that systemd does not try again."""
+    """Each error names the fix, and has an exit code after which systemd does not restart the worker."""
     folder = place.folder
 
     def refused(words, *flags, code=78, environment=None):

@@ -1,6 +1,6 @@
 """A thousand signed-in users of two former backends move to the worker, by the commands of docs/moving.md, and back.
 
-Their phones call all the time. No phone is signed out, none is refused, and no grant is refreshed late.
+Their phones call continuously. No phone is signed out, no call is refused, and no grant is refreshed late.
 """
 
 import os
@@ -50,7 +50,7 @@ aws() {
 
 
 class Shell:
-    """A shell that an operator types the commands of one backend into."""
+    """The shell in which an operator runs the commands for one backend."""
 
     def __init__(self, name, place, environment, settings):
         self.name = name
@@ -66,7 +66,7 @@ class Shell:
         self.type(PRELUDE + f"SETTINGS=({shlex.join(settings)})\n")
 
     def type(self, text):
-        """Runs commands to their end, and answers what they printed."""
+        """Runs commands to their end, and returns their output."""
         self.count += 1
         marker = f"== done {self.count} =="
         start = self.output.stat().st_size
@@ -106,7 +106,7 @@ class Proxy:
         self.process = subprocess.Popen([*arguments, "-g", "daemon off;"])
 
     def write(self, moved):
-        """Sends these locations to the worker; nginx reads that when it is reloaded."""
+        """Sends these locations to the worker after the next reload of nginx."""
         passing = """
             proxy_http_version 1.1;
             proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
@@ -163,7 +163,7 @@ def move(place, database, crowd, closing):
     proxy = Proxy(place, former.port, accounts.port)
     closing.append(proxy.stop)
 
-    # The former backends, and everyone who is signed in there.
+    # The former backends with all their signed-in users.
     grants = []
     for lifetime, count in [(-600, EACH // 3), (240, EACH // 3), (3000, EACH + LATE - 2 * (EACH // 3))]:
         place.sandbox.settings(lifetime=lifetime)
@@ -177,7 +177,7 @@ def move(place, database, crowd, closing):
         crowd.add(payer(number, proxy.port, paypulse, user))
     for number, user in enumerate(readers):
         crowd.add(reader(EACH + number, proxy.port, engine, user))
-    # They have no phone any more, and delete their accounts later.
+    # These users have no phone any more, and delete their accounts later.
     leaving = [paypulse.sign_up(10_000 + number) for number in range(3)]
     crowd.start()
     crowd.wait("the former backends serve it")
@@ -191,7 +191,7 @@ def move(place, database, crowd, closing):
     closing.extend(shell.close for shell in shells.values())
     amazon, server = shells.values()
 
-    # Users and grants are copied while the phones go on.
+    # Users and grants are copied while the phones keep calling.
     amazon.follow("prepare")
     check((amazon.folder / "worker-was-started").exists(), "the document starts the worker")
     worker = accounts.start()
@@ -214,7 +214,7 @@ def move(place, database, crowd, closing):
     lasting.update(payers)
     crowd.check("while users and grants were copied")
 
-    # Life goes on at the former backends.
+    # The former backends remain in use.
     late_payers = [paypulse.sign_up(EACH + number) for number in range(LATE)]
     for user, grant in zip(late_payers, grants[EACH:]):
         paypulse.connect(user, grant)
@@ -226,7 +226,7 @@ def move(place, database, crowd, closing):
         late.append(payer(2 * EACH + number, proxy.port, paypulse, user))
     for number, user in enumerate(late_readers):
         late.append(reader(2 * EACH + LATE + number, proxy.port, engine, user))
-        # A new user's access token lives for half an hour, and nobody restarts the app in the seconds of the switch.
+        # A new user's access token is valid for half an hour, and this phone does not restart during the switch.
         late[-1].pair = engine.pair(user, 1800)
         late[-1].may_restart = False
     for phone in late:

@@ -1,4 +1,5 @@
-"""Every route is called at the log level debug: no token, secret, credential, e-mail or body is in any log or in the database."""
+"""Every route is called at the log level debug: no token, secret, credential, e-mail or body is in any log or in the
+database."""
 
 import json
 import urllib.parse
@@ -19,7 +20,7 @@ def scenario(place):
         return grant
 
     def keep(answer):
-        """Remembers what an answer holds that must not be seen elsewhere."""
+        """Records the secrets in an answer that must not show elsewhere."""
         if answer.headers.get("content-type", "").startswith("application/json"):
             body = answer.json
             secrets.update(body[key] for key in ("access_token", "refresh_token") if body.get(key))
@@ -45,7 +46,7 @@ def scenario(place):
     public.call("POST", "/v1/auth/gmail/store-tokens", form, paypulse, kind).expect(201)
     public.call("POST", "/v1/auth/gmail-tokens", '{"access_token": "ya29.in-a-broken-body', paypulse).expect(415)
     secrets.add("ya29.in-a-broken-body")
-    # In a query and in a path, where they do not belong.
+    # In a query and in a path, which are wrong places for a token.
     public.get(f"/v1/user/me?access_token={first['access_token']}", paypulse)
     public.get(f"/v1/{first['refresh_token'].replace('/', '%2F')}")
     internal.get(f"/v1/grants/{user}/token?credential={SERVICE_KEY}")
@@ -93,7 +94,7 @@ def scenario(place):
         outputs += 1
         for secret in secrets | names:
             check(secret not in text, f"{path.name} shows {secret[:12]}…")
-        # A token in pieces is a token too.
+        # A part of a token must not show either.
         for secret in secrets:
             check(len(secret) < 40 or secret[8:32] not in text, f"{path.name} shows a part of {secret[:12]}…")
     check("request" in accounts.worker.errors.read_text(), "nothing was logged at the level debug")
@@ -101,7 +102,7 @@ def scenario(place):
         content = path.read_bytes()
         for secret in secrets:
             check(secret.encode() not in content, f"{path.name} holds {secret[:12]}…")
-    # The deleted user's traces: no name, no address.
+    # The traces of the deleted user have no name and no address.
     for row in place.rows("SELECT * FROM users WHERE user_id = 'u-1'"):
         check(all("secret@" not in str(value) and "paypulse.example" not in str(value) for value in row.values()), f"{row}")
     return f"{len(secrets)} secrets, {len(names)} names, {outputs} logs"

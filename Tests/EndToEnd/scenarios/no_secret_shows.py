@@ -19,7 +19,7 @@ def scenario(place):
     for grant, fault in zip(grants[4:], faults):
         check(fault in known, f"the fake Google knows the fault {fault}")
         sandbox.change(grant, answer={"preset": fault, "times": 1})
-    # A server that repeats the token in its error must not get it into a log.
+    # A server that repeats the token in its error: the token must not appear in a log.
     echo = grants[3]
     sandbox.change(echo, answer={
         "status": 400, "body": '{"error":"strange","error_description":"token %s is odd"}' % echo["refresh_token"], "times": 3,
@@ -51,5 +51,5 @@ def scenario(place):
         check(not re.search(r"ya29\.[\w-]{8}", text), f"an access token shows in an output that begins {text[:80]!r}")
     for path in place.folder.glob("grants.sqlite*"):
         content = path.read_bytes()
-        check(not any(secret.encode() in content for secret in secrets), f"a token lies unsealed in {path.name}")
+        check(not any(secret.encode() in content for secret in secrets), f"a token is unsealed in {path.name}")
     return f"{len(secrets)} tokens and {len(key_material)} keys looked for in {len(outputs)} outputs"

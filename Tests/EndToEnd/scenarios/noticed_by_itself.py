@@ -1,4 +1,5 @@
-"""Nobody asks: the worker's own refresh finds the grant dead, and the profile and the backend hear of it."""
+"""The worker's own refresh finds the grant dead without any caller; the profile shows it and the backend is
+notified."""
 
 
 from accounts import Accounts, user_token
@@ -19,7 +20,7 @@ def scenario(place):
     profile = accounts.profile(bearer)
     check(profile["gmail_account_connected"] is False, "the profile still says connected")
 
-    # The backend is away for a while, the worker is killed meanwhile: the notice comes all the same, once.
+    # The backend is away for a while and the worker is killed during that time: the notice still arrives, once.
     accounts.backend.refusals = 3
     accounts.connect(sandbox.create(email="bob@gmail.com", sub=grant["sub"])[0], bearer).expect(201)
     wait_for(lambda: accounts.worker.events("notice", outcome="postponed"), 30, "the notice was refused")
@@ -28,12 +29,12 @@ def scenario(place):
     notices = accounts.backend.wait_for("u-7", 2, seconds=90)
     check([notice["data"]["connected"] for notice in notices] == [False, True], f"{notices}")
 
-    # Told again on request, under the same ids.
+    # Sent again on request, with the same ids.
     place.run("notices", "replay", "--user", "u-7")
     notices = accounts.backend.wait_for("u-7", 4)
     check([n["id"] for n in notices[:2]] == [n["id"] for n in notices[2:4]], "the same ids, in order")
 
-    # A cron job alone tells the backend, too.
+    # A cron job alone also notifies the backend.
     accounts.worker.stop()
     sandbox.call("/control/grants/set", {"email": "bob@gmail.com", "revoked": True})
     place.set_due(0)

@@ -1,4 +1,4 @@
-"""What a supervisor or shell gets wrong around the program: closed descriptors, bad variables, and a pipe for a configuration."""
+"""Mistakes of a supervisor or shell: closed descriptors, bad variables, and a pipe as configuration."""
 
 import os
 import subprocess
@@ -30,20 +30,20 @@ def scenario(place):
     )
     check(unheard.returncode == 67, f"with standard error closed the exit code stays: {unheard.returncode}")
 
-    # A pipe that nothing writes to.
+    # A pipe without a writer.
     pipe = place.folder / "pipe"
     os.mkfifo(pipe)
     began = time.monotonic()
     place.run("--config", pipe, "--run-once", expect=78, timeout=30)
     check(time.monotonic() - began < 20, "it did not wait long")
 
-    # Bad variables of a supervisor's: said, and the grants are refreshed.
+    # Bad variables from a supervisor are reported, and the grants are still refreshed.
     worker = place.start(environment={"NOTIFY_SOCKET": "not a socket", "WATCHDOG_USEC": "1"}).wait_started()
     place.set_due(int(time.time() * 1000))
     wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "a refresh")
     wait_for(lambda: len(worker.events("started")) and time.monotonic() - began > 3, 30, "a few seconds pass")
     worker.stop()
     lines = worker.errors.read_text().splitlines()
-    check(any("NOTIFY_SOCKET" in line for line in lines), f"the bad address is told: {lines[:5]}")
+    check(any("NOTIFY_SOCKET" in line for line in lines), f"the bad address is reported: {lines[:5]}")
     check(len(lines) < 20, f"{len(lines)} lines: {lines[:5]}")
     return f"{len(lines)} lines of diagnostics"

@@ -12,12 +12,12 @@ from harness import ROOT, check
 from nginx import Nginx
 from tls import Authority, TLSListener
 
-# What a load balancer asks the worker itself.
+# The probes that a load balancer sends directly to the worker.
 PROBES = {"GET /healthz", "GET /readyz"}
 
 
 class Former(http.server.ThreadingHTTPServer):
-    """The backend that stood there before: tells what it was asked, over TLS."""
+    """The former backend: it returns the request that it got, over TLS."""
 
     daemon_threads = True
 
@@ -50,7 +50,7 @@ class FormerRequest(http.server.BaseHTTPRequestHandler):
 
 
 class Phone(TLSListener):
-    """A phone with an address of its own, which claims another one if it is told to."""
+    """A phone with its own address, which can claim another one."""
 
     def __init__(self, port, authority, address):
         super().__init__(port, authority)
@@ -107,7 +107,7 @@ def scenario(place):
 
 
 def documented():
-    """docs/serving.md quotes the table as it is."""
+    """docs/serving.md quotes the table unchanged."""
     pattern = r'map "\$request_method \$uri".*?\n *\}'
     said = re.search(pattern, (ROOT / "docs" / "serving.md").read_text(), re.DOTALL)[0]
     used = re.search(pattern, (ROOT / "deploy" / "nginx" / "refresh-worker-app.conf").read_text(), re.DOTALL)[0]
@@ -140,7 +140,7 @@ def routes(authority, nginx):
 
 
 def journeys(place, accounts, authority, nginx):
-    """Both apps do through nginx what they do without."""
+    """Both apps work through nginx as they do without it."""
     accounts.public = Phone(nginx.port, authority, "127.0.0.9")
     grant = place.sandbox.create(email="ada@gmail.com")[0]
     bearer = user_token("ada")
@@ -154,7 +154,7 @@ def journeys(place, accounts, authority, nginx):
     accounts.public.call("DELETE", "/v1/delete/me", bearer=bearer).expect(200)
     body = {"access_token": "a" * 70_000}
     answer = accounts.public.post("/v1/auth/gmail-tokens", body, bearer).expect(413)
-    check("error" in answer.json, "a large body is refused in the app's own words")
+    check("error" in answer.json, "a large body is refused in the app's own format")
 
 
 def budgets(authority, nginx):
@@ -170,5 +170,5 @@ def budgets(authority, nginx):
     while statuses[-1] != 429 and len(statuses) < 2000:
         statuses.append(connect(spender, claimed=f"10.0.{len(statuses) // 256}.{len(statuses) % 256}"))
     check(statuses[-1] == 429, f"{len(statuses)} calls with claimed addresses are within the budget")
-    check(connect(spender, claimed="127.0.0.3") == 429, "a claimed address has a budget of its own")
+    check(connect(spender, claimed="127.0.0.3") == 429, "a claimed address has its own budget")
     check(connect(Phone(nginx.port, authority, "127.0.0.3")) != 429, "one phone spends another one's budget")

@@ -16,7 +16,7 @@ PATH = "/api/auth/refresh"
 
 
 class Phone:
-    """An app as it is in use: each call that meets a 401 refreshes by itself, and stores whatever it is answered."""
+    """A realistic app: each call that gets a 401 refreshes on its own, and stores the answer."""
 
     def __init__(self, tokens):
         self.tokens = tokens
@@ -49,7 +49,7 @@ def scenario(place):
             expect_signed_in(phones, f"{CALLS} calls at once, {jitter} s of jitter, {share:.0%} of the answers lost")
         cut += network.cuts
     check(cut > 0, "no answer was lost")
-    # Whatever token each phone was left with is good hours later, after the grace.
+    # The token that each phone was left with is valid hours later, after the grace.
     network.jitter = network.cut = 0.0
     for _ in range(2):
         clocks.advance(7200)
@@ -83,7 +83,7 @@ def expect_signed_in(phones, when):
 
 
 def late_answers(accounts, network, clocks, phones):
-    """An answer is held back; meanwhile half of the phones ask again; then it arrives and replaces what they have."""
+    """An answer is held back while half of the phones refresh again; then it arrives and replaces their tokens."""
     for seconds in (15, 60, 3600):
         asyncio.run(held_back(network, clocks, phones[:20], seconds))
         expect_signed_in(phones, f"an answer held back for {seconds} s")

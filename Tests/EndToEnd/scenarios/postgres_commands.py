@@ -33,7 +33,7 @@ def scenario(place):
 
 
 def looks_at_nothing(place):
-    """What only looks makes no tables."""
+    """Commands that only read do not create tables."""
     for words in (["status"], ["grants", "list"], ["grants", "show", "a"], ["token", "a"], ["notices", "replay"]):
         result = place.run(*words, expect=78)
         check("holds no tables of refresh-worker yet" in result.stderr, f"{words}: {result.stderr}")
@@ -71,7 +71,7 @@ def shows(place, grants):
 
 
 def refuses(place):
-    """What an operator may get wrong, each with its own words and code."""
+    """Mistakes of an operator, each with its own message and exit code."""
     url = place.database
 
     def refused(database, code, *words):
@@ -90,7 +90,7 @@ def refuses(place):
     refused("postgres://postgres@127.0.0.1:1/postgres", 74, "cannot be reached")
     refused("mysql://root@h/db", 78, "neither the path")
     refused(url + "&sslmod=require", 78, "not understood")
-    # In the environment a password is fine, and shows nowhere.
+    # In the environment a password is allowed, and does not show anywhere.
     place.environment["REFRESH_WORKER_DATABASE"] = url.replace("postgres@", f"postgres:{PASSWORD}@")
     place.database, former = None, place.database
     try:
@@ -119,11 +119,11 @@ def refreshes_new_grants(place, worker, grants):
 
 def survives_a_loss(place, worker):
     place.server.stop()
-    wait_for(lambda: "the database cannot be used" in worker.errors.read_text(), 60, "the loss is told")
+    wait_for(lambda: "the database cannot be used" in worker.errors.read_text(), 60, "the loss is reported")
     place.server.start()
-    wait_for(lambda: "the database can be used again" in worker.errors.read_text(), 60, "the return is told")
+    wait_for(lambda: "the database can be used again" in worker.errors.read_text(), 60, "the return is reported")
     text = worker.errors.read_text()
-    check(text.count("the database can be used again") == 1, "the return is told once")
+    check(text.count("the database can be used again") == 1, "the return is reported once")
     states = place.states()
     check(states["active"] == 20 and states["disconnected"] == 1, f"{states}")
 
@@ -159,7 +159,7 @@ def copies(place):
     third = place.database.replace("/postgres?", "/third?")
     unfinished(place, second, third, digest)
     killed(place)
-    # A row that is damaged is told by its grant, and nothing is said to be whole.
+    # A damaged row is reported by its grant, and the copy does not claim to be complete.
     with sqlite3.connect(file) as database:
         one = "SELECT max(id) FROM grants WHERE refresh_token NOT NULL"
         database.execute(f"UPDATE grants SET refresh_token = x'00' WHERE id = ({one})")
@@ -167,12 +167,12 @@ def copies(place):
     fourth = place.database.replace("/postgres?", "/fourth?")
     damaged = place.run("store", "copy", "--from", file, "--to", fourth, expect=78)
     check("damaged" in damaged.stderr, damaged.stderr)
-    # Where everything is at home by now.
+    # The database that everything has been copied to by now.
     place.database = third
 
 
 def moved(place, target):
-    """What was copied is refused by whatever would change it, and can still be read."""
+    """Commands that would change a copied database refuse it; reading still works."""
     user = next(iter(place.grants()))
     for words in (["--run-once"], ["token", user], ["grants", "disconnect", user], ["keys", "rotate"]):
         result = place.run(*words, expect=78)
@@ -184,7 +184,7 @@ def moved(place, target):
 
 
 def killed(place):
-    """A copy that is killed in the middle goes on from there."""
+    """A copy that is killed in the middle continues from there."""
     url, place.database = place.database, place.folder / "many.sqlite"
     users = "".join(json.dumps({"user_id": f"user {number}"}) + "\n" for number in range(30_000))
     place.run("users", "import", "-", stdin=users)
@@ -212,7 +212,7 @@ def killed(place):
 
 
 def unfinished(place, source, target, digest):
-    """A copy that was killed keeps workers away and goes on when it is run again."""
+    """A copy that was killed keeps workers away and continues when it is run again."""
     url, place.database = place.database, target
     try:
         # The tables, without a record.

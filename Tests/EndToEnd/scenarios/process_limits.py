@@ -1,4 +1,4 @@
-"""Under any limit of the system the program works, or says which limit is too low and ends: it never hangs or crashes."""
+"""Under any system limit the program works, or names the limit that is too low and ends. It never hangs or crashes."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ def scenario(place):
     grants = place.sandbox.create(3)
     place.bring_in(grants)
     user_id = grants[0]["email"]
-    # A user of its own, whose processes no other counts with, must reach the program and its files.
+    # The program runs as a separate user, whose processes are counted alone. That user must be able to reach the files.
     program = place.folder / "refresh-worker"
     shutil.copy(WORKER, program)
     place.folder.chmod(0o711)
@@ -45,7 +45,7 @@ def scenario(place):
             process.kill()
         code = process.returncode
         outcomes.setdefault(code, []).append(f"{limit.removeprefix('ulimit ')} {' '.join(command)}".strip())
-        # 127 is the system's own: its loader could not map the libraries.
+        # 127 comes from the system: its loader could not map the libraries.
         allowed = {0, 74, 75, 78, 127}
         check(code in allowed, f"{limit}: {command} ends with {code}: {errors[-500:]!r}")
         check(code == 0 or errors.strip(), f"{limit}: {command} ends with {code} and does not say why")
@@ -55,7 +55,7 @@ def scenario(place):
     for files in [8, 10, 12, 14, 16, 17, 18, 19, 24, 32, 40]:
         run(f"ulimit -n {files}", "grants", "list", expect="RLIMIT_NOFILE")
         run(f"ulimit -n {files}", "--run-once", expect="LimitNOFILE")
-    # Between what is refused and what is plenty a command does its work too, refresh and all.
+    # Between a limit that is refused and an ample one, a command also does its work, including the refresh.
     for files in [42, 44, 46, 48, 49, 50, 51, 52, 53, 54, 56, 60, 64]:
         run(f"ulimit -n {files}", "token", user_id, "--min-ttl", "86400")
     run("ulimit -n 64", "grants", "list")
@@ -70,6 +70,6 @@ def scenario(place):
         run(f"ulimit -u {processes}", expect="threads")
     for files in [8, 16, 24, 40, 52, 64]:
         run(f"ulimit -n {files}", "grants", "disconnect", user_id)
-    # With room enough the daemon runs, and a signal ends it.
+    # With ample limits the daemon runs, and a signal ends it.
     run("ulimit -n 256; ulimit -u 200; ulimit -v 8388608", stop=True)
     return "; ".join(f"exit {code}: {len(runs)}" for code, runs in sorted(outcomes.items()))

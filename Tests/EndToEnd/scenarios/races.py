@@ -1,4 +1,5 @@
-"""The engine's races, seen from the routes: a reconnect and a deletion during a refresh, a vend while the key is rotated."""
+"""The engine's races, seen from the routes: a reconnect and a deletion during a refresh, a vend while the key is
+rotated."""
 
 import threading
 
@@ -11,7 +12,7 @@ def scenario(place):
     sandbox, public = place.sandbox, accounts.public
     sandbox.settings(lifetime=3600)
 
-    # A reconnect while a refresh with the old token is on its way, which then says invalid_grant.
+    # A reconnect while a refresh with the old token is in flight, which is then answered invalid_grant.
     bearer = user_token("u-1")
     old = sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(old, bearer).expect(201)
@@ -28,9 +29,9 @@ def scenario(place):
     caller.join(60)
     check(answers[0].expect(200).json["access_token"] == new["access_token"], "the caller gets the new token")
     check(accounts.profile(bearer)["gmail_account_connected"] is True, "the late answer disconnected a new grant")
-    check(accounts.backend.of("u-1") == [], "the backend was told of something that did not happen")
+    check(accounts.backend.of("u-1") == [], "the backend was notified of an event that did not happen")
 
-    # The user is deleted while a refresh is on its way.
+    # The user is deleted while a refresh is in flight.
     bearer = user_token("u-2")
     grant = sandbox.create(email="bob@gmail.com")[0]
     accounts.connect(grant, bearer).expect(201)
@@ -50,7 +51,7 @@ def scenario(place):
     wait_for(wiped, 60, "the deleted user's tokens are wiped")
     public.get("/v1/user/me", bearer).expect(404)
 
-    # A token is vended all the while its key is rotated.
+    # A token is vended continuously while its key is rotated.
     ended = threading.Event()
     failures = []
 

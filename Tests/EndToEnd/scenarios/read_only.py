@@ -1,4 +1,4 @@
-"""The database takes no writes for a while, and databases that cannot be used at all are told at the start."""
+"""The database takes no writes for a while, and unusable databases are reported at the start."""
 
 from accounts import Accounts
 from faults import Rounds
@@ -16,7 +16,7 @@ def scenario(place):
     rounds = Rounds(place, GRANTS)
     rounds.begin(hold=True)
     rounds.wait_held()
-    # Sessions that are there keep what they began with, so they are ended, as when a server fails over.
+    # Existing sessions keep the setting with which they began, so they are ended, as in a fail-over.
     place.server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
     place.server.end_sessions("refresh-worker")
     rounds.release(rounds.emails)
@@ -28,19 +28,19 @@ def scenario(place):
     wait_for(lambda: "the database cannot be used" in errors.read_text(), 20, "it says that the database is lost")
     waiting = place.rows("SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL")[0]["n"]
     check(waiting == GRANTS, f"{waiting} answers wait, not {GRANTS}")
-    # The worker's sessions stay as they began; it must make new ones by itself.
+    # The worker's sessions keep their setting; it must open new ones on its own.
     place.server.execute("SET transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only")
     rounds.wait_stored(40, "the answers that waited in memory are stored")
     wait_for(accounts.is_ready, 20, "it is ready again")
     wait_for(lambda: "the database can be used again" in errors.read_text(), 20, "it says so")
     for words in ("the database cannot be used", "the database can be used again"):
-        check(errors.read_text().count(words) == 1, f"{words!r} is not told once")
+        check(errors.read_text().count(words) == 1, f"{words!r} is not reported once")
     accounts.close()
     return rounds.judge()
 
 
 def refuses_to_start(place):
-    """A worker that cannot use its database says why and ends, each time with the code of a wrong configuration."""
+    """A worker that cannot use its database reports the reason and ends with the exit code of a wrong configuration."""
     server = place.server
     place.generate_keys()
     url = place.database
@@ -56,7 +56,7 @@ def refuses_to_start(place):
             check(word in said, f"{word!r} is not in: {said}")
         check(PASSWORD not in said, "the password is shown")
 
-    # Before there is a schema, in a database where the user may not make one.
+    # Before there is a schema, in a database where the user may not create one.
     server.execute("CREATE ROLE stranger LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
     stranger = url.replace("postgres://postgres@", "postgres://stranger@")
     refused(stranger, "stranger may not make the schema", "CREATE SCHEMA refresh_worker AUTHORIZATION stranger")

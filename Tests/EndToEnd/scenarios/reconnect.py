@@ -1,4 +1,4 @@
-"""A user signs in again while a refresh with what was stored before is on its way."""
+"""A user signs in again while a refresh with the old token is in flight."""
 
 from harness import check, wait_for
 
@@ -24,7 +24,7 @@ def scenario(place):
     check(row["generation"] == 2, f"generation {row['generation']}")
     check(place.run("token", "ada@example.com").stdout.strip() == new["access_token"], "the new token is vended")
 
-    # A rotating refresh is held while the app brings an access token alone: the rotated token is the one stored.
+    # A rotating refresh is held while the app brings only an access token: the rotated token is stored.
     sandbox.settings(rotation=True, strict_rotation=True)
     grant = sandbox.create_expired("bob@example.com")
     sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})

@@ -1,4 +1,4 @@
-"""Tokens that must be refused: by the contract's error, with nothing stored and nothing told."""
+"""Tokens that must be refused: with the contract's error, with nothing stored and nothing disclosed."""
 
 import base64
 import json
@@ -68,7 +68,7 @@ def scenario(place):
     late = public.get("/v1/user/me", token({**claims, "exp": now - 5})).expect(401).json
     check(late["error"]["code"] == "TOKEN_EXPIRED", f"{late}")
     forged_late = public.get("/v1/user/me", token({**claims, "exp": now - 5}, secret="x" * 40)).expect(401).json
-    check(forged_late["error"]["code"] == "INVALID_TOKEN", "a forged token told that it had expired")
+    check(forged_late["error"]["code"] == "INVALID_TOKEN", "the answer to a forged token shows that it has expired")
     check(public.get("/v1/user/me").expect(401).json["error"]["code"] == "INVALID_CREDENTIALS", "no token")
     twice = public.get("/v1/user/me", headers={"Authorization": f"Bearer {good}, Bearer {good}"}).expect(401)
     check(twice.json["error"]["code"] in ("INVALID_TOKEN", "INVALID_CREDENTIALS"), f"{twice.json}")
@@ -93,7 +93,7 @@ def scenario(place):
     check(public.call("PUT", "/v1/user/me", bearer=bearer).expect(405).headers["allow"] == "DELETE, GET, HEAD", "Allow")
     check(place.grants() == {}, "something was stored")
 
-    # Nothing of all this is in a log.
+    # None of these values may be in a log.
     accounts.close()
     secrets = [good, foreign["access_token"], unverified["access_token"], JWT_SECRET, "unproven@example.com", "mallory@gmail.com"]
     for path in place.folder.glob("*.log*"):

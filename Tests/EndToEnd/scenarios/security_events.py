@@ -1,4 +1,4 @@
-"""Google's security events: what each does within a second, and what is refused."""
+"""Google's security events: each takes effect within a second, and forged ones are refused."""
 
 import json
 import time
@@ -39,7 +39,7 @@ def scenario(place):
         within_a_second(f"by-{form}", "disconnected")
         row = place.grants()[f"by-{form}"]
         check(row["refresh_token"] is None and row["reason"] == "token_revoked", f"{row['reason']}")
-        # Delivered again: taken, and nothing happens twice.
+        # Delivered again: accepted, but it has no second effect.
         public.call("POST", "/v1/google/security-events", token).expect(202)
         accounts.backend.wait_for(f"by-{form}", 1)
 
@@ -67,7 +67,7 @@ def scenario(place):
 
     # The user disconnects and signs in again, and only then Google issues the event for the former tokens.
     accounts.public.call("DELETE", "/v1/auth/gmail-tokens", bearer=user_token("u-1")).expect(200)
-    wait_for(lambda: place.grants()["u-1"]["refresh_token"] is None, 5, "Google is told of the disconnection")
+    wait_for(lambda: place.grants()["u-1"]["refresh_token"] is None, 5, "the grant is revoked at Google")
     new = sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0]
     accounts.connect(new, user_token("u-1")).expect(201)
     before = place.grants()["u-1"]
@@ -75,7 +75,7 @@ def scenario(place):
     wait_for(lambda: place.grants()["u-1"]["last_success_at"] != before["last_success_at"], 5, "Google is asked", 0.02)
     after = place.grants()["u-1"]
     check(after["state"] == "active" and after["refresh_token"] == before["refresh_token"], "the new token was lost")
-    # The same event when the new token is revoked as well: Google's own answer ends the grant.
+    # The same event when the new token is revoked too: Google's own answer ends the grant.
     sandbox.call("/control/grants/set", {"refresh_token": new["refresh_token"], "revoked": True})
     send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
     wait_for(lambda: place.grants()["u-1"]["state"] == "disconnected", 5, "Google refuses the new token", pause=0.02)

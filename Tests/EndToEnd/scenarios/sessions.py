@@ -25,17 +25,17 @@ def scenario(place):
     second = answers[0]
     check(second["refresh_token"] != pair["refresh_token"], "rotated")
     public.get("/api/auth/me", second["access_token"]).expect(200)
-    # An access token is none for refreshing, nor the other way round.
+    # An access token cannot be used to refresh, nor a refresh token to call.
     check(refresh(second["access_token"]).expect(401).json == {"detail": "Invalid refresh token"}, "an access token")
     public.get("/api/auth/me", second["refresh_token"]).expect(401)
 
-    # The successor is kept for the grace alone, and only sealed.
+    # The successor is kept only for the grace, and only sealed.
     rows = place.rows("SELECT * FROM sessions")
     check(len(rows) == 1, f"{len(rows)} sessions")
     for value in rows[0].values():
         text = value if isinstance(value, bytes) else str(value).encode()
         for token in (pair["refresh_token"], second["refresh_token"]):
-            check(token.encode() not in text, "a refresh token lies in the database")
+            check(token.encode() not in text, "a refresh token is unsealed in the database")
 
     # After the grace a used token ends the whole family.
     third = refresh(second["refresh_token"]).expect(200).json
@@ -45,7 +45,7 @@ def scenario(place):
     refresh(third["refresh_token"]).expect(401)
     public.get("/api/auth/me", third["access_token"]).expect(401)
 
-    # Two devices: logging one out leaves the other.
+    # Two devices: logging out one does not affect the other.
     one, two = accounts.sign_in(grant), accounts.sign_in(grant)
     public.post("/api/auth/logout", bearer=one["refresh_token"]).expect(200)
     public.get("/api/auth/me", one["access_token"]).expect(401)

@@ -39,7 +39,7 @@ def story(place, disk):
     worker = place.start("--stop-deadline", "8").wait_started()
     sandbox.call(f"/control/wait?holding={GRANTS}")
     wait_for(lambda: (disk / "grants.sqlite.reserve").exists(), 20, "the reserve is made")
-    # Without the half that is kept for commits, only the spill file is left to save the answers.
+    # Without the half of the reserve for commits, only the spill file remains for the answers.
     os.truncate(disk / "grants.sqlite.reserve", 2 << 20)
     with Filler(disk):
         for grant in grants:
@@ -51,7 +51,7 @@ def story(place, disk):
         check(spills[0].stat().st_mode & 0o777 == 0o600, "the spill file is private")
         content = spills[0].read_bytes()
         for grant in sandbox.stats(grants=True)["grants"]:
-            check(grant["current_refresh_token"].encode() not in content, "a token lies in the spill file in the clear")
+            check(grant["current_refresh_token"].encode() not in content, "a token is unsealed in the spill file")
     damaged(place, disk)
     place.run("status")
     check(not list(disk.glob("grants.sqlite.unsaved-*")), "a command that opens the database recovers the file")
@@ -66,7 +66,7 @@ def story(place, disk):
 
 
 def damaged(place, disk):
-    """A file that is no spill file is set aside, and nothing else is kept from being recovered."""
+    """A file that is not a spill file is set aside, and does not prevent the recovery of others."""
     stray = disk / "grants.sqlite.unsaved-1-stray"
     stray.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is no sealed result")
     said = place.run("status").stderr
@@ -75,7 +75,7 @@ def damaged(place, disk):
 
 
 class Filler(threading.Thread):
-    """Fills a folder's file system, and whatever becomes free in it."""
+    """Fills a folder's file system, and any space that becomes free in it."""
 
     def __init__(self, folder):
         super().__init__(daemon=True)

@@ -8,7 +8,7 @@ from harness import check, wait_for
 STORE = "postgres"
 
 GRANTS = 40
-# Seconds that a stop may take: TimeoutStopSec of the unit.
+# The time limit of a stop in seconds: TimeoutStopSec of the unit.
 STOP_LIMIT = 40
 
 

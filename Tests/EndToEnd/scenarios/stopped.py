@@ -1,4 +1,5 @@
-"""A worker stands still beyond its lease with answers in its sockets; cron asks again with the tokens that these have spent."""
+"""A worker is stopped beyond its lease with unread answers; cron refreshes with the tokens that these answers have
+spent."""
 
 import signal
 
@@ -20,14 +21,14 @@ def scenario(place):
     worker.signal(signal.SIGSTOP)
     for grant in grants:
         sandbox.call("/control/release", {"refresh_token": grant["refresh_token"]})
-    # Nothing else can be done before the leases have run out.
+    # Everything else has to wait until the leases have expired.
     def cron_took_over():
         place.run("--run-once", expect=None)
         return not any(row["lease_owner"] for row in place.rows())
 
     wait_for(cron_took_over, 90, "cron asks too", pause=2)
     refused = sandbox.stats()["by_answer"].get("invalid_grant", 0)
-    check(refused > 0, "cron was told that the tokens are spent")
+    check(refused > 0, "cron got no refusal of a spent token")
     worker.signal(signal.SIGCONT)
     wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"the late answers count: {place.states()}")
     for grant in grants:

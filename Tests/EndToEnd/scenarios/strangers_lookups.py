@@ -1,5 +1,5 @@
-"""Hundreds of strangers bring tokens while Google's look-ups hang: look-ups stay within their own limit, no refresh fails or waits
-for them, and the breaker stays closed."""
+"""Hundreds of unknown clients bring tokens while Google's lookups hang: lookups stay within their limit, no refresh
+fails or waits for them, and the breaker stays closed."""
 
 import selectors
 import socket
@@ -11,12 +11,12 @@ from harness import check, wait_for
 
 STRANGERS = 400
 GRANTS = 20
-# Requests have two look-ups each; docs/serving.md names the limit.
+# A sign-in needs two lookups; docs/serving.md gives the limit.
 MOST_LOOKUPS = 128
 
 
 class SilentServer:
-    """Accepts connections and never answers; knows how many requests were open at one time."""
+    """Accepts connections and never answers; counts the requests that were open at one time."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=4096)
@@ -32,7 +32,7 @@ class SilentServer:
         selector.register(self.listener, selectors.EVENT_READ)
         while not self.ended:
             ready = [key.fileobj for key, _ in selector.select(0.1)]
-            # First those that have ended: they must not count together with the ones that take their place.
+            # Ended requests first: they must not be counted together with those that replace them.
             for connection in ready:
                 if connection is not self.listener and not self.read(connection):
                     selector.unregister(connection)

@@ -1,4 +1,5 @@
-"""A token endpoint behind nginx that speaks HTTP/1.1 only: each request opens a connection, which resumes a TLS session."""
+"""A token endpoint behind nginx that speaks HTTP/1.1 only: each request opens a connection, which resumes a TLS
+session."""
 
 import collections
 
@@ -46,6 +47,6 @@ def resumed(place, authority, protocol):
         nginx.stop()
     counts = collections.Counter((folder / "sessions.log").read_text().split())
     check(counts.total() == GRANTS, f"{protocol}: {counts.total()} requests, not {GRANTS}")
-    # With TLS 1.3 transfers that run at one time replace each other's ticket, so fewer are resumed.
+    # With TLS 1.3, concurrent transfers replace each other's tickets, so fewer are resumed.
     check(counts["r"] >= GRANTS // 4, f"{protocol}: {counts['r']} of {GRANTS} connections resumed a session")
     return counts["r"]

@@ -1,7 +1,7 @@
 """After a fail-over the old primary comes back writable, and the worker's connections are cut one at a time.
 
-A worker that lets one of them go back to the old server claims grants on one server and stores results on the other: each
-of those results looks superseded, and the rotated token in it is lost.
+A worker that lets one of them go back to the old server claims grants on one server and stores results on the other:
+each of those results looks superseded, and the rotated token in it is lost.
 """
 
 import json
@@ -19,7 +19,7 @@ def scenario(place):
     primary = place.server
     standby = primary.standby()
     rounds = Rounds(place, GRANTS)
-    # The server forgives no second use of a refresh token.
+    # The server does not tolerate a second use of a refresh token.
     place.sandbox.settings(strict_rotation=True)
     place.database = named(f"{primary.url},{standby.folder}", "worker")
     worker = place.start("--max-rate", "1000").wait_started()
@@ -49,7 +49,7 @@ def scenario(place):
     check(not lost, f"{len(lost)} of {GRANTS} stored tokens are not the newest, such as {lost[:3]}")
     check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
 
-    # A command, which starts anew, finds the new primary too, though the old one is named first.
+    # A command, which starts without that knowledge, also finds the new primary, although the old one is named first.
     place.run("status", "--json")
     recorded = standby.query("SELECT value FROM meta WHERE key = 'server'")[0]["value"]
     check(recorded.split()[1] == "2", f"recorded: {recorded}")
@@ -62,7 +62,7 @@ def sessions(server):
 
 
 def cut_oldest(server):
-    """Ends the session of the worker's that has lived longest, and waits until it is gone."""
+    """Ends the worker's oldest session, and waits until it is gone."""
     oldest = server.query(
         "SELECT pid FROM pg_stat_activity WHERE application_name = 'worker' ORDER BY backend_start LIMIT 1"
     )

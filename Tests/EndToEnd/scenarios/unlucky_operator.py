@@ -1,4 +1,5 @@
-"""An operator's bad day: a reload with a broken file, a database with a damaged row, a machine with few files."""
+"""Operator errors and accidents: a reload with a broken file, a database with a damaged row, a machine with few
+files."""
 
 import os
 import signal
@@ -8,7 +9,7 @@ import sqlite3
 from accounts import Accounts, user_token
 from harness import check, wait_for
 
-# It is about a file of an older version.
+# It uses a file of an older version.
 STORE = "sqlite"
 
 OPEN_FILES = 256
@@ -21,7 +22,7 @@ def scenario(place):
     grant = sandbox.create(email="ada@gmail.com")[0]
     accounts.connect(grant, user_token("u-1")).expect(201)
 
-    # Of a reload that is refused nothing takes effect, not what stood beside the fault either.
+    # A refused reload changes nothing, not even the valid settings of the file.
     configuration = accounts.write("settings", "REFRESH_WORKER_LOG_LEVEL=warning")
     accounts.worker.stop()
     accounts.start("--config", configuration)
@@ -54,7 +55,7 @@ def scenario(place):
     )
     accounts.worker.stop()
 
-    # However few files there may be, strangers leave the worker those that it needs.
+    # However few files are allowed, clients leave the worker those that it needs.
     accounts.start(prefix=("prlimit", f"--nofile={OPEN_FILES}:{OPEN_FILES}"))
     idle = []
     for number in range(OPEN_FILES + 100):

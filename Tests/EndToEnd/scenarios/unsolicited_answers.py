@@ -10,12 +10,12 @@ import threading
 from harness import check
 
 USERS = 12
-# How the second answer is sent: with the first one, behind it, or once the next request is written.
+# The ways to send the second answer: with the first one, after it, or once the next request is written.
 WAYS = ["same segment", "own segment", "next request"]
 
 
 class Endpoint(threading.Thread):
-    """A token endpoint on raw sockets that adds an answer with a stranger's token to each of its own."""
+    """A token endpoint on raw sockets that adds an answer with another user's token to each of its own."""
 
     def __init__(self, way, tls=None):
         super().__init__(daemon=True)
@@ -57,7 +57,7 @@ class Endpoint(threading.Thread):
 
 
 def read_request(reader):
-    """The body of the next request; nothing when the client has closed the connection."""
+    """The body of the next request; empty if the client has closed the connection."""
     length = 0
     while (line := reader.readline()) not in (b"\r\n", b""):
         name, _, value = line.decode().partition(":")
@@ -72,7 +72,7 @@ def answer(access_token):
 
 
 def certificate(folder):
-    """A certificate for localhost that signs itself."""
+    """A self-signed certificate for localhost."""
     key, file = folder / "server.key", folder / "server.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -98,7 +98,7 @@ def scenario(place):
             ]
             place.run("grants", "import", "-", stdin="".join(json.dumps(line) + "\n" for line in lines))
             endpoint = Endpoint(way, tls if kind == "tls" else None)
-            # So slow that each request finds the former one's connection free.
+            # So slow that each request finds the previous connection free.
             place.run(
                 "--run-once", "--max-rate", "20", "--token-endpoint", endpoint.url, "--ca-file", authority, "--metrics-log",
                 place.folder / f"{kind}-{way.split()[0]}.jsonl",

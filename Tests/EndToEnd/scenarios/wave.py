@@ -1,7 +1,7 @@
-"""`invalid_grant` for two thirds of all grants, over after three minutes: a quarter of an hour later nobody is disconnected.
+"""`invalid_grant` for two thirds of all grants, over after three minutes: afterwards every grant is active again.
 
-AFTER_SECONDS says how long the scenario looks on after the wave: until all are well, at most six minutes, unless it is
-set; a quarter of an hour was asked for. (In five minutes and a bit every second opinion has been asked for.)
+AFTER_SECONDS sets how long the scenario watches the grants after the wave. By default it ends as soon as all have
+recovered, after six minutes at most: by then every refusal has been confirmed or refuted.
 """
 
 import os
@@ -28,10 +28,10 @@ def scenario(place):
     sandbox.settings(wave_rate=0)
     over = time.monotonic()
     refused = sandbox.stats()["by_answer"]["invalid_grant"]
-    check(refused > GRANTS / 2, f"only {refused} were refused: this was no wave")
+    check(refused > GRANTS / 2, f"only {refused} were refused: this was not a wave")
     check(refused < GRANTS * 1.2, f"{refused} refusals: the held grants were asked again and again")
     wait_for(lambda: time.monotonic() > over + AFTER, AFTER + 5, "the time after the wave", pause=1)
     wait_for(lambda: place.states() == {"active": GRANTS}, 360, "all are active again", pause=1)
     worker.stop()
     called_back = len(worker.events("state", **{"from": "disconnected", "to": "retrying"}))
-    return f"{refused} refusals, {called_back} called back, all active {time.monotonic() - over:.0f} s after the wave"
+    return f"{refused} refusals, {called_back} recalled, all active {time.monotonic() - over:.0f} s after the wave"

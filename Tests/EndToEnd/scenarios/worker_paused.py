@@ -1,6 +1,7 @@
 """One of two workers is stopped in the middle of a transaction, with answers in its memory, for longer than its leases.
 
-The other is not held up by the open transaction, takes the grants over, and is not overwritten when the first wakes.
+The open transaction does not block the other worker, which takes over the grants. When the first one wakes, it does not
+overwrite their results.
 """
 
 import signal
@@ -31,7 +32,7 @@ def scenario(place):
     awake = rounds.claimed_by(worker_name(other))
     check(asleep and awake, "the work was not spread")
 
-    # The sleeper is stopped where its transaction has begun: it has the turn that all transactions take.
+    # The paused worker is stopped inside of its transaction: it holds the turn that every transaction takes.
     lock = HeldLock(place.server)
     rounds.release(asleep)
     lock.wait_for_waiter("sleeper")
@@ -52,7 +53,7 @@ def scenario(place):
         lambda: len(late(sleeper)) == len(asleep), 30, "the sleeper has found each of its answers to be late",
     )
     check(stored(place) == before, "the sleeper has overwritten something")
-    # It works on as before, once each knows of the other again.
+    # The worker continues as before, once both workers know of each other again.
     wait_acquainted(place, 2)
     rounds.begin()
     rounds.wait_stored(20, "the next time goes as ever")
@@ -67,6 +68,6 @@ def late(worker):
 
 
 def stored(place):
-    """What nobody may overwrite."""
+    """The columns that must not be overwritten, by user."""
     kept = ("refresh_token", "access_token", "access_expires_at", "generation", "state", "reason", "due_at")
     return {row["user_id"]: [row[column] for column in kept] for row in place.rows()}

@@ -1,4 +1,5 @@
-"""Three workers on one database, killed one after the other in mid-work: each one's grants are taken over when its leases end."""
+"""Three workers on one database, killed one after the other in mid-work: each one's grants are taken over when its
+leases end."""
 
 import random
 import signal
@@ -9,7 +10,7 @@ from harness import check, wait_for
 STORE = "postgres"
 
 GRANTS = 60
-# How long after the end of a lease a scan may find the grant, on a machine that has much else to do.
+# The delay after the end of a lease within which a scan finds the grant, on a busy machine.
 SCAN = 15
 
 
@@ -24,18 +25,19 @@ def scenario(place):
     rounds.wait_held()
     held = [rounds.claimed_by(name) for name in names]
     check(all(held), f"the work was not spread: {[len(grants) for grants in held]}")
-    # The first dies with all its answers read by nobody: Google has rotated these tokens, and nobody knows the new ones.
+    # The first worker dies with unread answers: Google has rotated these tokens, and no worker knows the new ones.
     workers[0].signal(signal.SIGSTOP)
     rounds.release(held[0])
     leases = dies(place, rounds, workers[0], names[0])
-    # The second dies while it waits for its answers.
+    # The second worker dies while it waits for its answers.
     leases |= dies(place, rounds, workers[1], names[1])
-    # The third dies while it stores: some of its answers are stored, the others only in its memory or its sockets.
+    # The third worker dies while it stores: some of its answers are stored, the others are only in its memory or
+    # sockets.
     some = chance.sample(sorted(held[2]), len(held[2]) // 2)
     rounds.release(some)
     wait_for(lambda: rounds.claimed_by(names[2]) != held[2], 10, "the third has begun to store", pause=0)
     leases |= dies(place, rounds, workers[2], names[2])
-    # What was on hold goes the way of its caller.
+    # The requests that are still on hold belong to dead workers.
     rounds.sandbox.call("/control/release", {})
 
     heir = place.start().wait_started()
@@ -46,13 +48,13 @@ def scenario(place):
             check(late >= 0, f"a living lease was broken {-late:.1f} s before its end")
             check(late <= SCAN, f"a grant was taken over {late:.1f} s after its lease")
     rounds.begin()
-    rounds.wait_stored(20, "the next time goes as ever")
+    rounds.wait_stored(20, "the next round works as usual")
     heir.stop()
     return f"{len(leases)} grants taken over; {rounds.judge()}"
 
 
 def dies(place, rounds, worker, name):
-    """Kills a worker; answers until when each grant stays claimed by it."""
+    """Kills a worker; returns the end of each of its leases."""
     worker.kill()
     rows = [row for row in place.rows() if row["lease_owner"] == name]
     now = int(place.server.execute(DATABASE_NOW))

@@ -1,19 +1,20 @@
-// A disk that fails on request, as a VFS of SQLite, and a model of what a power cut leaves on it.
+// A disk that fails on request, as an SQLite VFS, with a model of its content after a power cut.
 //
-// The model follows ext4 and Linux since 4.13: data reaches the disk only with a successful sync of its file. A sync that
-// fails loses the pages that were dirty and marks them as clean, so that they stay readable until the power is cut, and a
-// later sync that succeeds does not write them (https://wiki.postgresql.org/wiki/Fsync_Errors).
+// The model follows ext4 and Linux since 4.13: data reaches the disk only with a successful sync of its file. A failed
+// sync drops the dirty pages and marks them as clean: they stay readable until the power is cut, and a later successful
+// sync does not write them (https://wiki.postgresql.org/wiki/Fsync_Errors).
 
 #pragma once
 
-/// Makes the VFS SQLite's default. Files outside of the folder under test go straight to the usual VFS.
+/// Makes the VFS SQLite's default. Files outside of the test folder go directly to the usual VFS.
 void faulty_disk_install(void);
 
-/// Begins a test in an existing folder, and ends the one before. The paths of the files must begin with the same text.
+/// Starts a test in an existing folder, and ends the previous one. The paths of the files must begin with the same
+/// text.
 void faulty_disk_begin(const char *folder);
 
-/// Makes syncs fail: `first` is the number of syncs that still succeed, `count` how many fail after them. Only files whose
-/// names end in `suffix` count.
+/// Makes syncs fail: `first` is the number of syncs that still succeed, `count` the number of failures after them. Only
+/// files whose names end in `suffix` count.
 void faulty_disk_fail_syncs(const char *suffix, int first, int count);
 
 /// The number of syncs since the test began.
@@ -25,20 +26,20 @@ void faulty_disk_before_write(const char *suffix, void (*hook)(void *context), v
 /// Makes every open of a file in the folder fail with this `errno`; 0 ends that.
 void faulty_disk_fail_opens(int error);
 
-/// Makes files whose names end in `suffix` open for reading alone; NULL ends that.
+/// Makes files whose names end in `suffix` open read-only; NULL ends that.
 void faulty_disk_open_read_only(const char *suffix);
 
 /// Makes the next `count` reads of files whose names end in `suffix` return zeros.
 void faulty_disk_garble_reads(const char *suffix, int count);
 
-/// Makes reads fail as they do with EIO: `first` is the number of reads that still succeed, `count` how many fail after them.
-/// Only files whose names end in `suffix` count.
+/// Makes reads fail as with EIO: `first` is the number of reads that still succeed, `count` the number of failures
+/// after them. Only files whose names end in `suffix` count.
 void faulty_disk_fail_reads(const char *suffix, int first, int count);
 
-/// How many reads are still to fail.
+/// The number of reads that will still fail.
 int faulty_disk_failed_reads_left(void);
 
-/// Cuts the power: writes what is on the disk into another folder. Returns 0 if that succeeded.
+/// Cuts the power: writes the content of the disk into another folder. Returns 0 on success.
 int faulty_disk_cut_power(const char *destination);
 
 /// Ends the test.

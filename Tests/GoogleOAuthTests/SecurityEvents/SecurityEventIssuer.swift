@@ -6,7 +6,7 @@ import Secrets
 import Synchronization
 import TestSupport
 
-/// A stand-in for Google's side of security events: it publishes keys over a socket and signs tokens.
+/// A fake of Google's side of security events: it publishes keys over a socket and signs tokens.
 final class SecurityEventIssuer: Sendable {
     static let name = "https://accounts.google.com/"
     static let clientID = "1234-abc.apps.googleusercontent.com"
@@ -51,7 +51,7 @@ final class SecurityEventIssuer: Sendable {
     func setCacheControl(_ value: String) { state.withLock { $0.cacheControl = "Cache-Control: \(value)\r\n" } }
     func setKeyAddress(_ address: String) { state.withLock { $0.jwksURI = address } }
 
-    /// How often the key set was asked for.
+    /// The number of requests for the key set.
     var fetches: Int {
         get throws { try server.received.count { $0.head.hasPrefix("GET /certs ") } }
     }
@@ -65,7 +65,7 @@ final class SecurityEventIssuer: Sendable {
         SecurityEventReader(keys: try keys(), clientIDs: [Self.clientID, "other.apps"], time: time)
     }
 
-    /// A token with these claims, signed by the newest key or by the one that is given.
+    /// Makes a token with these claims, signed by the given key or by the newest one.
     func token(_ claims: (inout JSONLine) -> Void, keyID: String? = nil, key: RSAPrivateKey? = nil) throws -> [UInt8] {
         var line = JSONLine()
         claims(&line)
@@ -75,7 +75,7 @@ final class SecurityEventIssuer: Sendable {
         return Array(assertion.token.reveal().utf8)
     }
 
-    /// The claims of a good token with one event.
+    /// The claims of a valid token with one event.
     func goodClaims(_ type: String = SecurityEvent.EventType.verification, _ line: inout JSONLine) {
         line.field("iss", Self.name)
         line.field("aud", Self.clientID)

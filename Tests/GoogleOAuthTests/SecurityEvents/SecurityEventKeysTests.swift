@@ -11,7 +11,7 @@ struct SecurityEventKeysTests {
         try issuer.stop()
     }
 
-    @Test("are fetched once for however many ask")
+    @Test("are fetched once for many concurrent callers")
     func singleFlight() async throws {
         try await withIssuer { issuer in
             let keys = try issuer.keys()
@@ -30,7 +30,7 @@ struct SecurityEventKeysTests {
     }
 
     @Test(
-        "are fetched again once they have grown old, as soon as the answer says",
+        "are fetched again when the lifetime from the answer is over",
         arguments: [
             ("max-age=7200", 7200), ("public, max-age=1", 300), ("max-age=9999999", 86_400), ("no-store", 3600),
             ("max-age=x", 3600),
@@ -50,7 +50,7 @@ struct SecurityEventKeysTests {
         }
     }
 
-    @Test("are fetched again for an unknown name, once a minute at most")
+    @Test("are fetched again for an unknown id, at most once a minute")
     func unknownName() async throws {
         try await withIssuer { issuer in
             let keys = try issuer.keys()
@@ -65,7 +65,7 @@ struct SecurityEventKeysTests {
         }
     }
 
-    @Test("serve on for a day while the issuer cannot be reached, but no unknown one is refused meanwhile")
+    @Test("are used for a day while the issuer is unreachable; unknown ones are then not refused")
     func outage() async throws {
         try await withIssuer { issuer in
             let keys = try issuer.keys()
@@ -84,7 +84,7 @@ struct SecurityEventKeysTests {
         }
     }
 
-    @Test("that never came are told as unavailable, and asked for again after ten seconds")
+    @Test("that could not be fetched are unavailable, and requested again after ten seconds")
     func neverReached() async throws {
         try await withIssuer { issuer in
             issuer.setDown(true)

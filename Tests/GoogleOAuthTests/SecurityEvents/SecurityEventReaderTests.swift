@@ -132,7 +132,7 @@ struct SecurityEventReaderTests {
     }
 
     @Test(
-        "tells the time of the event only where that is not after the issue",
+        "has a time of the event only if it is not after the issue",
         arguments: [(-60, -60), (0, 0), (1, nil)] as [(Int64, Int64?)]
     )
     func timeOfEvent(offset: Int64, read expected: Int64?) async throws {
@@ -181,7 +181,7 @@ struct SecurityEventReaderTests {
     }
 
     @Test(
-        "is refused for a flaw in what it says, by the code of RFC 8935",
+        "with a faulty claim is refused with the code of RFC 8935",
         arguments: [
             Flaw("another issuer", .issuer, iss: "https://accounts.google.com.evil.example"),
             Flaw("no issuer", .issuer, iss: nil),
@@ -219,7 +219,7 @@ struct SecurityEventReaderTests {
         }
     }
 
-    @Test("is refused when it is forged, with nothing told about its claims")
+    @Test("is refused when it is forged, and the refusal does not show its claims")
     func forged() async throws {
         try await withIssuer { issuer, reader in
             let good = try issuer.goodToken()
@@ -243,7 +243,7 @@ struct SecurityEventReaderTests {
         }
     }
 
-    @Test("is never taken with any of its bytes changed", arguments: [UInt64(3)])
+    @Test("is never accepted with any of its bytes changed", arguments: [UInt64(3)])
     func mutations(seed: UInt64) async throws {
         try await withIssuer { issuer, reader in
             let good = try issuer.goodToken()

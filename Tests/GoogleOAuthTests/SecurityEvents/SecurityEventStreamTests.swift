@@ -62,7 +62,7 @@ struct SecurityEventStreamTests {
         }
     }
 
-    @Test("shows how it stands")
+    @Test("shows its configuration and status")
     func standing() async throws {
         let body = #"{"delivery":{"url":"https://a/b"},"events_requested":["x"],"status":"disabled"}"#
         try await withStream(answering: "200 OK", body) { stream, _, _ in
@@ -74,7 +74,7 @@ struct SecurityEventStreamTests {
     }
 
     @Test(
-        "tells what is wrong in words",
+        "explains its errors",
         arguments: [
             ("400 Bad Request", SecurityEventStreamFailure.Reason.malformed, "authorized domain"),
             ("401 Unauthorized", .unauthenticated, "clock"),
@@ -97,7 +97,7 @@ struct SecurityEventStreamTests {
     }
 
     @Test(
-        "is not asked for with a file that is no service account's key",
+        "is not requested with a file that is not a service account's key",
         arguments: [
             ("", ServiceAccountError.notJSON), ("{}", .otherType), (#"{"type":"authorized_user"}"#, .otherType),
             (#"{"type":"service_account"}"#, .missing("client_email")),

@@ -1,9 +1,9 @@
 import Secrets
 
-/// Keys made once for all tests, since making one takes a while.
+/// Keys that are made once for all tests, because making one takes a while.
 enum TestKeys {
     static let pool = Result { try (0..<3).map { _ in try RSAPrivateKey.generate() } }
 
-    /// One of three; the same number names the same key.
+    /// Returns one of three keys; the same number always gives the same key.
     static func key(_ number: Int) throws -> RSAPrivateKey { try pool.get()[number] }
 }

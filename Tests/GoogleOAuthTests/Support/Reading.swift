@@ -3,10 +3,10 @@ import Secrets
 @testable import GoogleOAuth
 @testable import HTTPClient
 
-/// The refresh token that every answer of these tests is an answer to.
+/// The refresh token that was sent in all of these tests.
 let sentToken = "1//0gSentRefreshToken-AbCdEfGhIjKlMnOpQrStUvWxYz_0123456789"
 
-/// An answer as it comes over the wire.
+/// Makes an HTTP response.
 func response(_ status: Int, _ body: String, headers: String = "") -> HTTPResponse {
     response(status, Array(body.utf8), headers: headers)
 }
@@ -25,7 +25,7 @@ func read(_ status: Int, _ body: String, headers: String = "") -> RefreshAnswer 
     RefreshAnswer.reading(response(status, body, headers: headers), sent: Secret(sentToken))
 }
 
-/// A verdict without what it carries, so that a table can name it.
+/// A verdict without its values, so that a table can name it.
 enum Kind: String, Sendable {
     case granted, flawed, notJSON, invalidGrant, signInRequired, blocked, clientFault, clientOrForeignToken, throttled
     case endpointFault, noAnswer, notSent, givenUp, unknown
@@ -56,7 +56,7 @@ extension RefreshVerdict {
         return tokens
     }
 
-    /// The refresh token to store, whatever the answer means.
+    /// The refresh token to store, whatever the verdict.
     var rotated: String? {
         switch self {
         case .granted(let tokens): tokens.rotated?.reveal()

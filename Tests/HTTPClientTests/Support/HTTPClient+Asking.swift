@@ -1,7 +1,7 @@
 import HTTPClient
 
 extension HTTPClient {
-    /// Submits a request that is asked about before it leaves, and waits for its end.
+    /// Submits a request with a `beforeSend`, and waits for its result.
     func send(
         _ request: HTTPRequest,
         beforeSend: @escaping @Sendable () -> Bool

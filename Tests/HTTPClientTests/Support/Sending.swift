@@ -1,7 +1,7 @@
 import Clocks
 import HTTPClient
 
-/// What came of a request, so that a test can compare it.
+/// The result of a request in a form that a test can compare.
 func outcome(of send: () async throws(HTTPFailure) -> HTTPResponse) async -> Result<HTTPResponse, HTTPFailure> {
     do throws(HTTPFailure) {
         return .success(try await send())
@@ -26,7 +26,7 @@ extension HTTPResponse {
     var text: String { String(decoding: body.reveal(), as: UTF8.self) }
 }
 
-/// A client with the configuration that the closure makes of the default one.
+/// Makes a client whose configuration the closure changes.
 func makeClient(
     time: any TimeSource = SystemTime(),
     _ change: (inout HTTPClient.Configuration) -> Void = { _ in }
@@ -37,7 +37,7 @@ func makeClient(
 }
 
 extension HTTPRequest {
-    /// A request to a URL that is an endpoint: a test that gives another one is wrong itself.
+    /// Makes a request to a valid URL; an invalid one is an error of the test.
     init(
         method: RequestPattern.Method,
         url: String,
@@ -54,7 +54,7 @@ extension HTTPRequest {
     }
 }
 
-/// A POST with a small body.
+/// Makes a POST with a small body.
 func post(_ url: String, _ body: String = "refresh_token=abc") -> HTTPRequest {
     HTTPRequest(method: .post, url: url, body: HTTPBody(Array(body.utf8)))
 }

@@ -1,11 +1,11 @@
 import TestSupport
 
-/// A TLS server in a process of its own, ready when `init` returns.
+/// A TLS server in its own process, ready when `init` returns.
 final class TLSServer {
     let port: Int
     private let process: ChildProcess
 
-    /// HTTP/2 by `nghttpd`, which serves the authority's own folder.
+    /// Starts `nghttpd` for HTTP/2; it serves the authority's folder.
     static func http2(_ authority: TestAuthority, certificate: String) throws -> TLSServer {
         let port = try ScriptedServer.unusedPort()
         let arguments = ["-v", "-a", "127.0.0.1", "-d", authority.path(""), "\(port)"]
@@ -13,7 +13,7 @@ final class TLSServer {
         return try TLSServer(tool: .nghttpd, arguments + files, port: port, readyWhenItSays: "listen 127.0.0.1")
     }
 
-    /// HTTP/1.0 by `openssl s_server`.
+    /// Starts `openssl s_server` for HTTP/1.0.
     static func http1(
         _ authority: TestAuthority,
         certificate: String,
