@@ -16,7 +16,7 @@ let atTheEdge: [SwiftSetting] = common + [.strictMemorySafety()]
 
 let package = Package(
     name: "refresh-worker",
-    // What the app that imports AccountClient must at least run on: URLSessionTask.delegate asks for it.
+    // The oldest systems for an app that imports AccountClient: URLSessionTask.delegate needs them.
     platforms: [.iOS(.v15), .macOS(.v12)],
     products: [
         .executable(name: "refresh-worker", targets: ["RefreshWorker"]),

@@ -49,7 +49,7 @@ package enum AlarmKind: String, CaseIterable, Sendable {
         case .databaseFailedOver:
             "a standby of PostgreSQL was promoted: with asynchronous replication the last commits are lost "
                 + "(docs/scaling.md)"
-        case .databaseReplaced: "the database lies in another PostgreSQL cluster than when it was used last"
+        case .databaseReplaced: "the database is in another PostgreSQL cluster than at its last use"
         case .databaseTablesLost: "the tables that a running worker used are gone"
         case .keyRingRefused:
             "the key file holds a key ring that does not fit the stored tokens; the keys in memory stay in "

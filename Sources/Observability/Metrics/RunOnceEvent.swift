@@ -11,7 +11,7 @@ package struct RunOnceEvent: MetricsEvent {
         .always("retrying", .integer, "grants left for a later run, for a reason that passes"),
         .always("held", .integer, "grants that await a second opinion"),
         .always("suspended", .integer, "grants that a policy or an administrator blocks"),
-        .always("reauth_required", .integer, "grants that only their user can mend"),
+        .always("reauth_required", .integer, "grants whose user must sign in again"),
         .always("disconnected", .integer, "grants that Google said are dead"),
         .always("skipped", .integer, "grants that another worker had claimed"),
         .always("spilled", .integer, "answers with tokens that the database did not take, kept in the spill file"),

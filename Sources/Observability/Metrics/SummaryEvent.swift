@@ -17,7 +17,7 @@ package struct SummaryEvent: MetricsEvent {
                 "expiring",
                 .integer,
                 """
-                connected grants whose refresh token ends of itself within three days, or that were not refreshed for five \
+                connected grants whose refresh token expires within three days, or that were not refreshed for five \
                 months
                 """
             ),

@@ -101,7 +101,7 @@ package enum PrometheusSchema {
     static let residentMemory = PrometheusFamily(
         "process_resident_memory_bytes",
         .gauge,
-        "Memory of the process that lies in RAM."
+        "Resident memory of the process."
     )
     static let openDescriptors = PrometheusFamily("process_open_fds", .gauge, "File descriptors that are open.")
 
