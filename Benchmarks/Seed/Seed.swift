@@ -90,7 +90,7 @@ enum Seed {
 
     private static func vault(_ options: Options) throws -> TokenVault {
         let path = try options.required("keys", options.text)
-        return TokenVault(ring: try LiveKeyRing { try KeyRingFile.load(path: path) })
+        return TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
     }
 }
 
