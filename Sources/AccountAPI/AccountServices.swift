@@ -58,7 +58,7 @@ package struct AccountServices: Sendable {
         self.googleDeadline = googleDeadline
     }
 
-    var gatekeeper: Gatekeeper { Gatekeeper(store: store, signer: signer, time: time) }
+    var gatekeeper: Authenticator { Authenticator(store: store, signer: signer, time: time) }
 
     var identityCheck: IdentityCheck {
         IdentityCheck(google: google, clientIDs: clientIDs, deadline: googleDeadline)

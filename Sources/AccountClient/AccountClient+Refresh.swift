@@ -5,7 +5,7 @@ import Foundation
 #endif
 
 /// A refresh in progress, and the calls that wait for it.
-struct RefreshFlight {
+struct SharedRefresh {
     typealias Waiter = CheckedContinuation<Result<String, AccountError>, Never>
 
     let number: Int
@@ -68,7 +68,7 @@ extension AccountClient {
         waitersCounted += 1
         let waiter = waitersCounted
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: RefreshFlight.Waiter) in
+            await withCheckedContinuation { (continuation: SharedRefresh.Waiter) in
                 guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
                 joinFlight(waiter, continuation)
             }
@@ -84,11 +84,11 @@ extension AccountClient {
     /// `true` while a refresh is in progress.
     package var isRefreshing: Bool { flight != nil }
 
-    private func joinFlight(_ waiter: Int, _ continuation: RefreshFlight.Waiter) {
+    private func joinFlight(_ waiter: Int, _ continuation: SharedRefresh.Waiter) {
         if flight == nil {
             flightsStarted += 1
             let number = flightsStarted
-            flight = RefreshFlight(number: number)
+            flight = SharedRefresh(number: number)
             Task { await self.fly(number) }
         }
         flight?.waiters[waiter] = continuation

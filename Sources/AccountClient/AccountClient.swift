@@ -20,7 +20,7 @@ public actor AccountClient {
     var account = 0
     /// Counts requested sign-ins and log-outs, so that the last request wins.
     private var intention = 0
-    var flight: RefreshFlight?
+    var flight: SharedRefresh?
     var flightsStarted = 0
     var waitersCounted = 0
 

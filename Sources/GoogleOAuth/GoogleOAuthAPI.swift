@@ -7,20 +7,20 @@ package import Secrets
 /// The engine parses refresh replies later, in batches.
 package protocol TokenEndpoint: Sendable {
     /// Sends refresh requests; returns for each one the closure that cancels it.
-    func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void]
+    func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void]
 
     /// Revokes a grant by one of its tokens.
     ///
     /// `mayStillSend` is called immediately before the request is sent; if it returns `false`, nothing is sent. It
     /// blocks every other request, so it must be quick.
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 
     /// Returns the account that an access token belongs to.
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo
 }
 
 /// The outcome of a request to revoke a grant.
-package enum RevocationReply: Sendable, Hashable {
+package enum RevocationResponse: Sendable, Hashable {
     /// The grant is revoked, or was before.
     case done
     case failed(LookupFailure)
@@ -31,19 +31,19 @@ package enum RevocationReply: Sendable, Hashable {
 /// A refresh of one grant, to be sent to the token endpoint.
 ///
 /// Its closures block every other request, so they must be quick.
-package struct RefreshQuestion: Sendable {
+package struct RefreshSubmission: Sendable {
     package let token: Secret
     package let client: OAuthClient
     /// Called immediately before the request is sent; if it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
     /// Called once with the reply, possibly before ``TokenEndpoint/refresh(_:)`` returns.
-    package let receive: @Sendable (RefreshReply) -> Void
+    package let receive: @Sendable (RawRefreshResponse) -> Void
 
     package init(
         token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool,
-        receive: @escaping @Sendable (RefreshReply) -> Void
+        receive: @escaping @Sendable (RawRefreshResponse) -> Void
     ) {
         self.token = token
         self.client = client
@@ -53,7 +53,7 @@ package struct RefreshQuestion: Sendable {
 }
 
 /// Google's endpoints over HTTP.
-package struct GoogleAccounts: TokenEndpoint {
+package struct GoogleOAuthAPI: TokenEndpoint {
     private let http: HTTPClient
     private let refreshes: RequestPattern
     private let revocations: RequestPattern
@@ -68,12 +68,12 @@ package struct GoogleAccounts: TokenEndpoint {
         userinfo = endpoints.userinfo
     }
 
-    package func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
+    package func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] {
         let submissions = questions.map { question in
             HTTPClient.Submission(
                 RefreshRequest.make(token: question.token, client: question.client, pattern: refreshes),
                 beforeSend: question.mayStillSend,
-                completion: { question.receive(RefreshReply($0)) }
+                completion: { question.receive(RawRefreshResponse($0)) }
             )
         }
         return http.submit(submissions).map { pending in { pending.cancel() } }
@@ -82,7 +82,7 @@ package struct GoogleAccounts: TokenEndpoint {
     package func revoke(
         _ token: Secret,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RevocationReply {
+    ) async -> RevocationResponse {
         do throws(HTTPFailure) {
             let response = try await http.send(HTTPRequest("token", token, revocations), beforeSend: mayStillSend)
             let error = JSONValue.object(in: response.body.reveal())?["error"]?.string

@@ -3,9 +3,9 @@ private import JSON
 package import Secrets
 
 /// Reads an answer. Its form and error code decide, not its status alone.
-extension RefreshAnswer {
+extension ParsedRefreshResponse {
     /// Reads the reply to a refresh with the token `sent`.
-    package static func reading(_ reply: RefreshReply, sent: Secret) -> RefreshAnswer {
+    package static func reading(_ reply: RawRefreshResponse, sent: Secret) -> ParsedRefreshResponse {
         switch reply {
         case .response(let response): reading(response, sent: sent)
         case .failure(let failure): failure.partialAnswer.flatMap(salvage) ?? reading(failure)
@@ -14,12 +14,12 @@ extension RefreshAnswer {
     }
 
     /// Reads the token endpoint's answer to a refresh with the token `sent`.
-    package static func reading(_ response: HTTPResponse, sent: Secret) -> RefreshAnswer {
+    package static func reading(_ response: HTTPResponse, sent: Secret) -> ParsedRefreshResponse {
         let body = JSONValue.object(in: response.body.reveal())
         if body == nil, let salvaged = salvage(response) { return salvaged }
         let verdict = verdict(status: response.status, body: body, sent: sent)
-        if case .granted = verdict { return RefreshAnswer(verdict: verdict, status: response.status) }
-        return RefreshAnswer(
+        if case .granted = verdict { return ParsedRefreshResponse(verdict: verdict, status: response.status) }
+        return ParsedRefreshResponse(
             verdict: verdict,
             status: response.status,
             retryAfter: response.retryAfter,
@@ -31,24 +31,24 @@ extension RefreshAnswer {
     ///
     /// The server has spent the token that was sent, so the new one is kept whatever else is wrong: the body is longer
     /// or shorter than announced, is truncated, or continues after its end.
-    private static func salvage(_ response: HTTPResponse) -> RefreshAnswer? {
+    private static func salvage(_ response: HTTPResponse) -> ParsedRefreshResponse? {
         guard response.status == 200 else { return nil }
         let members = JSONValue.salvagedObject(in: response.body.reveal())
         guard let rotated = Token.optional(members?["refresh_token"]).value else { return nil }
-        return RefreshAnswer(verdict: .flawed(code: "flawed_answer", rotated: rotated), status: 200)
+        return ParsedRefreshResponse(verdict: .flawed(code: "flawed_answer", rotated: rotated), status: 200)
     }
 
     /// Returns the meaning of a request that got no answer.
-    package static func reading(_ failure: HTTPFailure) -> RefreshAnswer {
+    package static func reading(_ failure: HTTPFailure) -> ParsedRefreshResponse {
         switch failure.kind {
         case .withheld, .expired:
-            RefreshAnswer(verdict: .notSent(code: failure.shortCode))
+            ParsedRefreshResponse(verdict: .notSent(code: failure.shortCode))
         case .cancelled, .shutDown:
-            RefreshAnswer(
+            ParsedRefreshResponse(
                 verdict: failure.outcomeUnknown
                     ? .givenUp(code: failure.shortCode) : .notSent(code: failure.shortCode)
             )
-        default: RefreshAnswer(verdict: .noAnswer(code: failure.shortCode), text: failure.description)
+        default: ParsedRefreshResponse(verdict: .noAnswer(code: failure.shortCode), text: failure.description)
         }
     }
 
@@ -77,7 +77,7 @@ extension RefreshAnswer {
     private static func success(_ body: JSONValue?) -> RefreshVerdict {
         guard let body else { return .notJSON }
         let rotated = Token.optional(body["refresh_token"])
-        guard let tokens = TokenAnswer(body, rotated: rotated.value) else {
+        guard let tokens = TokenResponse(body, rotated: rotated.value) else {
             return .flawed(code: "flawed_answer", rotated: rotated.value)
         }
         guard rotated.isWellFormed, body["error"] == nil else {
@@ -87,7 +87,7 @@ extension RefreshAnswer {
     }
 }
 
-extension TokenAnswer {
+extension TokenResponse {
     /// The assumed lifetime if the answer does not name one: that of Google's access tokens.
     private static let usualLifetime: Int64 = 3600
     /// The longest plausible lifetime; a larger number is an error.

@@ -7,7 +7,7 @@ package import Secrets
 /// engine's rules make it from the verdict.
 package enum RefreshVerdict: Sendable {
     /// The grant is good; the value holds its access token.
-    case granted(TokenAnswer)
+    case granted(TokenResponse)
     /// A 200 that is wrong in some way. The fault is temporary, but the refresh token in the answer, if any, must be
     /// stored.
     case flawed(code: String, rotated: Secret?)
@@ -51,7 +51,7 @@ package enum RefreshVerdict: Sendable {
 }
 
 /// The content of a good answer to a refresh.
-package struct TokenAnswer: Sendable {
+package struct TokenResponse: Sendable {
     package var accessToken: Secret
     package var lifetime: Duration
     package var type: String
@@ -86,12 +86,12 @@ package struct TokenAnswer: Sendable {
 /// An unparsed reply to a refresh.
 ///
 /// Parsing takes time, so the thread that receives the reply leaves it to others.
-package enum RefreshReply: Sendable {
+package enum RawRefreshResponse: Sendable {
     case response(HTTPResponse)
     /// The request failed without a complete answer.
     case failure(HTTPFailure)
     /// The verdict of an endpoint that does not use HTTP, such as a fake one in a test.
-    case answer(RefreshAnswer)
+    case answer(ParsedRefreshResponse)
 
     init(_ result: Result<HTTPResponse, HTTPFailure>) {
         self =
@@ -103,7 +103,7 @@ package enum RefreshReply: Sendable {
 }
 
 /// The verdict on an answer to a refresh, with the other data of the answer.
-package struct RefreshAnswer: Sendable {
+package struct ParsedRefreshResponse: Sendable {
     package var verdict: RefreshVerdict
     package var status: Int?
     /// The delay that the server asks for.

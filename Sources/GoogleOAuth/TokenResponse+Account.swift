@@ -1,7 +1,7 @@
 private import JSON
 private import Secrets
 
-extension TokenAnswer {
+extension TokenResponse {
     /// The id of the Google account that the tokens belong to, from the ID token; `nil` if the answer has none that can
     /// be read.
     ///

@@ -18,7 +18,7 @@ extension Sandbox {
         guard request.path == Self.keysPath else {
             let base = "http://\(request.header("Host") ?? "127.0.0.1")"
             let body: OrderedJSON = [
-                "issuer": .string(SecurityEventDesk.issuer),
+                "issuer": .string(SandboxSecurityEvents.issuer),
                 "jwks_uri": .string(base + Self.keysPath),
                 "delivery_methods_supported": ["https://schemas.openid.net/secevent/risc/delivery-method/push"],
             ]
@@ -75,7 +75,7 @@ extension Sandbox {
     }
 }
 
-extension SecurityEventDesk {
+extension SandboxSecurityEvents {
     fileprivate var streamView: OrderedJSON {
         [
             "url": stream.map { .string($0.url) } ?? .null,

@@ -10,7 +10,7 @@ final class Sandbox: Sendable {
     let time: any TimeSource
     let changes = Changes()
     private let state: Mutex<SandboxState>
-    private let securityEvents = Mutex(SecurityEventDesk())
+    private let securityEvents = Mutex(SandboxSecurityEvents())
     private let log: @Sendable (String) -> Void
 
     init(time: any TimeSource, random: any RandomSource, log: @escaping @Sendable (String) -> Void) {
@@ -26,7 +26,7 @@ final class Sandbox: Sendable {
     }
 
     func withSecurityEvents<Value, Failure: Error>(
-        _ body: (inout SecurityEventDesk) throws(Failure) -> sending Value
+        _ body: (inout SandboxSecurityEvents) throws(Failure) -> sending Value
     ) throws(Failure) -> sending Value {
         try securityEvents.withLock(body)
     }
@@ -37,7 +37,7 @@ final class Sandbox: Sendable {
             log("\(request.method) \(request.path)")
             return reply
         }
-        guard let inquiry = Inquiry(request) else {
+        guard let inquiry = SandboxRequest(request) else {
             withState { $0.countStray() }
             return .respond(.text("404. That's an error.\n", status: 404))
         }

@@ -1,7 +1,7 @@
 internal import HTTPServer
 
 /// A parsed request to one of Google's endpoints.
-struct Inquiry: Sendable {
+struct SandboxRequest: Sendable {
     enum Route: String, Sendable {
         case token, userinfo, tokeninfo, revoke
     }

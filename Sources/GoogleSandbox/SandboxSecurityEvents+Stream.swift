@@ -4,7 +4,7 @@ internal import JSON
 internal import Secrets
 
 /// The management of the stream, like risc.googleapis.com, with its authentication.
-extension SecurityEventDesk {
+extension SandboxSecurityEvents {
     private static let audience = "https://risc.googleapis.com/google.identity.risc.v1beta.RiscManagementService"
 
     /// Creates a service account and returns its key file, which is shown only once.
@@ -32,7 +32,7 @@ extension SecurityEventDesk {
     /// Answers a request to `/v1beta/stream…`; `nil` if Google has no such route.
     mutating func manage(_ request: ServerRequest, now: Timestamp) -> ServerResponse? {
         let body = OrderedJSON.parsed(request.body) ?? .null
-        let act: (inout SecurityEventDesk) -> ServerResponse
+        let act: (inout SandboxSecurityEvents) -> ServerResponse
         switch (request.method, request.path) {
         case ("GET", "/v1beta/stream"): act = { $0.showStream() }
         case ("POST", "/v1beta/stream:update"): act = { $0.updateStream(body) }

@@ -1,7 +1,7 @@
 internal import JSON
 internal import Secrets
 
-extension SecurityEventDesk {
+extension SandboxSecurityEvents {
     /// Makes a security event token, either as Google would post it or forged.
     mutating func token(for order: SecurityEventOrder) throws(ControlError) -> OrderedJSON {
         let signer = try signingKey()

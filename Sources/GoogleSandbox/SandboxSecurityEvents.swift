@@ -2,7 +2,7 @@ internal import Secrets
 
 /// The sandbox's side of Cross-Account Protection: keys, security event tokens, and the project's one stream
 /// (https://developers.google.com/identity/protocols/risc).
-struct SecurityEventDesk: Sendable {
+struct SandboxSecurityEvents: Sendable {
     /// The issuer as in Google's example, with the slash.
     static let issuer = "https://accounts.google.com/"
 

@@ -2,7 +2,7 @@ internal import Clocks
 
 /// The endpoints userinfo, tokeninfo and revoke.
 extension SandboxState {
-    func userinfo(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+    func userinfo(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
         guard let token = inquiry.bearer, let owner = owner(ofAccessToken: token, now: now) else {
             return refusal(inquiry.naming == .version2 ? Self.unauthenticated : Self.invalidCredentials)
         }
@@ -23,7 +23,7 @@ extension SandboxState {
         return success(.object(members))
     }
 
-    func tokeninfo(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+    func tokeninfo(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
         guard let token = inquiry.field("access_token"), let owner = owner(ofAccessToken: token, now: now) else {
             return refusal(.error(400, "invalid_token", "Invalid Value"))
         }
@@ -45,7 +45,7 @@ extension SandboxState {
     }
 
     /// Ends every grant of the token's user, as Google does for all clients of a project.
-    mutating func revoke(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+    mutating func revoke(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
         let dead = FixedAnswer.error(400, "invalid_token", "Token expired or revoked")
         guard let token = inquiry.field("token") else {
             return refusal(.error(400, "invalid_request", "Missing required parameter: token"))

@@ -3,7 +3,7 @@ internal import HTTPServer
 
 /// POST /token.
 extension SandboxState {
-    mutating func token(_ inquiry: Inquiry, now: Timestamp) -> Outcome {
+    mutating func token(_ inquiry: SandboxRequest, now: Timestamp) -> Outcome {
         var fault = settings.outage
         if fault == nil, settings.errorRate > 0, random.nextUnit() < settings.errorRate { fault = settings.error }
         if let fault, let outcome = outcomeInstead(fault) { return outcome }

@@ -8,7 +8,7 @@ internal import HTTPServer
 struct SandboxState: Sendable {
     /// A request in progress.
     struct Pending: Sendable {
-        let route: Inquiry.Route
+        let route: SandboxRequest.Route
 
         /// The index of its grant, if it names one.
         let grant: Int?
@@ -60,7 +60,7 @@ struct SandboxState: Sendable {
     }
 
     /// Records a new request.
-    mutating func begin(_ inquiry: Inquiry) -> Pending {
+    mutating func begin(_ inquiry: SandboxRequest) -> Pending {
         statistics.requests += 1
         statistics.byRoute[inquiry.route.rawValue, default: 0] += 1
         var place: Int?
@@ -100,7 +100,7 @@ struct SandboxState: Sendable {
     }
 
     /// Answers a request; the request ends unless it hangs.
-    mutating func answer(_ inquiry: Inquiry, _ pending: Pending, now: Timestamp) -> Outcome {
+    mutating func answer(_ inquiry: SandboxRequest, _ pending: Pending, now: Timestamp) -> Outcome {
         let outcome = outcome(of: inquiry, now: now)
         if case .reply(_, let label) = outcome { end(pending, label: label) }
         return outcome
@@ -114,7 +114,7 @@ struct SandboxState: Sendable {
         if let place = pending.grant { grants[place].inFlight -= 1 }
     }
 
-    private mutating func outcome(of inquiry: Inquiry, now: Timestamp) -> Outcome {
+    private mutating func outcome(of inquiry: SandboxRequest, now: Timestamp) -> Outcome {
         if let outage = settings.outage, let outcome = outcomeInstead(outage) { return outcome }
         switch inquiry.route {
         case .token: return token(inquiry, now: now)

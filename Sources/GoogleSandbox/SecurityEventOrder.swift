@@ -29,7 +29,7 @@ struct SecurityEventOrder: Sendable {
     var reason: String?
     var state: String?
     var id: String?
-    var issuer = SecurityEventDesk.issuer
+    var issuer = SandboxSecurityEvents.issuer
     var audience: [String] = []
     var keyID: String?
     var issuedAt: Int64

@@ -2,7 +2,7 @@ private import Glibc
 private import Synchronization
 
 /// A named system thread that runs one closure to its end.
-final class OwnerThread: Sendable {
+final class DedicatedThread: Sendable {
     private let handle: pthread_t
     private let joined = Mutex(false)
 

@@ -13,7 +13,7 @@ package final class HTTPClient: Sendable {
     package typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
 
     private let inbox: Inbox
-    private let thread: OwnerThread
+    private let thread: DedicatedThread
     private let board: Board
     private let configuration: Configuration
     private let time: any TimeSource
@@ -28,8 +28,8 @@ package final class HTTPClient: Sendable {
         let multi = try MultiHandle(configuration)
         let inbox = Inbox(waking: multi)
         let board = Board()
-        do throws(OwnerThread.SystemFailure) {
-            thread = try OwnerThread(name: "http-client") {
+        do throws(DedicatedThread.SystemFailure) {
+            thread = try DedicatedThread(name: "http-client") {
                 TransferLoop(inbox: inbox, multi: multi, configuration: configuration, time: time) { counters in
                     board.counters.withLock { $0 = counters }
                 }.run()

@@ -9,7 +9,7 @@ package import Store
 /// The outbox in the store is the queue, so that no notice is lost when the worker dies. If the acceptance of a notice
 /// could not be stored, the notice is posted again under the same id. Only the oldest pending notice of a user is ever
 /// due, which keeps them in order. A batch takes much less time than the claim, which is renewed for each.
-package struct NoticeCourier: Sendable {
+package struct NoticeDispatcher: Sendable {
     /// The limit of one request; the claim lasts longer.
     private static let deadline: Duration = .seconds(10)
     private static let claimSpan: Duration = .seconds(30)

@@ -12,11 +12,11 @@ final class Connector: Sendable {
     let description: String
     private let hosts: [DatabaseAddress]
     /// The known servers; `nil` if any server is accepted.
-    let lineage: ServerLineage?
+    let lineage: ServerTimeline?
     /// The index of the host that accepted the last connection, which is tried first.
     private let preferred = Atomic(0)
 
-    init(to address: DatabaseAddress, lineage: ServerLineage?) {
+    init(to address: DatabaseAddress, lineage: ServerTimeline?) {
         description = address.description
         hosts = address.hosts
         self.lineage = lineage
@@ -46,7 +46,7 @@ final class Connector: Sendable {
     }
 
     static func judge(
-        _ standing: ServerLineage.Standing,
+        _ standing: ServerTimeline.Standing,
         _ identity: ServerIdentity,
         _ database: String
     ) throws(Failure) {

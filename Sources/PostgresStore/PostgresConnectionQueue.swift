@@ -6,7 +6,7 @@ private import Synchronization
 
 /// Lends one connection to one caller at a time, on a serial queue of its own, since waiting for the server blocks;
 /// connects on demand.
-final class Lane: Sendable {
+final class PostgresConnectionQueue: Sendable {
     private struct Line {
         var connection: Connection?
         /// The number of failed attempts to connect in a row.

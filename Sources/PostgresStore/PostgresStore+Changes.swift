@@ -18,7 +18,7 @@ extension PostgresStore {
 }
 
 /// The listeners to end when the store is closed.
-final class ListenerRegister: Sendable {
+final class NotificationListeners: Sendable {
     private struct Entries {
         var endings: [@Sendable () -> Void] = []
         var isClosed = false

@@ -146,7 +146,7 @@ extension PostgresStore {
     }
 }
 
-extension Lane {
+extension PostgresConnectionQueue {
     /// Runs one query that changes nothing.
     func rows<Element: Sendable>(
         _ query: Query,

@@ -19,7 +19,7 @@ extension Query {
 }
 
 /// Surveys all hosts of an address from time to time.
-final class Surveyor: Sendable {
+final class HostSurvey: Sendable {
     /// The interval at which a worker with good connections checks if another host was promoted.
     private static let interval: Duration = .seconds(30)
     /// The time for a host to respond; a slower one is left out.

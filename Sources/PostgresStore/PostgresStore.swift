@@ -23,18 +23,18 @@ package final class PostgresStore: AccountStore {
     let patience: Duration
     let keepsNotices: Bool
     /// Transactions of routes and commands.
-    let writer: Lane
+    let writer: PostgresConnectionQueue
     /// Transactions that store Google's answers: no request from outside delays them.
-    let results: Lane
-    let leasing: Lane
+    let results: PostgresConnectionQueue
+    let leasing: PostgresConnectionQueue
     /// The check that results can be stored: in a queue with other calls it would wait as long as they do.
-    let checking: Lane
-    let scanner: Lane
-    private let readers: [Lane]
-    let listeners = ListenerRegister()
+    let checking: PostgresConnectionQueue
+    let scanner: PostgresConnectionQueue
+    private let readers: [PostgresConnectionQueue]
+    let listeners = NotificationListeners()
     let connector: Connector
-    let lineage: ServerLineage
-    let surveyor = Surveyor()
+    let lineage: ServerTimeline
+    let surveyor = HostSurvey()
 
     /// Connects and brings the schema up to date; throws if that does not succeed within `patience`.
     ///
@@ -108,10 +108,10 @@ package final class PostgresStore: AccountStore {
         self.patience = patience
         self.keepsNotices = keepsNotices
         self.leaseClock = leaseClock
-        lineage = ServerLineage()
+        lineage = ServerTimeline()
         connector = Connector(to: address, lineage: lineage)
         let lane = { [connector] (name: String) in
-            Lane(to: connector, label: "postgres.\(name)", patience: patience, random: random)
+            PostgresConnectionQueue(to: connector, label: "postgres.\(name)", patience: patience, random: random)
         }
         writer = lane("writer")
         results = lane("results")
@@ -122,7 +122,7 @@ package final class PostgresStore: AccountStore {
     }
 
     /// The connection for a read of a single row.
-    var reader: Lane { readers[Int(truncatingIfNeeded: random.nextBits() % UInt64(readers.count))] }
+    var reader: PostgresConnectionQueue { readers[Int(truncatingIfNeeded: random.nextBits() % UInt64(readers.count))] }
 
     package func leaseTime() async throws -> LeaseTime { leaseTimeNow }
 
@@ -147,7 +147,7 @@ package final class PostgresStore: AccountStore {
     }
 
     private func transact<Result: Sendable>(
-        through lane: Lane,
+        through lane: PostgresConnectionQueue,
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
         let outcome: Swift.Result<Result, any Error> = try await lane.run {

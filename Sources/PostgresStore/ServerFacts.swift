@@ -97,7 +97,7 @@ extension ServerFacts {
         time: any TimeSource,
         patience: Duration = .seconds(10)
     ) async throws(StoreError) -> ServerFacts {
-        let lane = Lane(
+        let lane = PostgresConnectionQueue(
             to: Connector(to: address, lineage: nil),
             label: "postgres.facts",
             patience: patience,

@@ -35,7 +35,12 @@ package final class EngineLog: Sendable {
     }
 
     /// Logs one refresh after its result is committed.
-    func settled(_ settled: Settled, flight: Flight, report: Courier.Report, at now: Timestamp) {
+    func settled(
+        _ settled: CommittedResult,
+        flight: InFlightRefresh,
+        report: RefreshDispatcher.Report,
+        at now: Timestamp
+    ) {
         let isRotation = settled.ruling.events.contains { $0.kind == .rotated }
         let lateness = flight.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
         let event = RefreshEvent(

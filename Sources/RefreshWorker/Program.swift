@@ -49,7 +49,7 @@ enum Program {
             files: .system
         )
         let configuration = try Configuration.resolve(inputs)
-        let workshop = Workshop(configuration: configuration, inputs: inputs)
+        let workshop = CommandContext(configuration: configuration, inputs: inputs)
         return try await workshop.run(invocation.command)
     }
 

@@ -14,7 +14,7 @@ extension Connection {
     /// Makes the writes durable; if that fails, nothing is written.
     ///
     /// The check of the files comes last, and before the commit, while no other process can checkpoint.
-    func commit(_ purpose: FileWatch.Purpose = .results) throws(StoreError) {
+    func commit(_ purpose: DatabaseFileMonitor.Purpose = .results) throws(StoreError) {
         do {
             try requireOwnFiles(purpose)
             try run(Self.commitQuery)
@@ -40,7 +40,7 @@ extension Connection {
     ///
     /// It throws ``StoreError/Code/moved`` if the database was moved, unless `evenIfMoved` is set.
     func write<Answer>(
-        _ purpose: FileWatch.Purpose = .results,
+        _ purpose: DatabaseFileMonitor.Purpose = .results,
         evenIfMoved: Bool = false,
         _ body: () throws(StoreError) -> Answer
     ) throws(StoreError) -> Answer {

@@ -24,9 +24,9 @@ final class Connection {
     /// The number of frames at which the next checkpoint is due.
     var longLog = LogState.greatestLength
     /// The last known state of the files that this connection writes to; only the writer has one.
-    var watch: FileWatch?
+    var watch: DatabaseFileMonitor?
     /// The size up to which the file's content is compared when its modification time has changed.
-    var greatestComparedSize = FileWatch.greatestComparedSize
+    var greatestComparedSize = DatabaseFileMonitor.greatestComparedSize
     private let handle: OpaquePointer
     private let patience: Duration
     private var statements: [String: Statement] = [:]

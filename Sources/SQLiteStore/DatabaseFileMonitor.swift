@@ -9,7 +9,7 @@ import Store
 ///
 /// A modification time alone does not prove a change: `touch` sets it, and so do tools that restore times. So the
 /// content is compared when the time differs (docs/decisions/0072-content-is-compared-when-the-time-differs.md).
-struct FileWatch: Sendable {
+struct DatabaseFileMonitor: Sendable {
     /// The greatest size of a file whose content is compared.
     ///
     /// Each checkpoint reads the whole file while writers wait: 13 ms for this size, measured with the file in memory.
@@ -71,14 +71,14 @@ extension Connection {
     func watchFiles(leases: LeaseFile) throws(StoreError) {
         try begin()
         defer { rollBack() }
-        let note = try first(Self.readNote) { (row: inout Row) throws(StoreError) in FileWatch.Note(&row) }
+        let note = try first(Self.readNote) { (row: inout Row) throws(StoreError) in DatabaseFileMonitor.Note(&row) }
         guard let note, let facts = try DatabaseFile.facts(of: path),
             let leaseFacts = try DatabaseFile.facts(of: leases.path)
         else {
             throw StoreError(.input, "The database \(path) or its file of leases was deleted just now. Try again.")
         }
         let isNoted = !note.isRunning && note.size == facts.size && note.modifiedAt == facts.modifiedAt
-        watch = FileWatch(
+        watch = DatabaseFileMonitor(
             database: facts.identity,
             log: try DatabaseFile.facts(of: logPath)?.identity,
             leases: leaseFacts.identity,
@@ -95,7 +95,7 @@ extension Connection {
     func readStanding(evenIfMoved: Bool = false) throws(StoreError) {
         guard watch != nil else { return }
         let standing = try first(Self.readStanding) { (row: inout Row) throws(StoreError) in
-            (place: row.optionalText(), note: FileWatch.Note(&row))
+            (place: row.optionalText(), note: DatabaseFileMonitor.Note(&row))
         }
         guard let standing else { throw StoreError(damagedLeasesOf: path) }
         if !evenIfMoved, let place = standing.place { throw StoreError(moved: path, to: place) }
@@ -104,7 +104,7 @@ extension Connection {
 
     /// Throws if the files are not those that were opened, or if another program has changed them; for the end of a
     /// transaction, whose lock excludes checkpoints.
-    func requireOwnFiles(_ purpose: FileWatch.Purpose) throws(StoreError) {
+    func requireOwnFiles(_ purpose: DatabaseFileMonitor.Purpose) throws(StoreError) {
         guard let watch else { return }
         guard let facts = try DatabaseFile.facts(of: path), facts.identity == watch.database else {
             throw replaced("was deleted, renamed or replaced")
@@ -131,19 +131,20 @@ extension Connection {
     }
 
     /// Throws unless only the file's modification time has changed.
-    private func requireSameContent(as watch: FileWatch, _ facts: DatabaseFile.Facts) throws(StoreError) {
+    private func requireSameContent(as watch: DatabaseFileMonitor, _ facts: DatabaseFile.Facts) throws(StoreError) {
         guard facts.size == watch.size else {
             throw replaced(facts.size < watch.size ? "was truncated" : "was overwritten by something else")
         }
         guard let digest = watch.digest else {
             throw replaced(
                 "was overwritten by something else, or `touch` or a backup tool has set its modification time (contents "
-                    + "are compared up to \(FileWatch.greatestComparedSize >> 20) MiB only; after `touch` it is enough to start again),"
+                    + "are compared up to \(DatabaseFileMonitor.greatestComparedSize >> 20) MiB only; after `touch` it is enough to start again),"
             )
         }
         guard try contentDigest(size: facts.size) == digest else { throw replaced("was overwritten by something else") }
         // A write in progress may leave this time as it is, so the next transaction checks again.
-        guard let now = DatabaseFile.clockOfFiles, abs(now - facts.modifiedAt) > FileWatch.timeResolution else {
+        guard let now = DatabaseFile.clockOfFiles, abs(now - facts.modifiedAt) > DatabaseFileMonitor.timeResolution
+        else {
             return
         }
         self.watch?.modifiedAt = facts.modifiedAt
@@ -182,7 +183,7 @@ extension Connection {
         )
     }
 
-    private func leasesGone(_ watch: FileWatch) -> StoreError {
+    private func leasesGone(_ watch: DatabaseFileMonitor) -> StoreError {
         StoreError(
             .replaced,
             "The file of leases \(watch.leasePath) was deleted or replaced while it is in use, so nothing more is refreshed. "
@@ -191,7 +192,7 @@ extension Connection {
     }
 }
 
-extension FileWatch.Note {
+extension DatabaseFileMonitor.Note {
     fileprivate init(_ row: inout Row) {
         self.init(
             number: row.integer(),

@@ -5,7 +5,7 @@ private import Synchronization
 /// Lends one connection to one caller at a time, on a serial queue of its own.
 ///
 /// SQLite blocks, so it must not run on the threads that async functions share.
-final class ConnectionQueue: Sendable {
+final class SQLiteConnectionQueue: Sendable {
     private let queue: DispatchQueue
     /// The connection, until it is closed.
     ///

@@ -34,7 +34,7 @@ extension SQLiteStore {
         guard !DatabaseFile.exists(destination) else {
             throw StoreError(.cannotOpen, "\(destination) exists already: a backup replaces no file. Name another.")
         }
-        let queue = ConnectionQueue(try openForBackup(), label: "sqlite.backup")
+        let queue = SQLiteConnectionQueue(try openForBackup(), label: "sqlite.backup")
         let temporary = "\(destination).partial-\(String(random.nextBits(), radix: 16))"
         let patience = patience
         let outcome: Result<Void, StoreError>

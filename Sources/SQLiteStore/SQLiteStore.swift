@@ -20,9 +20,9 @@ package final class SQLiteStore: AccountStore {
     let patience: Duration
     let leases: LeaseFile
     private let keepsNotices: Bool
-    let writer: ConnectionQueue
-    let reader: ConnectionQueue
-    let scanner: ConnectionQueue
+    let writer: SQLiteConnectionQueue
+    let reader: SQLiteConnectionQueue
+    let scanner: SQLiteConnectionQueue
 
     /// Opens the database, creating it (mode 0600) if necessary and bringing its schema up to date.
     ///
@@ -51,7 +51,7 @@ package final class SQLiteStore: AccountStore {
         self.leases = leases
         do {
             // The writer first: it creates the files and the schema.
-            writer = ConnectionQueue(
+            writer = SQLiteConnectionQueue(
                 try Connection.writer(
                     path: path,
                     leases: leases,
@@ -61,11 +61,11 @@ package final class SQLiteStore: AccountStore {
                 ),
                 label: "sqlite.writer"
             )
-            reader = ConnectionQueue(
+            reader = SQLiteConnectionQueue(
                 try Connection.reader(path: path, leases: leases, patience: patience),
                 label: "sqlite.reader"
             )
-            scanner = ConnectionQueue(
+            scanner = SQLiteConnectionQueue(
                 try Connection.reader(path: path, leases: leases, patience: patience),
                 label: "sqlite.scanner"
             )

@@ -7,7 +7,7 @@ private import Synchronization
 /// For threads that may wait for the disk, such as a listener's own, and that cannot wait for a queue: the queue of
 /// ``SQLiteStore`` costs more than the read itself. It never waits for other callers: while all of its connections are
 /// in use, or another process holds the file, it returns `nil` and the caller has to ask the store.
-package final class PromptGrantReader: Sendable {
+package final class SynchronousGrantReader: Sendable {
     private final class Seat: Sendable {
         /// The connection, until it is closed.
         let connection: Mutex<Connection?>

@@ -4,7 +4,7 @@ private import Synchronization
 ///
 /// A file that lacks a key is another ring or a truncated one: values sealed with the missing key could not be opened
 /// any more. The caller checks the database and decides whether to ``adopt(_:)`` it.
-package final class LiveKeyRing: Sendable {
+package final class ReloadableKeyRing: Sendable {
     private struct State {
         var ring: KeyRing
         var doubts: Set<KeyID> = []
@@ -66,7 +66,7 @@ package final class LiveKeyRing: Sendable {
 }
 
 /// The state of this ring compared with those of other workers, for the code that refreshes and seals.
-extension LiveKeyRing {
+extension ReloadableKeyRing {
     /// The reason why the file is not adopted; `nil` if it is.
     package var refusal: String? {
         get { state.withLock { $0.refusal } }

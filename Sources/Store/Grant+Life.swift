@@ -9,7 +9,7 @@ extension Grant {
     package static func connected(
         id: GrantID,
         userID: String,
-        handover: Handover,
+        handover: IncomingTokens,
         dueAt: Timestamp?,
         at now: Timestamp
     ) -> (grant: Grant, events: [GrantEvent]) {
@@ -44,7 +44,7 @@ extension Grant {
     /// is void. Without one, and for the same account, the stored one and the generation stay: an answer that is in
     /// flight for the stored token is still good, and the access token that expires later is kept.
     package mutating func reconnect(
-        _ handover: Handover,
+        _ handover: IncomingTokens,
         bringsOtherRefreshToken: Bool,
         switchesAccount: Bool,
         dueAt: Timestamp?,

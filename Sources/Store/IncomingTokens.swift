@@ -1,7 +1,7 @@
 package import Clocks
 
 /// The tokens and data that an app or an import brings for one user, already sealed for the grant's id.
-package struct Handover: Hashable, Sendable {
+package struct IncomingTokens: Hashable, Sendable {
     package var clientID: String
     package var owner: Grant.Owner
     package var scope: String?

@@ -4,12 +4,12 @@ package import Secrets
 /// The change that an app or an import makes to an existing grant, decided from the data stored at one time.
 package struct Reconnection: Sendable {
     package let stored: Grant
-    package let handover: Handover
+    package let handover: IncomingTokens
     package let bringsOtherRefreshToken: Bool
     /// `true` if the stored tokens and their owner must all be replaced.
     package let switchesAccount: Bool
 
-    package init(stored: Grant, handover: Handover, bringsOtherRefreshToken: Bool, switchesAccount: Bool) {
+    package init(stored: Grant, handover: IncomingTokens, bringsOtherRefreshToken: Bool, switchesAccount: Bool) {
         self.stored = stored
         self.handover = handover
         self.bringsOtherRefreshToken = bringsOtherRefreshToken

@@ -1,7 +1,7 @@
 package import Secrets
 
 /// Reads and writes the ``KeyChecks`` of a store, which are kept in its notes.
-package struct KeyCheckBook: Sendable {
+package struct StoredKeyChecks: Sendable {
     private static let note = "key_checks"
     /// The limits of the search for a token of each key, in a store that has no checks yet.
     private static let page = 500

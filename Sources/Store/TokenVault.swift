@@ -3,9 +3,9 @@ package import Secrets
 
 /// Seals and opens tokens, each bound to the id of its grant or session and to its column.
 package struct TokenVault: Sendable {
-    package let ring: LiveKeyRing
+    package let ring: ReloadableKeyRing
 
-    package init(ring: LiveKeyRing) {
+    package init(ring: ReloadableKeyRing) {
         self.ring = ring
     }
 

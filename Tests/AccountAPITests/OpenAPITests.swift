@@ -55,7 +55,7 @@ struct OpenAPITests {
     private static let logout: [any Error] = authentication + body + limited
     private static let google: [any Error] = [
         IdentityFailure.refused, IdentityFailure.unavailable(code: "timeout"),
-        VendFailure.unavailable(reason: "timeout"),
+        VendingFailure.unavailable(reason: "timeout"),
         TooManyRequests(retryAfter: .seconds(1)),
     ]
 
@@ -90,7 +90,7 @@ struct OpenAPITests {
     @Test(
         "describes each status of the ComprehensionEngine routes",
         arguments: [
-            ("POST /api/auth/mobile/google", Self.neededBody + Self.google.filter { !($0 is VendFailure) }),
+            ("POST /api/auth/mobile/google", Self.neededBody + Self.google.filter { !($0 is VendingFailure) }),
             ("POST /api/auth/refresh", Self.refresh),
             ("GET /api/auth/me", Self.authentication),
             ("POST /api/auth/logout", Self.logout),
@@ -109,7 +109,7 @@ struct OpenAPITests {
 
     @Test("describes each status of token vending")
     func vending() {
-        let refusals: [VendRefusal] = [
+        let refusals: [VendingError] = [
             .invalidRequest("why"), .unauthorized, .forbidden("why"), .missingScopes(["openid"]), .notFound,
             .mustAct(state: .disconnected, reason: .none, since: Timestamp(milliseconds: 0)),
             .unavailable(reason: "timeout", wait: .seconds(1)), .storeUnavailable, .auditUnavailable, .unreadable,

@@ -119,7 +119,7 @@ extension FuzzTarget {
 
     private static func readServicesFile(_ input: [UInt8]) {
         do throws(ServicesFileError) {
-            _ = try ServiceRoster(reading: input)
+            _ = try ServiceList(reading: input)
         } catch {
             require(!error.description.isEmpty, "a refusal has a text")
         }

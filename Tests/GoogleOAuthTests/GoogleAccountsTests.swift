@@ -11,13 +11,13 @@ struct GoogleAccountsTests {
     private func withAccounts(
         answering status: String,
         _ body: String,
-        _ test: (GoogleAccounts, ScriptedServer) async throws -> Void
+        _ test: (GoogleOAuthAPI, ScriptedServer) async throws -> Void
     ) async throws {
         let server = try ScriptedServer { _ in answer(body, status: status) }
         defer { server.stop() }
         let client = try HTTPClient()
         defer { client.shutDown() }
-        try await test(GoogleAccounts(http: client, endpoints: try endpoints(server.port)), server)
+        try await test(GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port)), server)
     }
 
     private func endpoints(_ port: Int) throws -> Endpoints {
@@ -64,7 +64,7 @@ struct GoogleAccountsTests {
         let time = ManualTime()
         let client = try HTTPClient(configuration: .init(maximumInFlight: 1), time: time)
         defer { client.shutDown() }
-        let google = GoogleAccounts(http: client, endpoints: try endpoints(server.port))
+        let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port))
         async let lookup = try? google.userInfo(accessToken: Secret("ya29.stranger"))
         await server.waitForRequests(1)
         // The deadlines are the same, so that the refresh's time runs out while the lookup occupies the only place.
@@ -84,7 +84,7 @@ struct GoogleAccountsTests {
         defer { server.stop() }
         let client = try HTTPClient()
         defer { client.shutDown() }
-        let google = GoogleAccounts(http: client, endpoints: try endpoints(server.port))
+        let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port))
         let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
         #expect(answer.verdict.kind == .noAnswer)
         #expect(answer.verdict.code == "receive_failed")
@@ -99,7 +99,7 @@ struct GoogleAccountsTests {
         defer { server.stop() }
         let client = try HTTPClient()
         defer { client.shutDown() }
-        let google = GoogleAccounts(http: client, endpoints: try endpoints(server.port))
+        let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port))
         let refreshed = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
         #expect(refreshed.verdict.code == "http_302")
         #expect(server.received.count == 1)
@@ -132,7 +132,7 @@ struct GoogleAccountsTests {
     func revokeUnreachable() async throws {
         let client = try HTTPClient()
         defer { client.shutDown() }
-        let google = GoogleAccounts(http: client, endpoints: try endpoints(try ScriptedServer.unusedPort()))
+        let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(try ScriptedServer.unusedPort()))
         #expect(await google.revoke(Secret("t")) { true } == .failed(.unavailable(code: "connect")))
     }
 
@@ -177,19 +177,19 @@ struct GoogleAccountsTests {
     }
 }
 
-extension GoogleAccounts {
+extension GoogleOAuthAPI {
     /// Sends a refresh and waits for its verdict.
     fileprivate func refresh(
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer {
+    ) async -> ParsedRefreshResponse {
         let reply = await withCheckedContinuation { caller in
-            let question = RefreshQuestion(token: token, client: client, mayStillSend: mayStillSend) {
+            let question = RefreshSubmission(token: token, client: client, mayStillSend: mayStillSend) {
                 caller.resume(returning: $0)
             }
             _ = refresh([question])
         }
-        return RefreshAnswer.reading(reply, sent: token)
+        return ParsedRefreshResponse.reading(reply, sent: token)
     }
 }

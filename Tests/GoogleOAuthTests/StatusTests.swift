@@ -93,7 +93,7 @@ struct StatusTests {
         ]
     )
     func failures(failure: HTTPFailure.Kind, kind: Kind, code: String) {
-        let answer = RefreshAnswer.reading(HTTPFailure(kind: failure, message: "why"))
+        let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: failure, message: "why"))
         #expect(answer.verdict.kind == kind)
         #expect(answer.verdict.code == code)
         #expect(answer.status == nil)
@@ -104,7 +104,7 @@ struct StatusTests {
         arguments: [HTTPFailure.Kind.cancelled, .shutDown]
     )
     func givenUp(kind: HTTPFailure.Kind) {
-        let answer = RefreshAnswer.reading(HTTPFailure(kind: kind, outcomeUnknown: true, message: "why"))
+        let answer = ParsedRefreshResponse.reading(HTTPFailure(kind: kind, outcomeUnknown: true, message: "why"))
         #expect(answer.verdict.kind == .givenUp)
     }
 

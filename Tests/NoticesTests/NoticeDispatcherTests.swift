@@ -11,15 +11,15 @@ import TestSupport
 import Testing
 
 @Suite("The delivery of notices", .timeLimit(.minutes(10)))
-struct NoticeCourierTests {
+struct NoticeDispatcherTests {
     @Test("posts each change once, those of one grant in their order")
     func inOrder() async throws {
         let world = try World { _ in 204 }
         try await world.disconnect(user: 1)
         try await world.reconnect(user: 1)
         try await world.disconnect(user: 2)
-        #expect(try await world.courier.deliverDue() == 3)
-        #expect(try await world.courier.deliverDue() == 0)
+        #expect(try await world.dispatcher.deliverDue() == 3)
+        #expect(try await world.dispatcher.deliverDue() == 0)
         let types = try world.posted.filter { $0["data"]?["user_id"] == .string("user 1") }.map { $0["type"]?.string }
         #expect(types == ["grant.disconnected", "grant.connected"])
     }
@@ -29,9 +29,9 @@ struct NoticeCourierTests {
         let world = try World { number in number == 1 ? 503 : 204 }
         try await world.disconnect(user: 1)
         try await world.reconnect(user: 1)
-        #expect(try await world.courier.deliverDue() == 1)
+        #expect(try await world.dispatcher.deliverDue() == 1)
         world.time.advance(by: .seconds(5))
-        #expect(try await world.courier.deliverDue() == 2)
+        #expect(try await world.dispatcher.deliverDue() == 2)
         let types = try world.posted.map { $0["type"]?.string }
         #expect(types == ["grant.disconnected", "grant.disconnected", "grant.connected"])
         let ids = Set(try world.posted.prefix(2).map { $0["id"]?.string })
@@ -44,13 +44,13 @@ struct NoticeCourierTests {
         let world = try World { _ in accepts.withLock { $0 } ? 204 : 500 }
         try await world.disconnect(user: 1)
         for _ in 0..<30 {
-            try await world.courier.deliverDue()
+            try await world.dispatcher.deliverDue()
             world.time.advance(by: .seconds(3600))
         }
         #expect(try await world.store.nextNoticeAt() == nil)
         accepts.withLock { $0 = true }
         try await world.reconnect(user: 1)
-        #expect(try await world.courier.deliverDue() == 1)
+        #expect(try await world.dispatcher.deliverDue() == 1)
         #expect(try world.posted.last?["type"] == .string("grant.connected"))
     }
 
@@ -59,23 +59,23 @@ struct NoticeCourierTests {
         let world = try World { _ in 204 }
         try await world.disconnect(user: 1)
         #expect(try await world.store.claimNotices(owner: "another", for: .seconds(30)))
-        #expect(try await world.courier.deliverDue() == 0)
+        #expect(try await world.dispatcher.deliverDue() == 0)
         world.time.advance(by: .seconds(31))
-        #expect(try await world.courier.deliverDue() == 1)
+        #expect(try await world.dispatcher.deliverDue() == 1)
     }
 
     @Test("posts replayed notices again under the same id")
     func replay() async throws {
         let world = try World { _ in 204 }
         try await world.disconnect(user: 1)
-        try await world.courier.deliverDue()
+        try await world.dispatcher.deliverDue()
         let count = try await world.store.replayNotices(
             since: world.time.now - .seconds(60),
             ofUser: nil,
             at: world.time.now
         )
         #expect(count == 1)
-        #expect(try await world.courier.deliverDue() == 1)
+        #expect(try await world.dispatcher.deliverDue() == 1)
         let ids = Set(try world.posted.map { $0["id"]?.string })
         #expect(ids.count == 1)
     }
@@ -84,9 +84,9 @@ struct NoticeCourierTests {
     func metrics() async throws {
         let world = try World { number in number == 1 ? 503 : 204 }
         try await world.disconnect(user: 1)
-        try await world.courier.deliverDue()
+        try await world.dispatcher.deliverDue()
         world.time.advance(by: .seconds(5))
-        try await world.courier.deliverDue()
+        try await world.dispatcher.deliverDue()
         let lines = try world.sink.lines.map { try JSONValue.parse(Array($0.utf8)) }
         #expect(lines.map { $0["outcome"]?.string } == ["postponed", "accepted"])
         #expect(lines.map { $0["attempt"]?.integer } == [1, 2])
@@ -99,7 +99,7 @@ private final class World: Sendable {
     let time = ManualTime()
     let store: InMemoryStore
     let sink = LineMemory()
-    let courier: NoticeCourier
+    let dispatcher: NoticeDispatcher
     private let server: ScriptedServer
     private let http: HTTPClient
 
@@ -109,7 +109,7 @@ private final class World: Sendable {
             [.send("HTTP/1.1 \(status(request.number)) Answer\r\nContent-Length: 0\r\n\r\n")]
         }
         http = try HTTPClient()
-        courier = NoticeCourier(
+        dispatcher = NoticeDispatcher(
             store: store,
             http: http,
             endpoint: try Endpoint(server.url),
@@ -139,7 +139,7 @@ private final class World: Sendable {
     func reconnect(user: Int64) async throws {
         try await change(user) { grant, now in
             grant.reconnect(
-                Handover(clientID: "client"),
+                IncomingTokens(clientID: "client"),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: nil,
@@ -157,7 +157,7 @@ private final class World: Sendable {
                 let (grant, events) = Grant.connected(
                     id: GrantID(rawValue: user),
                     userID: "user \(user)",
-                    handover: Handover(clientID: "client"),
+                    handover: IncomingTokens(clientID: "client"),
                     dueAt: nil,
                     at: now
                 )

@@ -20,10 +20,10 @@ struct CommandLineTests {
                 ["--client-id", "c", "grants", "add", "alice", "--token-file=t"],
                 .addGrant(user: "alice", tokenFile: "t", clientID: "c")
             ),
-            (["users", "import", "-"], .importUsers(UserImportOrder(file: "-"))),
+            (["users", "import", "-"], .importUsers(UserImportOptions(file: "-"))),
             (
                 ["users", "import", "f", "--replace", "--dry-run", "--map=paypulse"],
-                .importUsers(UserImportOrder(file: "f", map: .payPulse, replacesExisting: true, isDryRun: true))
+                .importUsers(UserImportOptions(file: "f", map: .payPulse, replacesExisting: true, isDryRun: true))
             ),
             (["grants", "import", "-"], .importGrants(file: "-", replacesExisting: false, isDryRun: false)),
             (
@@ -32,7 +32,7 @@ struct CommandLineTests {
             ),
             (
                 ["grants", "import", "--from", "aws-secrets-manager", "--region", "eu-west-1"],
-                .importSecrets(SecretsManagerOrder(prefix: "gmail/user/", region: "eu-west-1"))
+                .importSecrets(SecretsManagerOptions(prefix: "gmail/user/", region: "eu-west-1"))
             ),
             (
                 [
@@ -40,13 +40,13 @@ struct CommandLineTests {
                     "--aws-endpoint", "http://127.0.0.1:5000", "--aws-credentials-file", "f", "--dry-run", "--replace",
                 ],
                 .importSecrets(
-                    SecretsManagerOrder(
+                    SecretsManagerOptions(
                         prefix: "a/b_+=.@-",
                         region: "eu-west-1",
                         endpoint: "http://127.0.0.1:5000",
                         credentialsFile: "f",
                         replacesExisting: true,
-                        isRehearsal: true
+                        isDryRun: true
                     )
                 )
             ),
@@ -69,7 +69,7 @@ struct CommandLineTests {
             (
                 ["google-events", "register", "--url", "https://a.example/e", "--service-account-file", "f"],
                 .manageGoogleEvents(
-                    GoogleEventsOrder(
+                    GoogleEventsOptions(
                         action: .register(url: "https://a.example/e"),
                         serviceAccountFile: "f",
                         endpoint: nil

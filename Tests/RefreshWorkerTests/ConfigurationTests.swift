@@ -19,10 +19,10 @@ struct ConfigurationTests {
         #expect(configuration.endpoints.userinfo.url == "https://openidconnect.googleapis.com/v1/userinfo")
         #expect(configuration.endpoints.tokeninfo.url == "https://oauth2.googleapis.com/tokeninfo")
         #expect(configuration.endpoints.revocation.url == "https://oauth2.googleapis.com/revoke")
-        #expect(configuration.certificateAuthorityFile == nil)
+        #expect(configuration.caFile == nil)
         #expect(configuration.metricsLog == .standardOutput)
         #expect(configuration.logLevel == .notice)
-        #expect(configuration.maximumRate == 200)
+        #expect(configuration.maxRate == 200)
         #expect(configuration.summaryInterval == .seconds(60))
         #expect(configuration.stopDeadline == .seconds(20))
         #expect(configuration.runsOnce == false)
@@ -53,7 +53,7 @@ struct ConfigurationTests {
             environment: variable.map { ["REFRESH_WORKER_MAX_RATE": $0] } ?? [:],
             file: line.map { "REFRESH_WORKER_MAX_RATE=\($0)" }
         )
-        #expect(try machine.resolve().maximumRate == expected)
+        #expect(try machine.resolve().maxRate == expected)
     }
 
     @Test("is named by a flag or by a variable")
@@ -69,8 +69,8 @@ struct ConfigurationTests {
     @Test("takes the last of two lines with one key, as systemd does, and of two equal flags")
     func lastWins() throws {
         let file = "REFRESH_WORKER_MAX_RATE=1\nREFRESH_WORKER_MAX_RATE=2"
-        #expect(try TestMachine(file: file).resolve().maximumRate == 2)
-        #expect(try TestMachine(flags: [(.maxRate, "1"), (.maxRate, "2")]).resolve().maximumRate == 2)
+        #expect(try TestMachine(file: file).resolve().maxRate == 2)
+        #expect(try TestMachine(flags: [(.maxRate, "1"), (.maxRate, "2")]).resolve().maxRate == 2)
     }
 
     /// Client ids of flags, `REFRESH_WORKER_CLIENT_ID`, `GOOGLE_CLIENT_ID`, a file and a credential.
@@ -136,6 +136,6 @@ struct ConfigurationTests {
 
     @Test("accepts a rate below one and up to the limit", arguments: [("0.5", 0.5), ("100000", 100_000)])
     func rates(text: String, expected: Double) throws {
-        #expect(try TestMachine(flags: [(.maxRate, text)]).resolve().maximumRate == expected)
+        #expect(try TestMachine(flags: [(.maxRate, text)]).resolve().maxRate == expected)
     }
 }

@@ -37,7 +37,7 @@ struct DatabasePlaceTests {
         #expect(place.holdsPassword == text.contains(Self.password))
         #expect(!rendered(place).contains(Self.password))
         // The printed form leads to the same place.
-        #expect("\(try DatabasePlace(shown))" == shown)
+        #expect("\(try DatabaseLocation(shown))" == shown)
     }
 
     @Test(
@@ -98,7 +98,7 @@ struct DatabasePlaceTests {
         let named = TestMachine(flags: [(.database, "url-file:/u")], files: files)
         let handed = TestMachine(environment: ["CREDENTIALS_DIRECTORY": "/run/c"], files: files)
         for machine in [named, handed] {
-            #expect(try machine.resolve().database == DatabasePlace(address))
+            #expect(try machine.resolve().database == DatabaseLocation(address))
         }
         var own = handed
         own.flags = [(.database, "/mine")]
@@ -135,7 +135,7 @@ struct DatabasePlaceTests {
         }
     }
 
-    private func rendered(_ place: DatabasePlace) -> String {
+    private func rendered(_ place: DatabaseLocation) -> String {
         var dumped = ""
         dump(place, to: &dumped)
         return "\(place) \(String(reflecting: place)) \(dumped)"

@@ -7,7 +7,7 @@ import Testing
 struct DatabaseStandingTests {
     @Test("is reported once, again for another error, and once when it is over")
     func told() {
-        var standing = DatabaseStanding()
+        var standing = DatabaseAvailability()
         let codes: [StoreError.Code?] = [.unreachable, .unreachable, .refused, .refused, nil, nil]
         let early = standing.succeeded()
         #expect(!early, "a success ended a loss before any failure")

@@ -18,24 +18,24 @@ struct ListeningConfigurationTests {
     @Test(
         "the app's routes are served on an address, or on a socket from systemd",
         arguments: [
-            ("127.0.0.1:8080", ListeningPlace.own(.tcp(address: "127.0.0.1", port: 8080))),
+            ("127.0.0.1:8080", ListenerLocation.own(.tcp(address: "127.0.0.1", port: 8080))),
             ("0.0.0.0:80", .own(.tcp(address: "0.0.0.0", port: 80))),
             ("[::1]:8080", .own(.tcp(address: "::1", port: 8080))), ("systemd:public", .systemd(name: "public")),
         ]
     )
-    func publicPlace(text: String, place: ListeningPlace) throws {
+    func publicPlace(text: String, place: ListenerLocation) throws {
         #expect(try TestMachine(flags: Self.jwt + [(.listen, text)]).resolve().publicListener == place)
     }
 
     @Test(
         "tokens are vended on this machine only",
         arguments: [
-            ("127.0.0.1:9090", ListeningPlace.own(.tcp(address: "127.0.0.1", port: 9090))),
+            ("127.0.0.1:9090", ListenerLocation.own(.tcp(address: "127.0.0.1", port: 9090))),
             ("[::1]:9090", .own(.tcp(address: "::1", port: 9090))), ("systemd:internal", .systemd(name: "internal")),
             ("unix:/run/s", .own(.unix(path: "/run/s", mode: 0o600))),
         ]
     )
-    func internalPlace(text: String, place: ListeningPlace) throws {
+    func internalPlace(text: String, place: ListenerLocation) throws {
         #expect(try TestMachine(flags: Self.services + [(.listenInternal, text)]).resolve().internalListener == place)
     }
 

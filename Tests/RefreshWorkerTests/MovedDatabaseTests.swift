@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {
-    private func moved(_ body: (OperatorBench, Workshop) async throws -> Void) async throws {
+    private func moved(_ body: (OperatorBench, CommandContext) async throws -> Void) async throws {
         try await OperatorBench.with { bench in
             let workshop = try bench.workshop()
             _ = try await workshop.run(.generateKeys)
@@ -27,7 +27,7 @@ struct MovedDatabaseTests {
             let commands: [Command] = [
                 .work, .vendToken(user: "user 1", minimumLifetime: .zero), .disconnectGrant(user: "user 1"),
                 .rotateKeys, .retireKey(id: "\(key)", isLost: false),
-                .importUsers(UserImportOrder(file: bench.path("users"))),
+                .importUsers(UserImportOptions(file: bench.path("users"))),
                 .replayNotices(user: nil, within: .seconds(9)),
             ]
             for command in commands {

@@ -20,7 +20,7 @@ struct StoreCopyReportTests {
         let failure = CommandFailure(
             .differs(.grant, source: ArchiveDigest(), target: ArchiveDigest()),
             from: .file("source"),
-            to: try DatabasePlace(target)
+            to: try DatabaseLocation(target)
         )
         #expect(failure.message.contains(line), "\(failure)")
     }

@@ -100,7 +100,7 @@ struct AccountDeletionTests {
             let revived = await #expect(throws: StoreError.self) {
                 try await store.change(GrantID(rawValue: 1)) { grant in
                     grant.reconnect(
-                        Handover(clientID: "client"),
+                        IncomingTokens(clientID: "client"),
                         bringsOtherRefreshToken: false,
                         switchesAccount: false,
                         dueAt: start,

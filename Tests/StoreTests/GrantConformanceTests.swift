@@ -101,7 +101,7 @@ struct GrantConformanceTests {
             try await store.add([grant])
             try await store.change(grant.id) { grant in
                 grant.reconnect(
-                    Handover(clientID: "client", owner: .init(googleUserID: "g-2")),
+                    IncomingTokens(clientID: "client", owner: .init(googleUserID: "g-2")),
                     bringsOtherRefreshToken: false,
                     switchesAccount: true,
                     dueAt: nil,
@@ -138,7 +138,7 @@ struct GrantConformanceTests {
             let second = Grant.connected(
                 id: GrantID(rawValue: 2),
                 userID: first.userID,
-                handover: Handover(clientID: "client"),
+                handover: IncomingTokens(clientID: "client"),
                 dueAt: nil,
                 at: start
             ).grant
@@ -159,7 +159,7 @@ struct GrantConformanceTests {
             let (grant, events) = Grant.connected(
                 id: GrantID(rawValue: 1),
                 userID: "user",
-                handover: Handover(clientID: "client"),
+                handover: IncomingTokens(clientID: "client"),
                 dueAt: nil,
                 at: start
             )

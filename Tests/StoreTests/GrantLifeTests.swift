@@ -15,7 +15,7 @@ struct GrantLifeTests {
         let fence = grant.generation
         let token = try Sample.refreshToken("other")
         let events = grant.reconnect(
-            Handover(clientID: "new client", refreshToken: token),
+            IncomingTokens(clientID: "new client", refreshToken: token),
             bringsOtherRefreshToken: true,
             switchesAccount: false,
             dueAt: later,
@@ -39,7 +39,7 @@ struct GrantLifeTests {
         let newer = try Sample.accessToken("newer", obtainedAt: later)
         for token in [newer, try Sample.accessToken("older", obtainedAt: start - .seconds(5))] {
             _ = grant.reconnect(
-                Handover(clientID: "client", accessToken: token),
+                IncomingTokens(clientID: "client", accessToken: token),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: later,
@@ -107,7 +107,7 @@ struct GrantLifeTests {
         let fence = grant.generation
         let token = try Sample.accessToken("new", obtainedAt: start - .seconds(5))
         _ = grant.reconnect(
-            Handover(clientID: "client", owner: .init(googleUserID: "new"), accessToken: token),
+            IncomingTokens(clientID: "client", owner: .init(googleUserID: "new"), accessToken: token),
             bringsOtherRefreshToken: false,
             switchesAccount: true,
             dueAt: later,
@@ -126,7 +126,7 @@ struct GrantLifeTests {
         _ = grant.requireSignIn(reason: .accountMismatch, at: start)
         #expect(grant.refreshToken == token && grant.accessToken == nil && grant.dueAt == nil)
         _ = grant.reconnect(
-            Handover(clientID: grant.clientID, owner: .init(googleUserID: "right"), refreshToken: token),
+            IncomingTokens(clientID: grant.clientID, owner: .init(googleUserID: "right"), refreshToken: token),
             bringsOtherRefreshToken: false,
             switchesAccount: true,
             dueAt: later,

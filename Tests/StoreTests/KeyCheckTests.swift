@@ -58,7 +58,7 @@ struct KeyCheckTests {
     @Test("follow from the stored tokens if there are none yet")
     func derived() async throws {
         try await insertGrant(sealedBy: KeyRing(keys: [first]))
-        let book = KeyCheckBook(store)
+        let book = StoredKeyChecks(store)
         #expect(try await book.fit(of: KeyRing(keys: [second])) == .foreign([first.id]))
         #expect(try await book.keyIDs() == [], "a foreign ring wrote checks")
         #expect(try await book.fit(of: KeyRing(keys: [second, first])) == .fits)
@@ -70,7 +70,7 @@ struct KeyCheckTests {
     @Test("accept the first of two rings that start at the same time")
     func race() async throws {
         let (one, other) = (try KeyRing(keys: [first]), try KeyRing(keys: [second]))
-        let book = KeyCheckBook(store)
+        let book = StoredKeyChecks(store)
         #expect(try await book.fit(of: one) == .fits)
         #expect(try await book.fit(of: other) == .fits, "nothing is sealed yet")
         try await book.add(first.id, of: one)
@@ -93,14 +93,14 @@ struct KeyCheckTests {
     }
 
     private func insertGrant(sealedBy ring: KeyRing) async throws {
-        let vault = TokenVault(ring: try LiveKeyRing { ring })
+        let vault = TokenVault(ring: try ReloadableKeyRing { ring })
         let id = GrantID(rawValue: 1)
         let now = Timestamp(secondsSince1970: 1_800_000_000)
         let token = try vault.seal(refreshToken: Secret("refresh"), for: id)
         let grant = Grant.connected(
             id: id,
             userID: "user",
-            handover: Handover(clientID: "client", refreshToken: token),
+            handover: IncomingTokens(clientID: "client", refreshToken: token),
             dueAt: now,
             at: now
         ).grant

@@ -244,7 +244,7 @@ struct NoticeConformanceTests {
         try await store.change(id) { $0.disconnect(reason: .invalidGrant, at: start) }
         try await store.change(id) { grant in
             grant.reconnect(
-                Handover(clientID: "client"),
+                IncomingTokens(clientID: "client"),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: start,

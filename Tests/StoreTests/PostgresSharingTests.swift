@@ -222,7 +222,7 @@ struct PostgresSharingTests {
             let (grant, events) = Grant.connected(
                 id: GrantID(rawValue: 2),
                 userID: "user 2",
-                handover: Handover(clientID: "client"),
+                handover: IncomingTokens(clientID: "client"),
                 dueAt: nil,
                 at: start
             )

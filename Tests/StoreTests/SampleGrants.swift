@@ -43,7 +43,7 @@ enum Sample {
         Grant.connected(
             id: GrantID(rawValue: number),
             userID: "user \(number)",
-            handover: Handover(
+            handover: IncomingTokens(
                 clientID: "client \(number % 2)",
                 owner: owner,
                 scope: "openid email",
@@ -104,7 +104,7 @@ extension Sample {
     /// Returns a vault with one new random key.
     static func vault() throws -> TokenVault {
         let ring = try KeyRing(keys: [try SealingKey.random()])
-        return TokenVault(ring: try LiveKeyRing { ring })
+        return TokenVault(ring: try ReloadableKeyRing { ring })
     }
 
     static func sessionID(_ number: UInt8) -> SessionID {

@@ -116,7 +116,7 @@ struct ScanConformanceTests {
                 Grant.connected(
                     id: GrantID(rawValue: 77),
                     userID: "dead",
-                    handover: Handover(clientID: "c", accessToken: dead.accessToken),
+                    handover: IncomingTokens(clientID: "c", accessToken: dead.accessToken),
                     dueAt: nil,
                     at: start
                 ).grant

@@ -5,13 +5,13 @@ import Testing
 @testable import SQLiteStore
 
 @Suite("A prompt reader", .timeLimit(.minutes(10)))
-struct PromptGrantReaderTests {
+struct SynchronousGrantReaderTests {
     @Test("sees each commit at once, finds no unknown user, and returns nil after it is closed")
     func reading() async throws {
         try await TemporaryFolder.with { folder in
             let path = folder.path("grants.db")
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
-            let reader = try PromptGrantReader(path: path, bootID: "boot", connections: 2)
+            let reader = try SynchronousGrantReader(path: path, bootID: "boot", connections: 2)
             for number in 1...20 as ClosedRange<Int64> {
                 let grant = try Sample.grant(number)
                 #expect(try reader.grant(ofUser: grant.userID) == nil)

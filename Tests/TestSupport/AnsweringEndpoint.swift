@@ -7,11 +7,11 @@ package protocol AnsweringEndpoint: TokenEndpoint {
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer
+    ) async -> ParsedRefreshResponse
 }
 
 extension AnsweringEndpoint {
-    package nonisolated func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
+    package nonisolated func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] {
         questions.map { question in
             let task = Task {
                 let answer = await refresh(

@@ -13,7 +13,7 @@ struct Caller: Sendable {
 }
 
 /// Authenticates callers by their access tokens.
-struct Gatekeeper: Sendable {
+struct Authenticator: Sendable {
     let store: any AccountStore
     let signer: TokenSigner
     let time: any TimeSource
@@ -58,7 +58,7 @@ struct Gatekeeper: Sendable {
     }
 }
 
-extension Gatekeeper {
+extension Authenticator {
     /// Returns the user of a request, and stores a user who is not stored yet.
     func user(of request: ServerRequest) async throws -> User {
         let caller = try await caller(of: request)

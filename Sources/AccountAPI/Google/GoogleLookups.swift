@@ -9,4 +9,4 @@ package protocol GoogleLookups: Sendable {
     func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo
 }
 
-extension GoogleAccounts: GoogleLookups {}
+extension GoogleOAuthAPI: GoogleLookups {}

@@ -11,11 +11,11 @@ package struct InternalRoutes: Sendable {
         case network(servesMetrics: Bool)
     }
 
-    private let desk: TokenDesk
+    private let desk: TokenVendingHandler
     private let probes: Probes
     private let exposure: Exposure
 
-    package init(desk: TokenDesk, probes: Probes, exposure: Exposure = .thisMachine) {
+    package init(desk: TokenVendingHandler, probes: Probes, exposure: Exposure = .thisMachine) {
         self.desk = desk
         self.probes = probes
         self.exposure = exposure
@@ -54,7 +54,7 @@ package struct InternalRoutes: Sendable {
     }
 
     private func status(for request: ServerRequest) async -> ServerResponse {
-        mayKnowAll(request) ? await probes.status() : VendRefusal.unauthorized.response
+        mayKnowAll(request) ? await probes.status() : VendingError.unauthorized.response
     }
 
     private func metrics() async -> ServerResponse {

@@ -118,7 +118,7 @@ package struct Probes: Sendable {
         do {
             return Self.json(Array(try await statusReport().utf8))
         } catch {
-            return VendRefusal.storeUnavailable.response
+            return VendingError.storeUnavailable.response
         }
     }
 

@@ -6,14 +6,14 @@ private import Synchronization
 /// Credentials are long and random, so a plain hash protects them against guessing. They are found by that hash, which
 /// a caller cannot choose, so the time of a look-up does not reveal existing ones.
 package final class ServiceDirectory: Sendable {
-    private let roster: Mutex<ServiceRoster>
+    private let roster: Mutex<ServiceList>
 
-    package init(_ roster: ServiceRoster) {
+    package init(_ roster: ServiceList) {
         self.roster = Mutex(roster)
     }
 
     /// Replaces the services, such as after reading their file again.
-    package func replace(_ roster: ServiceRoster) {
+    package func replace(_ roster: ServiceList) {
         self.roster.withLock { $0 = roster }
     }
 
@@ -25,7 +25,7 @@ package final class ServiceDirectory: Sendable {
 }
 
 /// The content of a services file: each service by the SHA-256 of its credential.
-package struct ServiceRoster: Hashable, Sendable {
+package struct ServiceList: Hashable, Sendable {
     let services: [[UInt8]: Service]
 
     package var count: Int { services.count }

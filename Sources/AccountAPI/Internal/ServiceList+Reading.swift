@@ -11,7 +11,7 @@ package struct ServicesFileError: Error, Hashable, Sendable, CustomStringConvert
     package var description: String { place.isEmpty ? problem : "\(place): \(problem)" }
 }
 
-extension ServiceRoster {
+extension ServiceList {
     /// The limit of services in one file.
     private static let mostServices = 1_000
     private static let mostValues = 10_000

@@ -7,14 +7,14 @@ import Secrets
 import Store
 
 /// Vends access tokens to the user's own services: the permission, the answer, and the audit of both.
-package struct TokenDesk: Sendable {
+package struct TokenVendingHandler: Sendable {
     /// The content of the audit's line, as far as the request was processed.
     private struct Audit {
         var scopes: [ScopeName] = []
         var grant: GrantID?
     }
 
-    private let vendor: Vendor
+    private let vendor: TokenProvider
     private let services: ServiceDirectory
     private let metrics: MetricsLog
     private let counters: RunningCounters
@@ -22,7 +22,7 @@ package struct TokenDesk: Sendable {
     private let time: any TimeSource
 
     package init(
-        vendor: Vendor,
+        vendor: TokenProvider,
         services: ServiceDirectory,
         metrics: MetricsLog,
         counters: RunningCounters,
@@ -70,7 +70,7 @@ package struct TokenDesk: Sendable {
     /// Returns another token than the one in the body, which Google rejected.
     package func renewedToken(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: true) { service, audit in
-            let rejected = try TokenWish.rejectedToken(in: request.body)
+            let rejected = try TokenVendingRequest.rejectedToken(in: request.body)
             let wish = try admitted(request.query, userID: userID, for: service, &audit)
             let grant = try usable(try await vendor.grant(ofUser: userID), wish, &audit)
             return try await vendor.renewedToken(of: grant, insteadOf: rejected)
@@ -86,8 +86,8 @@ package struct TokenDesk: Sendable {
         userID: String,
         for service: Service,
         _ audit: inout Audit
-    ) throws(VendRefusal) -> TokenWish {
-        let wish = try TokenWish(query)
+    ) throws(VendingError) -> TokenVendingRequest {
+        let wish = try TokenVendingRequest(query)
         audit.scopes = wish.scopes
         // Before the store is read, so that a service does not learn anything about other users.
         if let problem = service.objection(toUser: userID, scopes: wish.scopes) { throw .forbidden(problem) }
@@ -95,7 +95,9 @@ package struct TokenDesk: Sendable {
     }
 
     /// Returns the grant if one of its tokens can satisfy the request.
-    private func usable(_ stored: Grant?, _ wish: TokenWish, _ audit: inout Audit) throws(VendRefusal) -> Grant {
+    private func usable(_ stored: Grant?, _ wish: TokenVendingRequest, _ audit: inout Audit) throws(VendingError)
+        -> Grant
+    {
         guard let grant = stored, grant.reason != .userDeleted else { throw .notFound }
         audit.grant = grant.id
         guard grant.state.isConnected else {
@@ -121,10 +123,10 @@ package struct TokenDesk: Sendable {
             let token = try await body(service, &audit)
             // The refresh may have narrowed the grant.
             let missing = ScopeName.missing(audit.scopes, in: token.scope)
-            guard missing.isEmpty else { throw VendRefusal.missingScopes(missing) }
+            guard missing.isEmpty else { throw VendingError.missingScopes(missing) }
             return deliver(token, to: service, audit, forced: forced, since: start)
         } catch {
-            let refusal = VendRefusal(error)
+            let refusal = VendingError(error)
             if case .storeUnavailable = refusal {
                 diagnostics.warning("a token could not be vended", ["error": "\(error)"])
             }
@@ -170,7 +172,7 @@ package struct TokenDesk: Sendable {
         )
     }
 
-    private func refuse(_ refusal: VendRefusal, since start: BootInstant) -> ServerResponse {
+    private func refuse(_ refusal: VendingError, since start: BootInstant) -> ServerResponse {
         counters.recordVend(outcome: refusal.code, duration: time.sinceBoot - start)
         return refusal.response
     }

@@ -6,7 +6,7 @@ import Secrets
 import Store
 
 /// The query of a request for a token.
-struct TokenWish: Sendable {
+struct TokenVendingRequest: Sendable {
     private static let usualLife = 60
     private static let longestLife = 3600
 
@@ -14,12 +14,12 @@ struct TokenWish: Sendable {
     let scopes: [ScopeName]
 
     /// Parses `min_ttl` and `scope` of a query.
-    init(_ query: [ServerRequest.Field]) throws(VendRefusal) {
+    init(_ query: [ServerRequest.Field]) throws(VendingError) {
         minimumLife = try Self.life(query)
         scopes = try Self.scopes(query)
     }
 
-    private static func life(_ query: [ServerRequest.Field]) throws(VendRefusal) -> Duration {
+    private static func life(_ query: [ServerRequest.Field]) throws(VendingError) -> Duration {
         let values = query.filter { $0.name == "min_ttl" }.map(\.value)
         guard let text = values.first else { return .seconds(usualLife) }
         let isNumber = (1...4).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
@@ -29,7 +29,7 @@ struct TokenWish: Sendable {
         return .seconds(seconds)
     }
 
-    private static func scopes(_ query: [ServerRequest.Field]) throws(VendRefusal) -> [ScopeName] {
+    private static func scopes(_ query: [ServerRequest.Field]) throws(VendingError) -> [ScopeName] {
         var scopes: [ScopeName] = []
         var length = 0
         for field in query where field.name == "scope" {
@@ -48,7 +48,7 @@ struct TokenWish: Sendable {
     }
 
     /// Parses the rejected token from a body.
-    static func rejectedToken(in body: [UInt8]) throws(VendRefusal) -> Secret {
+    static func rejectedToken(in body: [UInt8]) throws(VendingError) -> Secret {
         guard let token = Token.required(JSONValue.object(in: body)?["access_token"]) else {
             throw .invalidRequest("the body must be a JSON object with the access_token that Google did not take")
         }

@@ -6,7 +6,7 @@ import RefreshEngine
 import Store
 
 /// The reason why a service does not get a token: status, code and text of the answer.
-enum VendRefusal: Error, Hashable, Sendable {
+enum VendingError: Error, Hashable, Sendable {
     case invalidRequest(String)
     case unauthorized
     case forbidden(String)
@@ -26,14 +26,14 @@ enum VendRefusal: Error, Hashable, Sendable {
 
     init(_ error: any Error) {
         switch error {
-        case let refusal as VendRefusal: self = refusal
-        case let failure as VendFailure: self.init(failure)
+        case let refusal as VendingError: self = refusal
+        case let failure as VendingFailure: self.init(failure)
         case is CancellationError: self = .unavailable(reason: VendReason.stopping.rawValue, wait: Self.usualWait)
         default: self = .storeUnavailable
         }
     }
 
-    private init(_ failure: VendFailure) {
+    private init(_ failure: VendingFailure) {
         switch failure {
         case .unknownUser: self = .notFound
         case .refused(let state, let reason, let since):

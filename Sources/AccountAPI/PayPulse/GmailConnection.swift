@@ -70,9 +70,9 @@ struct GmailConnection: Sendable {
         let token: VendedToken
         do {
             token = try await services.engine.freshToken(of: caller.userID, minimumLife: Self.moreThanAnyLife)
-        } catch VendFailure.refused, VendFailure.unreadable {
+        } catch VendingFailure.refused, VendingFailure.unreadable {
             return .unknowable
-        } catch VendFailure.unknownUser {
+        } catch VendingFailure.unknownUser {
             return .notAsked
         }
         do throws(LookupFailure) {
@@ -143,9 +143,9 @@ struct GmailConnection: Sendable {
         for id: GrantID,
         bringing refreshToken: Secret?,
         at now: Timestamp
-    ) throws(SealError) -> Handover {
+    ) throws(SealError) -> IncomingTokens {
         let vault = services.vault
-        var handover = Handover(clientID: identity.clientID, owner: identity.owner, scope: scope)
+        var handover = IncomingTokens(clientID: identity.clientID, owner: identity.owner, scope: scope)
         handover.accessToken = Grant.AccessToken(
             sealed: try vault.seal(accessToken: tokens.accessToken, for: id),
             obtainedAt: now,

@@ -28,7 +28,7 @@ struct PayPulseError: Hashable, Sendable, FamilyError {
         case let problem as BodyProblem: self.init(problem)
         case IdentityFailure.refused:
             self.init(400, .invalidCredentials, "Google does not accept this access token for this app")
-        case is IdentityFailure, is VendFailure:
+        case is IdentityFailure, is VendingFailure:
             self.init(502, .dependencyFailure, "Google cannot be reached; try again")
         case is TooManyRequests:
             // The family does not have a code for this; the limit protects its dependencies.

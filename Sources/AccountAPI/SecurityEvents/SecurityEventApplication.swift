@@ -4,7 +4,7 @@ import Observability
 import Store
 
 /// The result of one event.
-struct BookedEvent: Sendable {
+struct AppliedSecurityEvent: Sendable {
     let kind: String
     var outcome: SecurityEventEvent.Outcome
     var grants = 0
@@ -14,7 +14,7 @@ struct BookedEvent: Sendable {
 }
 
 /// Applies the events of one token inside a transaction, so that either all of them are stored or none.
-struct SecurityEventBooking {
+struct SecurityEventApplication {
     /// The time until a grant of a disabled account is probed.
     private static let probeAfter = Duration.seconds(86_400)
     /// The limit of grants that are probed for one event that may mean any of them.
@@ -24,8 +24,8 @@ struct SecurityEventBooking {
     let token: SecurityEventToken
     let now: Timestamp
 
-    func apply(_ event: SecurityEvent) throws -> BookedEvent {
-        var booked = BookedEvent(kind: event.code, outcome: .recorded)
+    func apply(_ event: SecurityEvent) throws -> AppliedSecurityEvent {
+        var booked = AppliedSecurityEvent(kind: event.code, outcome: .recorded)
         guard !SecurityEventRules.isForTheRecord(event.kind) else { return booked }
         // The ids of such old tokens have been deleted, so this token may be a replay.
         guard token.happenedAt ?? token.issuedAt >= now - Retention.securityEvents else {

@@ -73,9 +73,9 @@ package struct SecurityEventReceiver: Sendable {
     private func take(_ token: SecurityEventToken) async -> ServerResponse {
         let now = time.now
         do {
-            let booked = try await store.transact { transaction -> [BookedEvent]? in
+            let booked = try await store.transact { transaction -> [AppliedSecurityEvent]? in
                 guard try transaction.remember(securityEvent: token.id, at: now) else { return nil }
-                let booking = SecurityEventBooking(transaction: transaction, token: token, now: now)
+                let booking = SecurityEventApplication(transaction: transaction, token: token, now: now)
                 return try token.events.map { try booking.apply($0) }
             }
             tell(booked, of: token)
@@ -87,7 +87,7 @@ package struct SecurityEventReceiver: Sendable {
         }
     }
 
-    private func tell(_ booked: [BookedEvent]?, of token: SecurityEventToken) {
+    private func tell(_ booked: [AppliedSecurityEvent]?, of token: SecurityEventToken) {
         // The id itself stays out of the logs.
         let name = Hexadecimal.encode(Digest.sha256(Array(token.id.utf8)).prefix(8))
         guard let booked else {

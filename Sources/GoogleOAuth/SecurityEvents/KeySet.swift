@@ -38,7 +38,7 @@ struct KeySet: Sendable {
 }
 
 /// The time for which an answer may be cached (RFC 9111, section 5.2.2.1).
-enum Freshness {
+enum CacheLifetime {
     private static let usual = Duration.seconds(3600)
     private static let limits = Duration.seconds(300)...Duration.seconds(86_400)
 

@@ -112,6 +112,6 @@ package actor SecurityEventKeys {
         }
         guard response.status == 200 else { throw .unavailable(code: "http_\(response.status)") }
         guard let body = JSONValue.object(in: response.body.reveal()) else { throw .unavailable(code: "not_json") }
-        return (body, Freshness.read(cacheControl: response.header("Cache-Control")))
+        return (body, CacheLifetime.read(cacheControl: response.header("Cache-Control")))
     }
 }

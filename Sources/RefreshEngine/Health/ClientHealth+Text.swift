@@ -29,7 +29,7 @@ extension ClientHealth {
             provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
             outageEndedAt: body["outage_ended_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
             failingSince: body["failing_since"]?.milliseconds.map { BootInstant(milliseconds: $0) },
-            refusals: RefusalRow(body["refusals"])
+            refusals: ConsecutiveRefusals(body["refusals"])
         )
         self = stale.inEpoch(epoch)
     }
@@ -55,7 +55,7 @@ extension ClientHealth {
         if let provenSuccessAt { line.field("proven_success_at", provenSuccessAt.milliseconds) }
         if let outageEndedAt { line.field("outage_ended_at", outageEndedAt.milliseconds) }
         if let failingSince { line.field("failing_since", failingSince.milliseconds) }
-        if refusals != RefusalRow() { line.object("refusals") { refusals.write(into: &$0) } }
+        if refusals != ConsecutiveRefusals() { line.object("refusals") { refusals.write(into: &$0) } }
         return line.bytes
     }
 }
@@ -189,7 +189,7 @@ extension InvalidGrantRate {
     }
 }
 
-extension RefusalRow {
+extension ConsecutiveRefusals {
     fileprivate init(_ body: JSONValue?) {
         self.init(
             since: body?["since"]?.milliseconds.map { BootInstant(milliseconds: $0) },

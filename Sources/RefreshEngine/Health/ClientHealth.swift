@@ -34,7 +34,7 @@ package struct ClientHealth: Hashable, Sendable {
     /// The instant of the first of the endpoint's failures in a row.
     package var failingSince: BootInstant?
     /// The refusals since the last success of a proven grant that may be the client's fault.
-    package var refusals: RefusalRow
+    package var refusals: ConsecutiveRefusals
 
     package init(
         epoch: String,
@@ -46,7 +46,7 @@ package struct ClientHealth: Hashable, Sendable {
         provenSuccessAt: Timestamp? = nil,
         outageEndedAt: Timestamp? = nil,
         failingSince: BootInstant? = nil,
-        refusals: RefusalRow = RefusalRow()
+        refusals: ConsecutiveRefusals = ConsecutiveRefusals()
     ) {
         self.epoch = epoch
         self.breaker = breaker
@@ -102,7 +102,7 @@ package struct ClientHealth: Hashable, Sendable {
 }
 
 /// Refusals in a row that blame the client or the grant, until a proven grant succeeds.
-package struct RefusalRow: Hashable, Sendable {
+package struct ConsecutiveRefusals: Hashable, Sendable {
     /// The shortest time that a row must last; while other grants succeed now and then, a row does not last as long.
     package static let shortestSpan: Duration = .seconds(60)
 

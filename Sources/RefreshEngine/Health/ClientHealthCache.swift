@@ -1,7 +1,7 @@
 import Store
 
 /// The health of the clients that one transaction touches, each read and written once.
-struct HealthBook {
+struct ClientHealthCache {
     private let transaction: any StoreTransaction
     private var pages: [String: ClientHealth] = [:]
     private var stored: [String: ClientHealth] = [:]

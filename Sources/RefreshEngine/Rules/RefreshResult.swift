@@ -6,12 +6,12 @@ package import Secrets
 package import Store
 
 /// One attempt at a refresh and its answer: the input of the rules.
-package struct Finding: Sendable {
+package struct RefreshResult: Sendable {
     /// The claim under which the attempt was made.
-    package var attempt: Attempt
+    package var attempt: RefreshAttempt
     package var answer: Answer
 
-    package init(attempt: Attempt, answer: Answer) {
+    package init(attempt: RefreshAttempt, answer: Answer) {
         self.attempt = attempt
         self.answer = answer
     }
@@ -70,7 +70,7 @@ package struct Finding: Sendable {
 }
 
 /// A claim on a grant, with the grant's state at the time of the claim.
-package struct Attempt: Hashable, Sendable {
+package struct RefreshAttempt: Hashable, Sendable {
     package var grant: GrantID
     package var clientID: String
     package var claim: Int64
@@ -104,7 +104,7 @@ package struct Attempt: Hashable, Sendable {
 }
 
 /// The circumstances of a decision.
-package struct Moment: Sendable {
+package struct DecisionContext: Sendable {
     package var now: Timestamp
     package var instant: BootInstant
     /// A random number in 0..<1, for back-off.
@@ -118,7 +118,7 @@ package struct Moment: Sendable {
 }
 
 /// The decision of the rules about one result.
-package struct Ruling: Sendable {
+package struct RefreshDecision: Sendable {
     package var outcome: RefreshOutcome
     package var events: [GrantEvent] = []
     package var breakerChange: Breaker.Change?
@@ -135,7 +135,7 @@ package struct Ruling: Sendable {
 
 extension StoreTransaction {
     /// Stores a grant as the rules changed it, with its history and the notices that are due.
-    func store(_ grant: Grant, after ruling: Ruling, at now: Timestamp) throws {
+    func store(_ grant: Grant, after ruling: RefreshDecision, at now: Timestamp) throws {
         try update(grant)
         for event in ruling.events { try record(event) }
         guard !ruling.lostScopes.isEmpty else { return }

@@ -8,7 +8,12 @@ extension RefreshRules {
     // MARK: invalid_grant
 
     /// Ends the grant, unless the client gets more `invalid_grant` than usual and this one is not confirmed yet.
-    func doubtOrEnd(_ grant: inout Grant, health: inout ClientHealth, at moment: Moment, ruling: inout Ruling) {
+    func doubtOrEnd(
+        _ grant: inout Grant,
+        health: inout ClientHealth,
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
+    ) {
         let now = moment.now
         let awaitsSecondOpinion =
             grant.reason == .invalidGrantUnconfirmed || grant.state == .suspended && grant.suspectedSince != nil
@@ -57,8 +62,8 @@ extension RefreshRules {
         _ code: String,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         let since = grant.reason == .invalidGrantUnconfirmed ? nil : grant.suspectedSince
         let othersSucceeded = since.map { since in health.provenSuccessAt.map { $0 > since } ?? false } ?? false
@@ -88,8 +93,8 @@ extension RefreshRules {
         _ code: String,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         guard grant.isProven else {
             grant.suspect(since: moment.now)
@@ -112,7 +117,12 @@ extension RefreshRules {
         }
     }
 
-    private func retryForeign(_ grant: inout Grant, health: ClientHealth, at moment: Moment, ruling: inout Ruling) {
+    private func retryForeign(
+        _ grant: inout Grant,
+        health: ClientHealth,
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
+    ) {
         retry(
             &grant,
             reason: .clientMismatchUnconfirmed,

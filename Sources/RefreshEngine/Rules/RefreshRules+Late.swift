@@ -7,7 +7,7 @@ extension RefreshRules {
     ///
     /// The sealed bytes are unique, so a stored token with the same bytes came with this result. A rotated token that
     /// has been replaced since is recognised by its claim.
-    func outcomeIfStored(_ finding: Finding, _ grant: Grant) -> RefreshOutcome? {
+    func outcomeIfStored(_ finding: RefreshResult, _ grant: Grant) -> RefreshOutcome? {
         guard grant.lease?.claim != finding.attempt.claim else { return nil }
         let attempt = finding.attempt
         let holdsRotated =
@@ -32,11 +32,11 @@ extension RefreshRules {
     /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
     /// stored as long as the stored token is the one that A sent.
     func decideLate(
-        _ finding: Finding,
+        _ finding: RefreshResult,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         ruling.outcome = .void
         guard let rotated = finding.rotated else { return }

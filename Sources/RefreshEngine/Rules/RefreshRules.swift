@@ -38,11 +38,11 @@ package struct RefreshRules: Sendable {
     }
 
     package func decide(
-        _ finding: Finding,
+        _ finding: RefreshResult,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment
-    ) -> Ruling {
+        at moment: DecisionContext
+    ) -> RefreshDecision {
         let former = grant.scope
         var ruling = rule(on: finding, grant: &grant, health: &health, at: moment)
         ruling.lostScopes = ScopeName.lost(from: former, to: grant.scope)
@@ -50,12 +50,12 @@ package struct RefreshRules: Sendable {
     }
 
     private func rule(
-        on finding: Finding,
+        on finding: RefreshResult,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment
-    ) -> Ruling {
-        var ruling = Ruling(outcome: .unchanged)
+        at moment: DecisionContext
+    ) -> RefreshDecision {
+        var ruling = RefreshDecision(outcome: .unchanged)
         // A commit whose confirmation was lost is repeated, although it may have been done.
         if let outcome = outcomeIfStored(finding, grant) {
             ruling.outcome = outcome
@@ -107,10 +107,10 @@ package struct RefreshRules: Sendable {
 
     /// Applies an answer to the health of the client and of the endpoint, independent of the grant's fate.
     private func learn(
-        _ finding: Finding,
+        _ finding: RefreshResult,
         health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         let wasFailing = health.breaker.endpointIsFailing
         defer {
@@ -160,15 +160,15 @@ package struct RefreshRules: Sendable {
 
     func accept(
         _ tokens: RefreshedTokens,
-        of attempt: Attempt,
+        of attempt: RefreshAttempt,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         health.note(saysInvalid: false, at: moment.now)
         health.provenSuccessAt = moment.now
-        health.refusals = RefusalRow()
+        health.refusals = ConsecutiveRefusals()
         let isQuick = DueTimes.isQuick(tokens.accessToken, afterSuccessAt: grant.lastSuccessAt, at: moment.now)
         // The account was disabled while the request was in flight: an answer from before that does not lift it.
         if grant.reason == .accountDisabled, grant.lastAttemptAt != attempt.lastAttemptAt {
@@ -196,8 +196,8 @@ package struct RefreshRules: Sendable {
         retryAfter: Duration?,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         switch verdict {
         case .invalidGrant:
@@ -238,8 +238,8 @@ package struct RefreshRules: Sendable {
         _ code: String,
         grant: inout Grant,
         health: inout ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         ruling.breakerChange = health.breaker.clientFault(code, at: moment.instant, unit: moment.unit)
         grant.postpone(until: moment.now + BackOff.shortest * (1 + 4 * moment.unit), at: moment.now)
@@ -247,7 +247,7 @@ package struct RefreshRules: Sendable {
     }
 
     /// Ends a grant without a refresh token once the app's own access token has expired.
-    private func runOut(_ grant: inout Grant, at moment: Moment, ruling: inout Ruling) {
+    private func runOut(_ grant: inout Grant, at moment: DecisionContext, ruling: inout RefreshDecision) {
         if let expiresAt = grant.accessToken?.expiresAt, expiresAt > moment.now {
             grant.reschedule(to: expiresAt)
             ruling.outcome = .unchanged
@@ -258,7 +258,7 @@ package struct RefreshRules: Sendable {
     }
 
     /// Waits for the key of a token that cannot be opened; a revocation waits for a day at most.
-    private func lookAgain(at grant: inout Grant, at moment: Moment, ruling: inout Ruling) {
+    private func lookAgain(at grant: inout Grant, at moment: DecisionContext, ruling: inout RefreshDecision) {
         if let askedAt = grant.revocationAskedAt, moment.now - askedAt >= Self.revocationPatience {
             grant.finishRevocation()
             ruling.outcome = .disconnected
@@ -270,8 +270,8 @@ package struct RefreshRules: Sendable {
     private func finishRevocation(
         _ failure: LookupFailure?,
         grant: inout Grant,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         ruling.outcome = .disconnected
         let askedAt = grant.revocationAskedAt ?? moment.now
@@ -291,8 +291,8 @@ package struct RefreshRules: Sendable {
         isUnderstood: Bool = true,
         notBefore: Duration? = nil,
         health: ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         retry(
             &grant,
@@ -311,8 +311,8 @@ package struct RefreshRules: Sendable {
         isUnderstood: Bool = true,
         notBefore: Duration? = nil,
         health: ClientHealth,
-        at moment: Moment,
-        ruling: inout Ruling
+        at moment: DecisionContext,
+        ruling: inout RefreshDecision
     ) {
         let life = grant.accessToken.map { $0.expiresAt - moment.now }
         let failingFor = grant.failingSince.map { moment.now - $0 } ?? .zero
@@ -340,7 +340,7 @@ package struct RefreshRules: Sendable {
         }
     }
 
-    func note(_ grant: Grant, saysInvalid: Bool, in health: inout ClientHealth, at moment: Moment) {
+    func note(_ grant: Grant, saysInvalid: Bool, in health: inout ClientHealth, at moment: DecisionContext) {
         guard grant.isProven else { return }
         health.note(saysInvalid: saysInvalid, at: moment.now)
     }

@@ -27,7 +27,7 @@ struct AccountCheck: Sendable {
     ///
     /// If the answer has no ID token, Google is asked once for the account, unless `mayAsk` is `false`. An answer whose
     /// account stays unknown is not vended, but its rotated refresh token is kept.
-    func checked(_ answer: RefreshAnswer, for grant: Grant, mayAsk: Bool) async -> RefreshAnswer {
+    func checked(_ answer: ParsedRefreshResponse, for grant: Grant, mayAsk: Bool) async -> ParsedRefreshResponse {
         guard case .granted(let tokens) = answer.verdict, let expected = grant.owner.googleUserID else { return answer }
         let account: String?
         if let named = tokens.account {

@@ -1,9 +1,9 @@
 package import Store
 
 /// The outcome of one refresh after its commit.
-package struct Settled: Sendable {
-    package var finding: Finding
-    package var ruling: Ruling
+package struct CommittedResult: Sendable {
+    package var finding: RefreshResult
+    package var ruling: RefreshDecision
     /// The grant as stored; `nil` if it has been deleted since the claim.
     package var grant: Grant?
     package var health: ClientHealth

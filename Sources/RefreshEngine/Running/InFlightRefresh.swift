@@ -3,7 +3,7 @@ import Store
 import Synchronization
 
 /// One grant that this worker has claimed, from the claim until its result is committed.
-final class Flight: Sendable {
+final class InFlightRefresh: Sendable {
     let grant: Grant
     let claim: Int64
     /// The time at which the grant was due; the lateness in the logs is measured from it.
@@ -22,8 +22,8 @@ final class Flight: Sendable {
         self.leaseStandsUntil = Mutex(leaseStandsUntil)
     }
 
-    var attempt: Attempt {
-        Attempt(
+    var attempt: RefreshAttempt {
+        RefreshAttempt(
             grant: grant.id,
             clientID: grant.clientID,
             claim: claim,
@@ -47,9 +47,9 @@ final class Flight: Sendable {
 }
 
 /// The end of a flight, for the callers that wait for it.
-enum FlightEnd: Sendable {
+enum RefreshCompletion: Sendable {
     /// The result is committed.
-    case settled(Settled)
+    case settled(CommittedResult)
     /// Another worker has the grant, or it was not due any more.
     case elsewhere
     /// The lease was given back, or the store failed, before there was an answer.
@@ -59,15 +59,15 @@ enum FlightEnd: Sendable {
 }
 
 /// The end of a flight, which any number of callers can await, before or after it has come.
-final class Landing: Sendable {
+final class CompletionSignal: Sendable {
     private struct State {
-        var end: FlightEnd?
-        var waiters: [CheckedContinuation<FlightEnd, Never>] = []
+        var end: RefreshCompletion?
+        var waiters: [CheckedContinuation<RefreshCompletion, Never>] = []
     }
 
     private let state = Mutex(State())
 
-    var end: FlightEnd {
+    var end: RefreshCompletion {
         get async {
             await withCheckedContinuation { waiter in
                 let known = state.withLock { state in
@@ -80,9 +80,9 @@ final class Landing: Sendable {
     }
 
     /// Wakes all waiting callers; only the first call counts.
-    func complete(_ end: FlightEnd) {
+    func complete(_ end: RefreshCompletion) {
         let waiters = state.withLock { state in
-            guard state.end == nil else { return [CheckedContinuation<FlightEnd, Never>]() }
+            guard state.end == nil else { return [CheckedContinuation<RefreshCompletion, Never>]() }
             state.end = end
             defer { state.waiters = [] }
             return state.waiters

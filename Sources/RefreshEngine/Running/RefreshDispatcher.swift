@@ -4,7 +4,7 @@ import Secrets
 import Store
 
 /// Sends the requests of claimed grants: opens their tokens, calls Google, then reads and seals the answers.
-struct Courier: Sendable {
+struct RefreshDispatcher: Sendable {
     let endpoint: any TokenEndpoint
     let vault: TokenVault
     let time: any TimeSource
@@ -13,7 +13,7 @@ struct Courier: Sendable {
 
     /// The result of one request, with the fields for its log line.
     struct Report: Sendable {
-        var finding: Finding
+        var finding: RefreshResult
         var status: Int?
         var text: String?
         var latency: Duration?
@@ -23,11 +23,11 @@ struct Courier: Sendable {
     ///
     /// `arrive` is called once for each flight with its answer, on any thread, possibly before this returns.
     func depart(
-        _ flights: [Flight],
-        arrive: @escaping @Sendable (Arrival) -> Void
+        _ flights: [InFlightRefresh],
+        arrive: @escaping @Sendable (PendingResult) -> Void
     ) -> [(GrantID, @Sendable () -> Void)] {
         var asking: [GrantID] = []
-        var questions: [RefreshQuestion] = []
+        var questions: [RefreshSubmission] = []
         var lookups: [AccountLookup?] = []
         for flight in flights {
             let lookup = AccountCheck.isNeeded(for: flight.grant) ? AccountLookup() : nil
@@ -50,25 +50,27 @@ struct Courier: Sendable {
     }
 
     private func question(
-        of flight: Flight,
+        of flight: InFlightRefresh,
         lookup: AccountLookup?,
-        arrive: @escaping @Sendable (Arrival) -> Void
-    ) -> RefreshQuestion? {
+        arrive: @escaping @Sendable (PendingResult) -> Void
+    ) -> RefreshSubmission? {
         let attempt = flight.attempt
         let token: Secret?
         do throws(SealError) {
             token = try vault.openRefreshToken(of: flight.grant)
         } catch {
-            arrive(Arrival(flight, with: unopened(attempt, error)))
+            arrive(PendingResult(flight, with: unopened(attempt, error)))
             return nil
         }
         guard let token else {
-            arrive(Arrival(flight, with: Report(finding: Finding(attempt: attempt, answer: .nothingToSend))))
+            arrive(
+                PendingResult(flight, with: Report(finding: RefreshResult(attempt: attempt, answer: .nothingToSend)))
+            )
             return nil
         }
         let client = OAuthClient(id: attempt.clientID, secret: clientSecrets[attempt.clientID])
         let sentAt = time.sinceBoot
-        return RefreshQuestion(token: token, client: client) {
+        return RefreshSubmission(token: token, client: client) {
             // A request is not sent if its lease could run out before the answer is stored.
             flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         } receive: { reply in
@@ -76,9 +78,9 @@ struct Courier: Sendable {
             // An answer later than any deadline waited in its socket while the process stood still, for an unknown
             // time: the token's lifetime is counted from the time of the request.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
-            let bring = { @Sendable (reply: RefreshReply) in
+            let bring = { @Sendable (reply: RawRefreshResponse) in
                 arrive(
-                    Arrival(flight) { () throws(SealError) in
+                    PendingResult(flight) { () throws(SealError) in
                         try report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
                     }
                 )
@@ -87,7 +89,7 @@ struct Courier: Sendable {
             lookup.run {
                 // No further request is sent if the lease could run out before the answer is stored.
                 let mayAsk = flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
-                let answer = RefreshAnswer.reading(reply, sent: token)
+                let answer = ParsedRefreshResponse.reading(reply, sent: token)
                 let check = AccountCheck(endpoint: endpoint)
                 bring(.answer(await check.checked(answer, for: flight.grant, mayAsk: mayAsk)))
             }
@@ -95,15 +97,15 @@ struct Courier: Sendable {
     }
 
     private func report(
-        _ reply: RefreshReply,
+        _ reply: RawRefreshResponse,
         sent: Secret,
-        for attempt: Attempt,
+        for attempt: RefreshAttempt,
         at receivedAt: Timestamp,
         latency: Duration
     ) throws(SealError) -> Report {
-        let answer = RefreshAnswer.reading(reply, sent: sent)
+        let answer = ParsedRefreshResponse.reading(reply, sent: sent)
         return Report(
-            finding: Finding(
+            finding: RefreshResult(
                 attempt: attempt,
                 answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt)
             ),
@@ -116,14 +118,17 @@ struct Courier: Sendable {
     /// Reports a token that could not be opened.
     ///
     /// If another worker may have its key, the lease is given back and the grant stays as it is.
-    private func unopened(_ attempt: Attempt, _ error: SealError) -> Report {
+    private func unopened(_ attempt: RefreshAttempt, _ error: SealError) -> Report {
         guard case .unknownKey(let id) = error, vault.ring.doubt(id) else { return .unreadable(attempt, error) }
         let verdict = RefreshVerdict.notSent(code: "unknown_key")
-        return Report(finding: Finding(attempt: attempt, answer: .refused(verdict, retryAfter: nil)), text: "\(error)")
+        return Report(
+            finding: RefreshResult(attempt: attempt, answer: .refused(verdict, retryAfter: nil)),
+            text: "\(error)"
+        )
     }
 
     /// Revokes a grant at Google after a disconnect, unless the lease could run out before the answer is stored.
-    func revoke(_ flight: Flight) async -> Report {
+    func revoke(_ flight: InFlightRefresh) async -> Report {
         let attempt = flight.attempt
         let token: Secret?
         do throws(SealError) {
@@ -133,27 +138,27 @@ struct Courier: Sendable {
             return unopened(attempt, error)
         }
         guard let token else {
-            return Report(finding: Finding(attempt: attempt, answer: .revocation(failure: nil)))
+            return Report(finding: RefreshResult(attempt: attempt, answer: .revocation(failure: nil)))
         }
         let sentAt = time.sinceBoot
         let reply = await endpoint.revoke(token) {
             flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         }
-        let answer: Finding.Answer =
+        let answer: RefreshResult.Answer =
             switch reply {
             case .done: .revocation(failure: nil)
             case .failed(let failure): .revocation(failure: failure)
             case .notSent(let code): .refused(.notSent(code: code), retryAfter: nil)
             }
-        return Report(finding: Finding(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
+        return Report(finding: RefreshResult(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
     }
 
     private func seal(
-        _ answer: RefreshAnswer,
+        _ answer: ParsedRefreshResponse,
         sent: Secret,
         for id: GrantID,
         at now: Timestamp
-    ) throws(SealError) -> Finding.Answer {
+    ) throws(SealError) -> RefreshResult.Answer {
         switch answer.verdict {
         case .granted(let tokens):
             let dies = tokens.refreshTokenLifetime.map { now + $0 }
@@ -192,27 +197,27 @@ struct Courier: Sendable {
     }
 }
 
-extension Courier.Report {
-    fileprivate static func unreadable(_ attempt: Attempt, _ error: SealError) -> Courier.Report {
-        Courier.Report(finding: Finding(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
+extension RefreshDispatcher.Report {
+    fileprivate static func unreadable(_ attempt: RefreshAttempt, _ error: SealError) -> RefreshDispatcher.Report {
+        RefreshDispatcher.Report(finding: RefreshResult(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
     }
 }
 
 /// A flight with its answer, which is not read yet.
-struct Arrival: Sendable {
-    let flight: Flight
+struct PendingResult: Sendable {
+    let flight: InFlightRefresh
     /// Reads the answer and seals its tokens; the committer calls it, so that network threads are not held up.
     ///
     /// It can be called again after a failure: the answer is kept until it is sealed, since a rotated token in it has
     /// no other copy.
-    let report: @Sendable () throws(SealError) -> Courier.Report
+    let report: @Sendable () throws(SealError) -> RefreshDispatcher.Report
 
-    init(_ flight: Flight, report: @escaping @Sendable () throws(SealError) -> Courier.Report) {
+    init(_ flight: InFlightRefresh, report: @escaping @Sendable () throws(SealError) -> RefreshDispatcher.Report) {
         self.flight = flight
         self.report = report
     }
 
-    init(_ flight: Flight, with report: Courier.Report) {
+    init(_ flight: InFlightRefresh, with report: RefreshDispatcher.Report) {
         self.init(flight) { report }
     }
 }

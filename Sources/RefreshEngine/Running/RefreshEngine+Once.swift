@@ -5,7 +5,7 @@ import Secrets
 import Store
 
 /// The result of one pass over the due grants.
-package struct PassSummary: Sendable, Hashable {
+package struct RunOnceSummary: Sendable, Hashable {
     package var due = 0
     package var refreshed = 0
     package var retrying = 0
@@ -18,7 +18,7 @@ package struct PassSummary: Sendable, Hashable {
     /// `true` if grants remain for a later run.
     package var leavesWork: Bool { retrying + held > 0 }
 
-    mutating func add(_ other: PassSummary) {
+    mutating func add(_ other: RunOnceSummary) {
         due += other.due
         refreshed += other.refreshed
         retrying += other.retrying
@@ -29,7 +29,7 @@ package struct PassSummary: Sendable, Hashable {
         skipped += other.skipped
     }
 
-    mutating func count(_ end: FlightEnd) {
+    mutating func count(_ end: RefreshCompletion) {
         due += 1
         switch end {
         case .elsewhere: skipped += 1
@@ -54,13 +54,13 @@ extension RefreshEngine {
     private static let passPage = 100
 
     /// Tries each due grant once until `deadline`; it waits for the pace, but not for back-off.
-    package func runOnce(within deadline: Duration) async throws -> PassSummary {
+    package func runOnce(within deadline: Duration) async throws -> RunOnceSummary {
         let started = time.now
         let end = time.sinceBoot + deadline
         await watchClock()
         try await learnHealth()
-        var summary = PassSummary()
-        try await withThrowingTaskGroup(of: PassSummary.self) { group in
+        var summary = RunOnceSummary()
+        try await withThrowingTaskGroup(of: RunOnceSummary.self) { group in
             for client in try await store.clientsWithDueTimes() {
                 group.addTask { try await self.pass(of: client, dueBy: started, until: end) }
             }
@@ -70,10 +70,10 @@ extension RefreshEngine {
         return summary
     }
 
-    private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws -> PassSummary {
-        var summary = PassSummary()
+    private func pass(of client: String, dueBy: Timestamp, until end: BootInstant) async throws -> RunOnceSummary {
+        var summary = RunOnceSummary()
         var cursor: DueEntry?
-        try await withThrowingTaskGroup(of: [FlightEnd].self) { group in
+        try await withThrowingTaskGroup(of: [RefreshCompletion].self) { group in
             var pages = 0
             while true {
                 let page = try await store.due(ofClient: client, by: dueBy, after: cursor, atMost: Self.passPage)
@@ -96,8 +96,8 @@ extension RefreshEngine {
         of client: String,
         dueBy: Timestamp,
         until end: BootInstant
-    ) async -> [FlightEnd] {
-        var ends: [FlightEnd] = []
+    ) async -> [RefreshCompletion] {
+        var ends: [RefreshCompletion] = []
         var left = page
         while !left.isEmpty {
             let allowed = await allowance(of: client, wanting: left.count, until: end)

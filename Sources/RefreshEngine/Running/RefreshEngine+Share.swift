@@ -5,7 +5,7 @@ package import Store
 extension RefreshEngine {
     /// Takes the share of the grants, and of each client's pace, that follows from the reports of all workers.
     package func takeShare(among reports: [WorkerReport]) {
-        let share = Share(of: configuration.workerName, among: reports)
+        let share = WorkPartition(of: configuration.workerName, among: reports)
         guard share != self.share else { return }
         self.share = share
         sharePace()

@@ -1,7 +1,7 @@
 import Scheduler
 
 /// The condition of one client id at Google, as far as this worker knows.
-package struct ClientStanding: Hashable, Sendable {
+package struct ClientStatus: Hashable, Sendable {
     package enum Breaker: String, Sendable {
         case closed, open, probing
     }
@@ -14,16 +14,16 @@ package struct ClientStanding: Hashable, Sendable {
 
 extension RefreshEngine {
     /// The client ids that this worker has seen, sorted by name.
-    package var clientStandings: [ClientStanding] {
+    package var clientStandings: [ClientStatus] {
         let instant = sharedNow
         return gates.sorted { $0.key < $1.key }.map { client, gate in
-            let breaker: ClientStanding.Breaker =
+            let breaker: ClientStatus.Breaker =
                 switch gate.health.breaker.state {
                 case .closed: .closed
                 case .open: .open
                 case .probing: .probing
                 }
-            return ClientStanding(clientID: client, breaker: breaker, ceiling: gate.pacer.ceiling(at: instant))
+            return ClientStatus(clientID: client, breaker: breaker, ceiling: gate.pacer.ceiling(at: instant))
         }
     }
 }

@@ -32,7 +32,7 @@ extension RefreshEngine {
                 cancelFlights()
                 try await Task.sleep(for: Self.timeToStoreWhatWasCancelled)
                 // A slow disk must not hold up the stop.
-                Task { await settler.giveUp() }
+                Task { await committer.giveUp() }
                 try await Task.sleep(for: Self.timeToSpill)
                 abandonFlights()
             } catch is CancellationError {
@@ -44,7 +44,7 @@ extension RefreshEngine {
         await drain()
         patience.cancel()
         hastening?.cancel()
-        return await settler.unstored
+        return await committer.unstored
     }
 
     private func drain() async {

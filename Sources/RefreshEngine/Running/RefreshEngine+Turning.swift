@@ -186,7 +186,7 @@ extension RefreshEngine {
     /// The time for which claims are paused because the store has failed; `nil` while it works.
     var claimPause: Duration? {
         // A completed flight wakes the engine, so this does not have to be exact.
-        if settler.isStoreFailing { return Self.pauseWhileResultsWait }
+        if committer.isStoreFailing { return Self.pauseWhileResultsWait }
         let pause = claimsResume - time.sinceBoot
         return claimFailures > 0 && pause > .zero ? pause : nil
     }

@@ -12,7 +12,7 @@ package actor RefreshEngine {
     let store: any GrantStore
     let time: any TimeSource
     let random: any RandomSource
-    let courier: Courier
+    let dispatcher: RefreshDispatcher
     let log: EngineLog
     var configuration: EngineConfiguration
 
@@ -45,7 +45,7 @@ package actor RefreshEngine {
     var sharedClock: (epoch: String, ahead: Duration) = ("", .zero)
     var inFlightLimit: InFlightLimit
     /// This worker's share of the grants.
-    var share = Share.whole
+    var share = WorkPartition.whole
     private let spill: (any ResultSpill)?
     /// The errors after which the store must not be used any more, because the database was moved or replaced.
     package nonisolated let useEnds: AsyncStream<StoreError>
@@ -54,7 +54,7 @@ package actor RefreshEngine {
     var hastening: Task<Void, Never>?
 
     /// Commits the results of the flights.
-    lazy var settler = Settler(
+    lazy var committer = ResultCommitter(
         store: store,
         rules: RefreshRules(maxRate: configuration.maxRate),
         time: time,
@@ -68,8 +68,8 @@ package actor RefreshEngine {
 
     /// A place among the flights: claimed, or about to be.
     struct FlightSlot {
-        let landing = Landing()
-        var flight: Flight?
+        let landing = CompletionSignal()
+        var flight: InFlightRefresh?
         /// Cancels the request.
         var cancel: (@Sendable () -> Void)?
     }
@@ -94,7 +94,7 @@ package actor RefreshEngine {
         nextScan = time.sinceBoot
         claimsResume = time.sinceBoot
         inFlightLimit = InFlightLimit(ceiling: configuration.mostInFlight)
-        courier = Courier(
+        dispatcher = RefreshDispatcher(
             endpoint: endpoint,
             vault: vault,
             time: time,
@@ -104,20 +104,20 @@ package actor RefreshEngine {
     }
 
     /// The keys, and their sufficiency to refresh.
-    package nonisolated var keyRing: LiveKeyRing { courier.vault.ring }
+    package nonisolated var keyRing: ReloadableKeyRing { dispatcher.vault.ring }
 
     package var inFlight: Int { flights.count }
     /// The number of grants in the heap, which are not due yet.
     package var waiting: Int { heap.count }
 
     /// The time for which results could not be stored; `nil` while they can.
-    package var storingFailsFor: Duration? { settler.failsFor }
+    package var storingFailsFor: Duration? { committer.failsFor }
 
     /// Sets another pace, as after a reload of the configuration.
     package func change(maxRate: Double) async {
         configuration.maxRate = maxRate
         sharePace()
-        await settler.use(RefreshRules(maxRate: maxRate))
+        await committer.use(RefreshRules(maxRate: maxRate))
     }
 
     /// The current instant of the clock that all workers share.
@@ -141,7 +141,7 @@ package actor RefreshEngine {
     }
 
     /// `true` if the last write to the store failed.
-    package var isStoreFailing: Bool { claimFailures > 0 || settler.isStoreFailing }
+    package var isStoreFailing: Bool { claimFailures > 0 || committer.isStoreFailing }
 
     // MARK: Flights
 
@@ -157,7 +157,7 @@ package actor RefreshEngine {
     ///
     /// A grant that is in flight already is joined: it never has a second flight.
     @discardableResult
-    func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> (landings: [Landing], claim: ClaimOutcome) {
+    func launch(_ ids: [GrantID], dueBy: Timestamp?) async -> (landings: [CompletionSignal], claim: ClaimOutcome) {
         let free = ids.filter { flights[$0] == nil }
         for id in free { flights[id] = FlightSlot() }
         let landings = ids.compactMap { flights[$0]?.landing }
@@ -188,14 +188,19 @@ package actor RefreshEngine {
             // With several workers, a grant may end between the selection of due grants and their lease.
             let ended = claimed.filter { $0.state.endsCalls && $0.revocationAskedAt == nil }
             if !ended.isEmpty { await giveBack(ended, of: ended.map(\.id)) }
-            var departing: [Flight] = []
+            var departing: [InFlightRefresh] = []
             for grant in claimed where !ended.contains(where: { $0.id == grant.id }) {
                 guard let claim = grant.lease?.claim else { continue }
                 if let seen, seen.wasTried(before: grant) {
                     await giveBack([grant], of: [grant.id], as: .elsewhere)
                     continue
                 }
-                let flight = Flight(grant: grant, claim: claim, isForced: dueBy == nil, leaseStandsUntil: standsUntil)
+                let flight = InFlightRefresh(
+                    grant: grant,
+                    claim: claim,
+                    isForced: dueBy == nil,
+                    leaseStandsUntil: standsUntil
+                )
                 flights[grant.id]?.flight = flight
                 departing.append(flight)
             }
@@ -207,7 +212,7 @@ package actor RefreshEngine {
             }
             let lost = Set(ids).subtracting(claimed.map(\.id))
             for id in lost { land(id, as: .elsewhere) }
-            settler.expect(aloft: flights.count)
+            committer.expect(aloft: flights.count)
             return ClaimOutcome(lost: lost.count)
         } catch {
             let concernsOneRow = (error as? StoreError)?.mayConcernOneRow ?? false
@@ -249,38 +254,40 @@ package actor RefreshEngine {
     }
 
     /// Sends the requests of flights.
-    private func depart(_ departing: [Flight]) {
-        let settler = settler
+    private func depart(_ departing: [InFlightRefresh]) {
+        let committer = committer
         let revoking = departing.filter { $0.grant.revocationAskedAt != nil }
         for flight in revoking {
             let task = Task {
                 let report = await revoke(flight)
-                settler.take(Arrival(flight, with: report))
+                committer.take(PendingResult(flight, with: report))
             }
             flights[flight.grant.id]?.cancel = { task.cancel() }
         }
         let asking = revoking.isEmpty ? departing : departing.filter { $0.grant.revocationAskedAt == nil }
-        for (id, cancel) in courier.depart(asking, arrive: { settler.take($0) }) { flights[id]?.cancel = cancel }
+        for (id, cancel) in dispatcher.depart(asking, arrive: { committer.take($0) }) { flights[id]?.cancel = cancel }
     }
 
     /// Revokes at Google, unless the revocation would also end a grant that was brought after the disconnect.
-    private func revoke(_ flight: Flight) async -> Courier.Report {
+    private func revoke(_ flight: InFlightRefresh) async -> RefreshDispatcher.Report {
         let failure: LookupFailure?
         do {
             let grant = flight.grant
             guard try await store.transact({ try GrantEnding.isShared(grant, in: $0) }) else {
-                return await courier.revoke(flight)
+                return await dispatcher.revoke(flight)
             }
             failure = nil
         } catch {
             note(error, waiting: 1)
             failure = .unavailable(code: "store")
         }
-        return Courier.Report(finding: Finding(attempt: flight.attempt, answer: .revocation(failure: failure)))
+        return RefreshDispatcher.Report(
+            finding: RefreshResult(attempt: flight.attempt, answer: .revocation(failure: failure))
+        )
     }
 
     /// Handles flights whose results are committed, and ends them.
-    private func land(_ batch: [Landed]) {
+    private func land(_ batch: [FinishedRefresh]) {
         let instant = time.sinceBoot
         let now = time.now
         var kept: [GrantID: Int64] = [:]
@@ -308,13 +315,13 @@ package actor RefreshEngine {
                 land(flight.grant.id, as: .abandoned)
             }
         }
-        settler.expect(aloft: flights.count)
+        committer.expect(aloft: flights.count)
         // The results after these must not wait for it.
         if !kept.isEmpty { Task { [kept] in await giveBack(kept) } }
     }
 
     /// Releases leases unused: the grants are due for any worker.
-    private func giveBack(_ claims: [GrantID: Int64], as end: FlightEnd = .abandoned) async {
+    private func giveBack(_ claims: [GrantID: Int64], as end: RefreshCompletion = .abandoned) async {
         // On failure the leases expire by themselves.
         if !claims.isEmpty, !(isStopping && isStoreFailing) {
             do {
@@ -327,14 +334,14 @@ package actor RefreshEngine {
     }
 
     /// Releases the claims of `ids` before a request was sent.
-    private func giveBack(_ claimed: [Grant], of ids: [GrantID], as end: FlightEnd = .abandoned) async {
+    private func giveBack(_ claimed: [Grant], of ids: [GrantID], as end: RefreshCompletion = .abandoned) async {
         let claims = claimed.compactMap { grant in grant.lease.map { (grant.id, $0.claim) } }
         await giveBack(Dictionary(claims) { first, _ in first }, as: end)
         for id in ids { land(id, as: end) }
     }
 
     /// Ends a flight: wakes the callers that waited for it and frees its place.
-    func land(_ id: GrantID, as end: FlightEnd) {
+    func land(_ id: GrantID, as end: RefreshCompletion) {
         guard let slot = flights.removeValue(forKey: id) else { return }
         slot.landing.complete(end)
         if flights.isEmpty {
@@ -364,7 +371,7 @@ package actor RefreshEngine {
         )
     }
 
-    private func logPaceAndBreaker(_ settled: Settled, client: String) {
+    private func logPaceAndBreaker(_ settled: CommittedResult, client: String) {
         if let change = settled.ruling.breakerChange { log.breaker(change, client: client) }
         guard settled.ruling.limitsChanged, let gate = gates[client] else { return }
         let instant = sharedNow

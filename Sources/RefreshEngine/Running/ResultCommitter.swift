@@ -9,10 +9,10 @@ import Synchronization
 /// While one transaction runs the next results gather, so the batch grows with the load. A batch that cannot be stored
 /// is tried again until it is stored, or until the worker gives up at the end of its stop deadline; its grants are not
 /// sent again before. Answers with tokens that are still not stored then go to the spill file.
-actor Settler {
+actor ResultCommitter {
     /// The results that wait; any thread may add to them.
     private struct Intake {
-        var waiting: [Arrival] = []
+        var waiting: [PendingResult] = []
         /// `true` if a caller waits for one of them.
         var isAwaited = false
         var isWriting = false
@@ -21,7 +21,7 @@ actor Settler {
         var hasGivenUp = false
 
         /// Adds results; returns `true` if the caller must start a round of writing.
-        mutating func add(_ arrivals: [Arrival]) -> Bool {
+        mutating func add(_ arrivals: [PendingResult]) -> Bool {
             waiting += arrivals
             if arrivals.contains(where: \.flight.isForced) { isAwaited = true }
             defer { isWriting = true }
@@ -31,8 +31,8 @@ actor Settler {
 
     /// One result that has been read, on its way to the store.
     private struct Entry {
-        let flight: Flight
-        let report: Courier.Report
+        let flight: InFlightRefresh
+        let report: RefreshDispatcher.Report
     }
 
     /// The number of results in one transaction: more than about a hundred rows only hold the writer longer.
@@ -49,7 +49,7 @@ actor Settler {
     private let backOff = BackOff(first: .milliseconds(500), longest: .seconds(5))
     private let spill: (any ResultSpill)?
     private let onTrouble: @Sendable (_ error: any Error, _ waiting: Int) -> Void
-    private let deliver: @Sendable ([Landed]) async -> Void
+    private let deliver: @Sendable ([FinishedRefresh]) async -> Void
 
     private nonisolated let intake = Mutex(Intake())
     /// The number of flights, including those whose results wait here.
@@ -60,7 +60,7 @@ actor Settler {
     private var inHand: [Entry] = []
     /// The results that the store refused for a lasting reason, and answers that could not be sealed; they are retried
     /// after all others.
-    private var aside: [Arrival] = []
+    private var aside: [PendingResult] = []
     /// Answers with tokens that the store did not take.
     ///
     /// A result counts as lost until it is written to the spill file, because the process may end during the write.
@@ -78,7 +78,7 @@ actor Settler {
         random: any RandomSource,
         spill: (any ResultSpill)? = nil,
         onTrouble: @escaping @Sendable (_ error: any Error, _ waiting: Int) -> Void,
-        deliver: @escaping @Sendable ([Landed]) async -> Void
+        deliver: @escaping @Sendable ([FinishedRefresh]) async -> Void
     ) {
         self.store = store
         self.rules = rules
@@ -107,11 +107,11 @@ actor Settler {
     /// Takes a result, from any thread.
     ///
     /// Unless a caller waits for it, it may wait a moment for the results of other flights.
-    nonisolated func take(_ arrival: Arrival) {
+    nonisolated func take(_ arrival: PendingResult) {
         begin(with: [arrival])
     }
 
-    private nonisolated func begin(with arrivals: [Arrival]) {
+    private nonisolated func begin(with arrivals: [PendingResult]) {
         guard intake.withLock({ $0.add(arrivals) }) else { return }
         Task { await writeAll() }
     }
@@ -132,7 +132,7 @@ actor Settler {
         await keep(taken + readOrLose(waiting))
     }
 
-    private func takeWaiting() -> [Arrival] {
+    private func takeWaiting() -> [PendingResult] {
         intake.withLock { intake in
             defer { intake.waiting = [] }
             return intake.waiting
@@ -140,14 +140,14 @@ actor Settler {
     }
 
     /// Reads answers for the last time; those that still cannot be sealed are lost.
-    private func readOrLose(_ arrivals: [Arrival]) -> [Entry] {
+    private func readOrLose(_ arrivals: [PendingResult]) -> [Entry] {
         arrivals.compactMap { arrival in
             do {
                 return Entry(flight: arrival.flight, report: try arrival.report())
             } catch {
                 onTrouble(error, 1)
                 unstored.lost += 1
-                tell([Landed(flight: arrival.flight, report: nil, settled: nil)])
+                tell([FinishedRefresh(flight: arrival.flight, report: nil, settled: nil)])
                 return nil
             }
         }
@@ -168,7 +168,7 @@ actor Settler {
                 onTrouble(error, findings.count)
             }
         }
-        tell(entries.map { Landed(flight: $0.flight, report: $0.report, settled: nil) })
+        tell(entries.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
     }
 
     private func writeAll() async {
@@ -193,7 +193,7 @@ actor Settler {
     }
 
     /// Reads answers; one that cannot be sealed now is kept and tried again.
-    private func read(_ arrivals: [Arrival]) -> [Entry] {
+    private func read(_ arrivals: [PendingResult]) -> [Entry] {
         guard !intake.withLock(\.hasGivenUp) else { return readOrLose(arrivals) }
         var entries: [Entry] = []
         entries.reserveCapacity(arrivals.count)
@@ -211,7 +211,9 @@ actor Settler {
     private func write(_ batch: [Entry]) async {
         let unasked = batch.filter(\.report.finding.answer.isNotSent)
         let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.finding.answer.isNotSent }
-        if !unasked.isEmpty { tell(unasked.map { Landed(flight: $0.flight, report: $0.report, settled: nil) }) }
+        if !unasked.isEmpty {
+            tell(unasked.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
+        }
         if !asked.isEmpty { await settle(asked) }
     }
 
@@ -230,7 +232,7 @@ actor Settler {
                 intake.withLock { $0.failingSince = nil }
                 if fails.load(ordering: .relaxed) { fails.store(false, ordering: .relaxed) }
                 guard release(batch) else { return }
-                tell(zip(batch, settled).map { Landed(flight: $0.flight, report: $0.report, settled: $1) })
+                tell(zip(batch, settled).map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: $1) })
                 return
             } catch {
                 failures += 1
@@ -246,7 +248,7 @@ actor Settler {
                     if batch.count > 1 {
                         for entry in batch { await store([entry]) }
                     } else if release(batch) {
-                        for entry in batch { setAside(Arrival(entry.flight, with: entry.report)) }
+                        for entry in batch { setAside(PendingResult(entry.flight, with: entry.report)) }
                     }
                     return
                 }
@@ -268,13 +270,13 @@ actor Settler {
     /// Reads the results that wait while the store fails: tokens wait in sealed form, and requests that were not sent
     /// do not wait.
     private func readWhatWaits() {
-        var read: [Arrival] = []
-        var unasked: [Landed] = []
+        var read: [PendingResult] = []
+        var unasked: [FinishedRefresh] = []
         for entry in self.read(takeWaiting()) {
             if entry.report.finding.answer.isNotSent {
-                unasked.append(Landed(flight: entry.flight, report: entry.report, settled: nil))
+                unasked.append(FinishedRefresh(flight: entry.flight, report: entry.report, settled: nil))
             } else {
-                read.append(Arrival(entry.flight, with: entry.report))
+                read.append(PendingResult(entry.flight, with: entry.report))
             }
         }
         intake.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
@@ -282,7 +284,7 @@ actor Settler {
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
-    private func tell(_ landed: [Landed]) {
+    private func tell(_ landed: [FinishedRefresh]) {
         let former = lastDelivery
         lastDelivery = Task { [deliver] in
             await former?.value
@@ -291,7 +293,7 @@ actor Settler {
     }
 
     /// Moves a result behind the others.
-    private func setAside(_ arrival: Arrival) {
+    private func setAside(_ arrival: PendingResult) {
         aside.append(arrival)
         Task {
             await pause(backOff.longest)
@@ -305,7 +307,7 @@ actor Settler {
         begin(with: aside)
     }
 
-    private func attempt(_ findings: [Finding]) async throws -> [Settled] {
+    private func attempt(_ findings: [RefreshResult]) async throws -> [CommittedResult] {
         let rules = rules
         let now = time.now
         let units = findings.map { _ in random.nextUnit() }
@@ -314,9 +316,9 @@ actor Settler {
                 grants: findings.map(\.attempt.grant),
                 healthOf: Array(Set(findings.map(\.attempt.clientID)))
             )
-            var book = HealthBook(transaction: transaction)
+            var book = ClientHealthCache(transaction: transaction)
             let settled = try zip(findings, units).map { finding, unit in
-                let moment = Moment(now: now, instant: transaction.leaseTime.instant, unit: unit)
+                let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
                 return try Self.apply(finding, at: moment, by: rules, in: transaction, book: &book)
             }
             try book.save()
@@ -330,20 +332,25 @@ actor Settler {
     }
 
     private static func apply(
-        _ finding: Finding,
-        at moment: Moment,
+        _ finding: RefreshResult,
+        at moment: DecisionContext,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
-        book: inout HealthBook
-    ) throws -> Settled {
+        book: inout ClientHealthCache
+    ) throws -> CommittedResult {
         let client = finding.attempt.clientID
         var health = try book.health(of: client)
         guard var grant = try transaction.grant(finding.attempt.grant) else {
-            return Settled(finding: finding, ruling: Ruling(outcome: .void), grant: nil, health: health)
+            return CommittedResult(
+                finding: finding,
+                ruling: RefreshDecision(outcome: .void),
+                grant: nil,
+                health: health
+            )
         }
         let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
         try transaction.store(grant, after: ruling, at: moment.now)
-        var settled = Settled(finding: finding, ruling: ruling, grant: grant, health: health)
+        var settled = CommittedResult(finding: finding, ruling: ruling, grant: grant, health: health)
         settled.recalled = try recall(ruling.recalls, except: grant.id, at: moment, in: transaction)
         book.set(health, of: client)
         return settled
@@ -353,7 +360,7 @@ actor Settler {
     private static func recall(
         _ ids: [GrantID],
         except current: GrantID,
-        at moment: Moment,
+        at moment: DecisionContext,
         in transaction: any StoreTransaction
     ) throws -> [GrantEvent] {
         var recalled: [GrantEvent] = []

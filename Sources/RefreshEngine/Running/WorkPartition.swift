@@ -5,8 +5,8 @@ package import Store
 /// Shares are not assigned: each worker derives its own from the reports of all. While their views differ, as after one
 /// has started or stopped, a grant may belong to none or to two, and the claim decides. Grants that a worker leaves
 /// overdue are taken by any other.
-package struct Share: Hashable, Sendable {
-    package static let whole = Share(rank: 0, count: 1)
+package struct WorkPartition: Hashable, Sendable {
+    package static let whole = WorkPartition(rank: 0, count: 1)
 
     /// The worker's position among all that refresh, sorted by name.
     let rank: Int

@@ -38,7 +38,7 @@ package struct ResultRecovery: Sendable {
         rules = RefreshRules(maxRate: maxRate)
     }
 
-    package func recover(_ findings: [Finding]) async throws -> Summary {
+    package func recover(_ findings: [RefreshResult]) async throws -> Summary {
         var summary = Summary()
         var rest = findings[...]
         while !rest.isEmpty {
@@ -48,7 +48,7 @@ package struct ResultRecovery: Sendable {
         return summary
     }
 
-    private func store(_ findings: [Finding]) async throws -> Summary {
+    private func store(_ findings: [RefreshResult]) async throws -> Summary {
         let rules = rules
         let now = time.now
         let units = findings.map { _ in random.nextUnit() }
@@ -62,7 +62,7 @@ package struct ResultRecovery: Sendable {
                 }
                 // The client's health in an old answer is out of date.
                 var health = ClientHealth(epoch: transaction.leaseTime.epoch)
-                let moment = Moment(now: now, instant: transaction.leaseTime.instant, unit: unit)
+                let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
                 let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
                 try transaction.store(grant, after: ruling, at: now)
                 switch ruling.outcome {

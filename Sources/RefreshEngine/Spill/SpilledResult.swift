@@ -11,13 +11,13 @@ package enum SpilledResult {
     private static let version = 1
 
     /// Seals a finding that brings tokens; returns `nil` for any other.
-    package static func seal(_ finding: Finding, with vault: TokenVault) throws(SealError) -> SealedSecret? {
+    package static func seal(_ finding: RefreshResult, with vault: TokenVault) throws(SealError) -> SealedSecret? {
         guard let text = text(of: finding) else { return nil }
         return try vault.seal(spilledResult: Secret(utf8: text))
     }
 
     /// Opens a sealed result.
-    package static func open(_ sealed: SealedSecret, with vault: TokenVault) throws -> Finding {
+    package static func open(_ sealed: SealedSecret, with vault: TokenVault) throws -> RefreshResult {
         let text = try vault.open(spilledResult: sealed).reveal()
         guard let object = JSONValue.object(in: text.utf8), object["version"]?.integer == Int64(version),
             let finding = try finding(from: object)
@@ -29,7 +29,7 @@ package enum SpilledResult {
 
     // MARK: Writing
 
-    private static func text(of finding: Finding) -> [UInt8]? {
+    private static func text(of finding: RefreshResult) -> [UInt8]? {
         guard finding.answer.bringsTokens else { return nil }
         let attempt = finding.attempt
         var line = JSONLine()
@@ -74,11 +74,11 @@ package enum SpilledResult {
 
     // MARK: Reading
 
-    private static func finding(from object: JSONValue) throws(SealError) -> Finding? {
+    private static func finding(from object: JSONValue) throws(SealError) -> RefreshResult? {
         guard let grant = object["grant"]?.integer, let client = object["client"]?.string,
             let claim = object["claim"]?.integer, let generation = object["generation"]?.integer
         else { return nil }
-        let attempt = Attempt(
+        let attempt = RefreshAttempt(
             grant: GrantID(rawValue: grant),
             clientID: client,
             claim: claim,
@@ -88,7 +88,7 @@ package enum SpilledResult {
         )
         let rotated = try object["rotated"].flatMap { (value) throws(SealError) in try refreshToken(from: value) }
         if let flaw = object["flaw"]?.string {
-            return rotated.map { Finding(attempt: attempt, answer: .flawed(code: flaw, rotated: $0)) }
+            return rotated.map { RefreshResult(attempt: attempt, answer: .flawed(code: flaw, rotated: $0)) }
         }
         guard let access = try object["access"].flatMap({ (value) throws(SealError) in try accessToken(from: value) }),
             (object["rotated"] == nil) == (rotated == nil)
@@ -100,7 +100,7 @@ package enum SpilledResult {
             refreshTokenExpiresAt: timestamp(object["refresh_expires_at"]),
             digest: bytes(object["access_digest"])
         )
-        return Finding(attempt: attempt, answer: .granted(tokens))
+        return RefreshResult(attempt: attempt, answer: .granted(tokens))
     }
 
     private static func accessToken(from object: JSONValue) throws(SealError) -> Grant.AccessToken? {

@@ -5,7 +5,7 @@ package import Secrets
 import Store
 
 /// The request of a caller for a token.
-private enum VendWish {
+private enum TokenRequirement {
     case life(Duration)
     /// Another token than this one, which Google refused.
     case otherThan(Secret)
@@ -28,22 +28,22 @@ extension RefreshEngine {
         try await vend(to: userID, .otherThan(rejected))
     }
 
-    private func vend(to userID: String, _ wish: VendWish) async throws -> VendedToken {
+    private func vend(to userID: String, _ wish: TokenRequirement) async throws -> VendedToken {
         let end = time.sinceBoot + Self.patience
         var isAfterRefresh = false
         var reason = VendReason.timeout.rawValue
         while time.sinceBoot < end {
-            guard let grant = try await store.grant(ofUser: userID) else { throw VendFailure.unknownUser }
+            guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
             // After a refresh any live token is the best available, even if more life was asked for than Google gives.
             switch try decide(isAfterRefresh ? .life(.zero) : wish, grant) {
             case .serve:
                 if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
                     // The token endpoint returned the rejected token again.
-                    throw VendFailure.unavailable(reason: VendReason.tokenNotReplaced.rawValue)
+                    throw VendingFailure.unavailable(reason: VendReason.tokenNotReplaced.rawValue)
                 }
-                return try VendedToken(of: grant, vault: courier.vault, isFresh: isAfterRefresh)
+                return try VendedToken(of: grant, vault: dispatcher.vault, isFresh: isAfterRefresh)
             case .refuse:
-                throw VendFailure.refused(grant)
+                throw VendingFailure.refused(grant)
             case .refresh:
                 // Joining a flight costs nothing, so the pause after a failure does not apply to it.
                 if flights[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
@@ -57,7 +57,7 @@ extension RefreshEngine {
             case .settled(let settled) where settled.ruling.outcome == .refreshed:
                 isAfterRefresh = true
             case .settled(let settled):
-                if case .unreadable(let error) = settled.finding.answer { throw VendFailure.unreadable(error) }
+                if case .unreadable(let error) = settled.finding.answer { throw VendingFailure.unreadable(error) }
                 guard settled.ruling.outcome != .void, let grant = settled.grant, grant.state.isConnected else {
                     continue
                 }
@@ -75,11 +75,11 @@ extension RefreshEngine {
                 return try serveOldToken(of: grant, wish, reason: VendReason.notSent.rawValue)
             }
         }
-        guard let grant = try await store.grant(ofUser: userID) else { throw VendFailure.unknownUser }
+        guard let grant = try await store.grant(ofUser: userID) else { throw VendingFailure.unknownUser }
         return try serveOldToken(of: grant, wish, reason: reason)
     }
 
-    private func decide(_ wish: VendWish, _ grant: Grant) throws(VendFailure) -> VendDecision {
+    private func decide(_ wish: TokenRequirement, _ grant: Grant) throws(VendingFailure) -> VendDecision {
         switch wish {
         case .life(let minimum):
             return VendDecision.make(for: grant, minimumLife: minimum, at: time.now)
@@ -95,29 +95,29 @@ extension RefreshEngine {
     }
 
     /// `true` if a token is the stored one; the comparison takes constant time.
-    private func stores(_ token: Secret, _ grant: Grant) throws(VendFailure) -> Bool {
+    private func stores(_ token: Secret, _ grant: Grant) throws(VendingFailure) -> Bool {
         do throws(SealError) {
-            return try courier.vault.openAccessToken(of: grant) == token
+            return try dispatcher.vault.openAccessToken(of: grant) == token
         } catch {
             throw .unreadable(error)
         }
     }
 
     /// Returns the old token with a warning while refreshing fails, if it is live and not the rejected one.
-    private func serveOldToken(of grant: Grant, _ wish: VendWish, reason: String) throws -> VendedToken {
+    private func serveOldToken(of grant: Grant, _ wish: TokenRequirement, reason: String) throws -> VendedToken {
         guard VendDecision.remainingLife(of: grant, at: time.now) != nil else {
-            throw VendFailure.unavailable(reason: reason)
+            throw VendingFailure.unavailable(reason: reason)
         }
         if case .otherThan(let rejected) = wish, try stores(rejected, grant) {
-            throw VendFailure.unavailable(reason: reason)
+            throw VendingFailure.unavailable(reason: reason)
         }
-        return try VendedToken(of: grant, vault: courier.vault, warning: reason)
+        return try VendedToken(of: grant, vault: dispatcher.vault, warning: reason)
     }
 
     /// Sends one grant for a caller.
     ///
     /// All callers during that time share the flight, including its wait for the client's pace.
-    private func launchForCaller(_ grant: Grant, until end: BootInstant) -> Landing {
+    private func launchForCaller(_ grant: Grant, until end: BootInstant) -> CompletionSignal {
         if let slot = flights[grant.id] { return slot.landing }
         let slot = FlightSlot()
         flights[grant.id] = slot
@@ -148,7 +148,7 @@ extension RefreshEngine {
         while true {
             guard !isStopping else { return VendReason.stopping.rawValue }
             // The new token could not be stored either.
-            guard !settler.isStoreFailing else { return VendReason.storeFailing.rawValue }
+            guard !committer.isStoreFailing else { return VendReason.storeFailing.rawValue }
             let instant = sharedNow
             switch gates[client]?.health.breaker.permits(at: instant) {
             case .wait: return VendReason.breakerOpen.rawValue

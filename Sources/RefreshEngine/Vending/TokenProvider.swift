@@ -5,7 +5,7 @@ package import Store
 /// The only way for callers to get a user's access token: a stored one at once, else through the engine.
 ///
 /// A token with enough life left costs one read of the store and one unsealing, and does not wait for the engine.
-package struct Vendor: Sendable {
+package struct TokenProvider: Sendable {
     /// The largest share of a token's life that a caller gets: a higher demand would refresh on each call.
     private static let greatestShareOfLife = 0.8
 
@@ -59,7 +59,7 @@ package struct Vendor: Sendable {
         let wanted = Self.reasonable(minimumLife, of: grant)
         switch VendDecision.make(for: grant, minimumLife: wanted, at: time.now) {
         case .serve: return try VendedToken(of: grant, vault: vault)
-        case .refuse: throw VendFailure.refused(grant)
+        case .refuse: throw VendingFailure.refused(grant)
         case .refresh: return try await engine.freshToken(of: grant.userID, minimumLife: wanted)
         }
     }

@@ -16,7 +16,7 @@ package struct VendedToken: Sendable {
 
 extension VendedToken {
     /// Opens the stored access token of a grant; if the grant is in `retrying`, its reason becomes the warning.
-    init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendFailure) {
+    init(of grant: Grant, vault: TokenVault, isFresh: Bool = false, warning: String? = nil) throws(VendingFailure) {
         let opened: Secret?
         do throws(SealError) {
             opened = try vault.openAccessToken(of: grant)
@@ -37,7 +37,7 @@ extension VendedToken {
 }
 
 /// The reason why a caller gets no token.
-package enum VendFailure: Error, Hashable, Sendable {
+package enum VendingFailure: Error, Hashable, Sendable {
     case unknownUser
     /// The user, or an administrator, must act.
     case refused(state: GrantState, reason: GrantReason, since: Timestamp)
@@ -49,13 +49,13 @@ package enum VendFailure: Error, Hashable, Sendable {
     case unreadable(SealError)
 }
 
-extension VendFailure {
-    static func unavailable(for reason: VendReason) -> VendFailure {
+extension VendingFailure {
+    static func unavailable(for reason: VendReason) -> VendingFailure {
         .unavailable(reason: reason.rawValue)
     }
 
     /// Returns the failure for a grant that can no longer be refreshed.
-    static func refused(_ grant: Grant) -> VendFailure {
+    static func refused(_ grant: Grant) -> VendingFailure {
         // A grant whose token cannot be renewed shows as connected until the engine handles it.
         grant.state.isConnected
             ? .refused(

@@ -8,8 +8,8 @@ enum Command: Equatable, Sendable {
     case addGrant(user: String, tokenFile: String?, clientID: String?)
     /// `-` is standard input.
     case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool)
-    case importSecrets(SecretsManagerOrder)
-    case importUsers(UserImportOrder)
+    case importSecrets(SecretsManagerOptions)
+    case importUsers(UserImportOptions)
     case exportGrants(isPlaintext: Bool)
     case disconnectGrant(user: String)
     case vendToken(user: String, minimumLifetime: Duration)
@@ -18,7 +18,7 @@ enum Command: Equatable, Sendable {
     case rotateKeys
     case retireKey(id: String, isLost: Bool)
     case replayNotices(user: String?, within: Duration)
-    case manageGoogleEvents(GoogleEventsOrder)
+    case manageGoogleEvents(GoogleEventsOptions)
     case makeCredential(service: String)
     case showStatus(isJSON: Bool)
     case examine

@@ -110,8 +110,10 @@ extension CommandSpecification {
         names.filter { !arguments.has($0) }.map { "--\($0) is needed" }
     }
 
-    private static func order(_ action: GoogleEventsOrder.Action, _ arguments: CommandArguments) -> GoogleEventsOrder {
-        GoogleEventsOrder(
+    private static func order(_ action: GoogleEventsOptions.Action, _ arguments: CommandArguments)
+        -> GoogleEventsOptions
+    {
+        GoogleEventsOptions(
             action: action,
             serviceAccountFile: arguments.options["service-account-file"] ?? "",
             endpoint: arguments.options["risc-endpoint"]

@@ -42,7 +42,7 @@ extension CommandSpecification {
             OptionSpecification(
                 name: "prefix",
                 kind: .text(as: "PREFIX", AllowedText(lengthLimit: 512, signs: "/_+=.@-")),
-                summary: "the prefix of the names, before the user. Default: \(SecretsManagerOrder.usualPrefix)"
+                summary: "the prefix of the names, before the user. Default: \(SecretsManagerOptions.usualPrefix)"
             ),
             OptionSpecification(
                 name: "region",
@@ -117,13 +117,13 @@ extension CommandSpecification {
             )
         }
         return .importSecrets(
-            SecretsManagerOrder(
-                prefix: arguments.options["prefix"] ?? SecretsManagerOrder.usualPrefix,
+            SecretsManagerOptions(
+                prefix: arguments.options["prefix"] ?? SecretsManagerOptions.usualPrefix,
                 region: arguments.options["region"]?.lowercased() ?? "",
                 endpoint: arguments.options["aws-endpoint"],
                 credentialsFile: arguments.options["aws-credentials-file"],
                 replacesExisting: arguments.has("replace"),
-                isRehearsal: arguments.has("dry-run")
+                isDryRun: arguments.has("dry-run")
             )
         )
     }

@@ -88,7 +88,7 @@ extension CommandSpecification {
             preconditionFailure("a map with a problem was refused before")
         }
         return .importUsers(
-            UserImportOrder(
+            UserImportOptions(
                 file: arguments.operand,
                 map: map,
                 replacesExisting: arguments.has("replace"),

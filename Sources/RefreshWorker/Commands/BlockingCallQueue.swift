@@ -1,9 +1,9 @@
 private import Dispatch
 
 /// A serial queue for calls that may wait for a disk, a pipe or a person, so that they do not block other tasks.
-final class BlockingQueue: Sendable {
+final class BlockingCallQueue: Sendable {
     /// The queue for short calls on files and their locks.
-    static let files = BlockingQueue(label: "refresh-worker.files")
+    static let files = BlockingCallQueue(label: "refresh-worker.files")
 
     private let queue: DispatchQueue
 

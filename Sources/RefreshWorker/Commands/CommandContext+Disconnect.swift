@@ -4,7 +4,7 @@ import RefreshEngine
 import Store
 
 /// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
-extension Workshop {
+extension CommandContext {
     func disconnect(_ user: String) async throws -> ExitCode {
         let store = try await openExistingStore(for: .changing)
         let now = time.now
@@ -12,7 +12,7 @@ extension Workshop {
             guard let grant = try transaction.grant(ofUser: user), grant.reason != .userDeleted else { return nil }
             return try GrantEnding.end(grant, reason: .userRequest, in: transaction, at: now)
         }
-        guard let outcome else { throw CommandFailure(VendFailure.unknownUser) }
+        guard let outcome else { throw CommandFailure(VendingFailure.unknownUser) }
         if outcome.isShared {
             await store.close()
             Output.standard.line(

@@ -2,7 +2,7 @@ import Clocks
 import Store
 
 /// `notices replay`: queues notices for another delivery.
-extension Workshop {
+extension CommandContext {
     func replayNotices(of user: String?, within span: Duration) async throws -> ExitCode {
         let since = time.now - span
         let count = try await withExistingStore(for: .changing) { store in

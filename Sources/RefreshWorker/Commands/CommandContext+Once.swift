@@ -7,7 +7,7 @@ import RefreshEngine
 import Store
 
 /// `--run-once`: tries each due grant once, for cron.
-extension Workshop {
+extension CommandContext {
     /// The limit of a pass in every case, because cron starts the next one.
     private static let longestRun: Duration = .seconds(300)
     /// The limit of the time to store results at the end, even if a longer stop is configured.
@@ -27,7 +27,7 @@ extension Workshop {
         let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)
         let spill = openSpill(vault: vault)
         let engine = try openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
-        let presence = WorkerPresence(
+        let presence = WorkerHeartbeat(
             store: store,
             ring: vault.ring,
             workerName: workerName,
@@ -45,7 +45,7 @@ extension Workshop {
             await withDiscardingTaskGroup { group in
                 group.addTask { await presence.run {} }
                 group.addTask {
-                    await Metronome.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
+                    await PeriodicTask.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
                 }
                 group.addTask {
                     for await signal in signals.signals where signal != .hangUp {
@@ -70,7 +70,7 @@ extension Workshop {
             }
             return nil
         }
-        let outcome: Result<PassSummary, any Error>
+        let outcome: Result<RunOnceSummary, any Error>
         do {
             outcome = .success(try await engine.runOnce(within: stopping - time.sinceBoot))
         } catch {
@@ -108,7 +108,7 @@ extension Workshop {
     }
 
     /// Delivers the due notices; those not accepted in time wait for the next pass or a daemon.
-    private func deliver(_ notices: NoticeCourier, within span: Duration) async {
+    private func deliver(_ notices: NoticeDispatcher, within span: Duration) async {
         let span = min(span, Self.longestDelivery)
         guard span > .zero else { return }
         let delivery = Task { try await notices.deliverDue() }
@@ -127,7 +127,7 @@ extension Workshop {
 }
 
 extension RunOnceEvent {
-    fileprivate init(_ summary: PassSummary, _ unstored: UnstoredResults, took duration: Duration) {
+    fileprivate init(_ summary: RunOnceSummary, _ unstored: UnstoredResults, took duration: Duration) {
         self.init(
             due: summary.due,
             refreshed: summary.refreshed,

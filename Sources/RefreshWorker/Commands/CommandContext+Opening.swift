@@ -10,7 +10,7 @@ enum DatabaseUse {
     case changing
 }
 
-extension Workshop {
+extension CommandContext {
     /// Opens the database and creates its tables if there are none.
     ///
     /// `onUpgrade` is called before an older database is upgraded, which may take minutes.
@@ -62,7 +62,7 @@ extension Workshop {
 
     /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
     func open(
-        _ place: DatabasePlace,
+        _ place: DatabaseLocation,
         time: any TimeSource,
         makesTables: Bool,
         onUpgrade: @escaping @Sendable () -> Void = {}
@@ -82,7 +82,7 @@ extension Workshop {
         onUpgrade: @escaping @Sendable () -> Void = {}
     ) async throws -> SQLiteStore {
         let isTelling = configuration.noticeURL != nil
-        return try await BlockingQueue.files.run {
+        return try await BlockingCallQueue.files.run {
             try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: isTelling) { upgrade in
                 diagnostics.notice(
                     "bringing the database up to date; with millions of grants this takes minutes",
@@ -126,7 +126,7 @@ extension Workshop {
 }
 
 extension CommandFailure {
-    init(missing place: DatabasePlace) {
+    init(missing place: DatabaseLocation) {
         switch place {
         case .file(let path):
             self.init(

@@ -1,6 +1,6 @@
 import Secrets
 
-extension Workshop {
+extension CommandContext {
     /// Reads a file that holds a secret, if its permissions keep it private.
     ///
     /// Blocks for a moment. `unreadable` is the exit code if the system refuses the file permanently.

@@ -3,7 +3,7 @@ import RefreshEngine
 import Store
 
 /// `results recover FILE`: stores the results of a spill file.
-extension Workshop {
+extension CommandContext {
     func recoverResults(from path: String) async throws -> ExitCode {
         guard inputs.files.exists(path) else {
             throw CommandFailure(.inputUnreadable, "\(path) does not exist, or cannot be reached")
@@ -55,7 +55,7 @@ extension Workshop {
         try await recoverResults(into: store, of: configuration.database, use: use)
     }
 
-    func recoverResults(into store: any GrantStore, of database: DatabasePlace, use: DatabaseUse) async throws {
+    func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseUse) async throws {
         let place = spillPlace(of: database)
         do {
             guard try !SpillRecovery.files(of: place).isEmpty else { return }

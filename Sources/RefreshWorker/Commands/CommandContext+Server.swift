@@ -2,9 +2,9 @@ import Clocks
 import PostgresStore
 
 /// The differences for a PostgreSQL database.
-extension Workshop {
+extension CommandContext {
     /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients may differ.
-    static func clock(of place: DatabasePlace) -> any TimeSource {
+    static func clock(of place: DatabaseLocation) -> any TimeSource {
         switch place {
         case .file: SystemTime()
         case .server: DatabaseClock(local: SystemTime())

@@ -8,7 +8,7 @@ enum CommandEnd<Value: Sendable>: Sendable {
 }
 
 /// Stops commands that refresh or revoke when a signal arrives.
-extension Workshop {
+extension CommandContext {
     /// Runs a command's work until it is done or a signal comes.
     ///
     /// After a signal no more requests are sent, and leases are given back. Requests in flight have until the deadline.

@@ -5,7 +5,7 @@ import Secrets
 import Store
 
 /// `token USER`: prints one fresh access token.
-extension Workshop {
+extension CommandContext {
     private static let longestVend: Duration = .seconds(40)
 
     func vendToken(of user: String, minimumLife: Duration) async throws -> ExitCode {
@@ -14,7 +14,7 @@ extension Workshop {
         let http = try openHTTP()
         let spill = openSpill(vault: vault)
         let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
-        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
             try await Task.sleep(for: Self.longestVend)

@@ -8,7 +8,7 @@ import Secrets
 import Store
 
 /// The dependencies of the commands, opened from the configuration when they are needed.
-struct Workshop: Sendable {
+struct CommandContext: Sendable {
     let configuration: Configuration
     /// The inputs of the configuration, to resolve it again on SIGHUP.
     let inputs: ConfigurationInputs
@@ -77,7 +77,7 @@ struct Workshop: Sendable {
         let path = configuration.keyFile
         let credentials = inputs.environment[Setting.credentialsDirectoryName]
         return TokenVault(
-            ring: try LiveKeyRing(name: "the key ring \(path)") {
+            ring: try ReloadableKeyRing(name: "the key ring \(path)") {
                 try KeyRingFile.load(path: path, credentialsDirectory: credentials)
             }
         )
@@ -86,14 +86,14 @@ struct Workshop: Sendable {
     /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
     func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure) -> HTTPClient {
         var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
-        settings.caFile = configuration.certificateAuthorityFile
+        settings.caFile = configuration.caFile
         settings.userAgent = "refresh-worker/\(Version.current)"
         return try HTTPClient(configuration: settings, time: time)
     }
 
     /// Returns the place of a database's spill files.
-    func spillPlace(of database: DatabasePlace) -> SpillPlace {
-        SpillPlace(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
+    func spillPlace(of database: DatabaseLocation) -> SpillLocation {
+        SpillLocation(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
     }
 
     func openSpill(vault: TokenVault) -> ResultSpillFile {
@@ -110,11 +110,11 @@ struct Workshop: Sendable {
         let clientSecrets = try openClientSecrets()
         return RefreshEngine(
             store: store,
-            endpoint: GoogleAccounts(http: http, endpoints: configuration.endpoints),
+            endpoint: GoogleOAuthAPI(http: http, endpoints: configuration.endpoints),
             vault: vault,
             configuration: EngineConfiguration(
                 workerName: workerName,
-                maxRate: configuration.maximumRate,
+                maxRate: configuration.maxRate,
                 clientSecrets: clientSecrets
             ),
             time: time,

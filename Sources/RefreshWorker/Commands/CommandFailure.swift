@@ -26,7 +26,7 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
         case let error as SecretReadError: self.init(.inputUnreadable, "\(error)")
         case let error as SealError:
             self.init(.configuration, "a stored token cannot be opened: \(error)")
-        case let error as VendFailure: self.init(error)
+        case let error as VendingFailure: self.init(error)
         // Only the start of the client throws this error here; the failure of a request is handled by its caller.
         case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
         case let error as SystemCallFailure: self.init(.internalFailure, "\(error)")
@@ -34,7 +34,7 @@ struct CommandFailure: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    private init(_ failure: VendFailure) {
+    private init(_ failure: VendingFailure) {
         switch failure {
         case .unknownUser:
             self.init(.unknownUser, "no grant of this user is stored")

@@ -12,7 +12,7 @@ extension Configuration {
             (.userinfoEndpoint, endpoints.userinfo == running.endpoints.userinfo),
             (.tokeninfoEndpoint, endpoints.tokeninfo == running.endpoints.tokeninfo),
             (.revocationEndpoint, endpoints.revocation == running.endpoints.revocation),
-            (.caFile, certificateAuthorityFile == running.certificateAuthorityFile),
+            (.caFile, caFile == running.caFile),
             (.metricsLog, metricsLog == running.metricsLog),
             (.summaryInterval, summaryInterval == running.summaryInterval),
             (.stopDeadline, stopDeadline == running.stopDeadline),

@@ -16,10 +16,10 @@ extension Configuration {
         let userinfo = resolver.value(of: .userinfoEndpoint, SettingValue.endpoint)
         let tokeninfo = resolver.value(of: .tokeninfoEndpoint, SettingValue.endpoint)
         let revocation = resolver.value(of: .revocationEndpoint, SettingValue.endpoint)
-        let certificateAuthorityFile = resolver.optional(.caFile, SettingValue.path)
+        let caFile = resolver.optional(.caFile, SettingValue.path)
         let metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
         let logLevel = resolver.value(of: .logLevel, SettingValue.logLevel)
-        let maximumRate = resolver.value(of: .maxRate, SettingValue.rate)
+        let maxRate = resolver.value(of: .maxRate, SettingValue.rate)
         let summaryInterval = resolver.value(of: .summaryInterval) { text throws(SettingValue.Refusal) in
             try SettingValue.seconds(text, in: 1...86_400)
         }
@@ -50,7 +50,7 @@ extension Configuration {
             resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
         // A value is missing only if a problem was recorded.
         guard resolver.problems.isEmpty, let database, let keyFile, let token, let userinfo, let tokeninfo,
-            let revocation, let metricsLog, let logLevel, let maximumRate, let summaryInterval, let stopDeadline,
+            let revocation, let metricsLog, let logLevel, let maxRate, let summaryInterval, let stopDeadline,
             let runsOnce, let socketMode, let googleCallsPerMinute, let emailLinking, let sessionGrace,
             let servesInternalMetrics,
             let securityEvents
@@ -62,10 +62,10 @@ extension Configuration {
             clientIDs: clientIDs,
             clientSecretFile: clientSecretFile,
             endpoints: Endpoints(token: token, userinfo: userinfo, tokeninfo: tokeninfo, revocation: revocation),
-            certificateAuthorityFile: certificateAuthorityFile,
+            caFile: caFile,
             metricsLog: metricsLog,
             logLevel: logLevel,
-            maximumRate: maximumRate,
+            maxRate: maxRate,
             summaryInterval: summaryInterval,
             stopDeadline: stopDeadline,
             runsOnce: runsOnce,

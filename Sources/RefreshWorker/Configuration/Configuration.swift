@@ -14,24 +14,24 @@ struct Configuration: Equatable, Sendable {
 
     /// The configuration file, if one was named.
     let configurationFile: String?
-    let database: DatabasePlace
+    let database: DatabaseLocation
     let keyFile: String
     /// The configured client ids in order, without duplicates; may be empty, because a grant can carry its own.
     let clientIDs: [String]
     let clientSecretFile: String?
     let endpoints: Endpoints
-    let certificateAuthorityFile: String?
+    let caFile: String?
     let metricsLog: MetricsLog
     let logLevel: LogLevel
     /// The limit of requests per second for one client id.
-    let maximumRate: Double
+    let maxRate: Double
     let summaryInterval: Duration
     let stopDeadline: Duration
     let runsOnce: Bool
     /// The place where the app's routes are served, if they are.
-    let publicListener: ListeningPlace?
+    let publicListener: ListenerLocation?
     /// The place where tokens are vended, if they are.
-    let internalListener: ListeningPlace?
+    let internalListener: ListenerLocation?
     let socketMode: UInt32
     /// The addresses or networks of trusted proxies.
     let trustedProxies: [String]

@@ -2,20 +2,21 @@ import Secrets
 
 extension ConfigurationResolver {
     /// Returns the place of the database; the credential `database-url` precedes the default.
-    mutating func database() -> DatabasePlace? {
+    mutating func database() -> DatabaseLocation? {
         let files = files
-        let credential = credential("database-url").map { DatabasePlace.urlFilePrefix + $0 }
+        let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
         return value(of: .database, insteadOfDefault: credential) { given throws(SettingValue.Refusal) in
-            try DatabasePlace.read(given, files: files)
+            try DatabaseLocation.read(given, files: files)
         }
     }
 }
 
-extension DatabasePlace {
+extension DatabaseLocation {
     /// Parses a setting or a flag: a path, an address, or a file that holds an address.
-    static func read(_ given: SettingSources.Given, files: FileReader) throws(SettingValue.Refusal) -> DatabasePlace {
+    static func read(_ given: SettingSources.Given, files: FileReader) throws(SettingValue.Refusal) -> DatabaseLocation
+    {
         guard given.value.hasPrefix(urlFilePrefix) else {
-            let place = try DatabasePlace(given.value)
+            let place = try DatabaseLocation(given.value)
             guard !(given.isArgument && place.holdsPassword) else { throw passwordInArgument }
             return place
         }
@@ -30,7 +31,7 @@ extension DatabasePlace {
             """
     )
 
-    private static func held(in path: String, _ files: FileReader) throws(SettingValue.Refusal) -> DatabasePlace {
+    private static func held(in path: String, _ files: FileReader) throws(SettingValue.Refusal) -> DatabaseLocation {
         let content: Secret
         do throws(FileReader.Failure) {
             content = try files.readPrivate(path)
@@ -42,7 +43,7 @@ extension DatabasePlace {
         }
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(line)
-            let place = try DatabasePlace(line)
+            let place = try DatabaseLocation(line)
             guard place.file == nil else { throw SettingValue.Refusal(message: "does not begin with postgres://") }
             return place
         } catch {

@@ -3,7 +3,7 @@ import Secrets
 import Store
 
 /// The place of the database.
-enum DatabasePlace: Equatable, Sendable, CustomStringConvertible {
+enum DatabaseLocation: Equatable, Sendable, CustomStringConvertible {
     /// A SQLite file on this machine.
     case file(String)
     /// A PostgreSQL server, which several machines may share.

@@ -1,7 +1,7 @@
 import HTTPServer
 
 /// The origin of a listener's socket.
-enum ListeningPlace: Equatable, Sendable {
+enum ListenerLocation: Equatable, Sendable {
     case own(ListenAddress)
     /// The socket of this name, which systemd passes.
     case systemd(name: String)
@@ -11,7 +11,7 @@ extension SettingValue {
     /// Parses a place for the app's routes.
     ///
     /// Unix sockets are refused: their clients do not have an address for rate limits.
-    static func publicPlace(_ text: String) throws(Refusal) -> ListeningPlace {
+    static func publicPlace(_ text: String) throws(Refusal) -> ListenerLocation {
         let place = try place(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
         if case .own(.unix) = place {
             throw Refusal(
@@ -24,7 +24,7 @@ extension SettingValue {
         return place
     }
 
-    private static func place(_ text: String, among places: String) throws(Refusal) -> ListeningPlace {
+    private static func place(_ text: String, among places: String) throws(Refusal) -> ListenerLocation {
         let systemd = "systemd:"
         if text.hasPrefix(systemd) {
             let name = String(text.dropFirst(systemd.count))
@@ -38,7 +38,7 @@ extension SettingValue {
     }
 
     /// Parses a place for tokens; ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
-    static func internalPlace(_ text: String) throws(Refusal) -> ListeningPlace {
+    static func internalPlace(_ text: String) throws(Refusal) -> ListenerLocation {
         try place(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
     }
 

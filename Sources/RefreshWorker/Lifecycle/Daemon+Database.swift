@@ -19,7 +19,7 @@ extension Daemon {
             extending.withLock { extending in
                 guard extending == nil else { return }
                 extending = Task {
-                    await Metronome.beat(every: Self.startExtension / 3, immediately: false) {
+                    await PeriodicTask.beat(every: Self.startExtension / 3, immediately: false) {
                         extendStart(notifier, while: Self.upgrading)
                     }
                 }
@@ -36,14 +36,14 @@ extension Daemon {
         _ notifier: SystemdNotifier,
         _ body: () async throws -> Answer
     ) async throws -> Answer {
-        var standing = DatabaseStanding()
+        var standing = DatabaseAvailability()
         var pause = Self.firstPause
         let began = workshop.time.sinceBoot
         while true {
             do {
                 return try await body()
             } catch let error as StoreError {
-                let error = await Workshop.confirmed(error)
+                let error = await CommandContext.confirmed(error)
                 guard isWorthWaiting(error, since: began) else { throw error }
                 if standing.failed(with: error.code) {
                     workshop.diagnostics.error("waiting for the database", ["error": error.message])

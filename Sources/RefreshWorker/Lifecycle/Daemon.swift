@@ -9,7 +9,7 @@ import Store
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 struct Daemon: Sendable {
-    let workshop: Workshop
+    let workshop: CommandContext
 
     func run() async throws -> ExitCode {
         try workshop.configuration.checkServing(environment: workshop.inputs.environment)
@@ -28,7 +28,7 @@ struct Daemon: Sendable {
         )
         let spill = workshop.openSpill(vault: vault)
         let engine = try workshop.openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
-        let presence = WorkerPresence(
+        let presence = WorkerHeartbeat(
             store: store,
             ring: vault.ring,
             workerName: workshop.workerName,
@@ -36,7 +36,7 @@ struct Daemon: Sendable {
             log: log,
             engine: engine
         )
-        let pulse = LoopPulse(time: workshop.time)
+        let pulse = LoopHeartbeats(time: workshop.time)
         let database = DatabaseWatch(store: store, time: workshop.time)
         let listeners = try Listeners(
             Listeners.Parts(
@@ -51,7 +51,7 @@ struct Daemon: Sendable {
                 pulse: pulse
             )
         )
-        let crew = Crew(
+        let crew = RunningWorker(
             workshop: workshop,
             engine: engine,
             store: store,
@@ -87,7 +87,7 @@ struct Daemon: Sendable {
 }
 
 /// The running parts and their loops.
-private struct Crew: Sendable {
+private struct RunningWorker: Sendable {
     /// The interval at which the HTTP client's thread is checked for the watchdog.
     private static let glance: Duration = .seconds(2)
     /// The time for the steps after the engine's stop; the unit's TimeoutStopSec has room for both.
@@ -96,7 +96,7 @@ private struct Crew: Sendable {
     /// Successors of sessions are kept for seconds, so the sweep must not be much slower.
     private static let sweepInterval: Duration = .seconds(5)
 
-    let workshop: Workshop
+    let workshop: CommandContext
     let engine: RefreshEngine
     let store: any AccountStore
     let vault: TokenVault
@@ -105,13 +105,13 @@ private struct Crew: Sendable {
     let metrics: MetricsLog
     let writer: LineWriter
     let counters: IntervalCounters
-    let presence: WorkerPresence
+    let presence: WorkerHeartbeat
     let notifier: SystemdNotifier
-    let pulse: LoopPulse
+    let pulse: LoopHeartbeats
     let listeners: Listeners
     let database: DatabaseWatch
     /// Delivers notices to the backend; `nil` if they are not configured.
-    let notices: NoticeCourier?
+    let notices: NoticeDispatcher?
 
     func work(until signals: SignalStream) async -> ExitCode {
         let started = workshop.time.sinceBoot
@@ -192,7 +192,7 @@ private struct Crew: Sendable {
             try await presence.report()
             try listeners.reload(workshop)
             workshop.diagnostics.level = fresh.logLevel
-            await engine.change(maxRate: fresh.maximumRate)
+            await engine.change(maxRate: fresh.maxRate)
             let pending = fresh.settingsThatNeedRestart(comparedWith: workshop.configuration)
             if pending.isEmpty {
                 workshop.diagnostics.notice("reloaded")
@@ -214,11 +214,11 @@ private struct Crew: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { await engine.run { pulse.beat(.scan) } }
             group.addTask {
-                await Metronome.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
+                await PeriodicTask.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
             }
             group.addTask { await presence.run { pulse.beat(.store) } }
             group.addTask {
-                await Metronome.beat(every: WorkerPresence.interval) { await engine.recordClock() }
+                await PeriodicTask.beat(every: WorkerHeartbeat.interval) { await engine.recordClock() }
             }
             group.addTask { await watchHTTP() }
             group.addTask { await database.run() }
@@ -241,7 +241,7 @@ private struct Crew: Sendable {
 
     /// Keeps disk space reserved for results that the database does not accept.
     private func keepReserve() async {
-        await Metronome.beat(every: Self.reserveInterval) {
+        await PeriodicTask.beat(every: Self.reserveInterval) {
             guard await !engine.isStoreFailing else { return }
             await workshop.keepReserve(of: spill)
         }
@@ -250,7 +250,7 @@ private struct Crew: Sendable {
     /// Reports that the HTTP client's thread is alive when its count of rounds has increased.
     private func watchHTTP() async {
         var rounds = -1
-        await Metronome.beat(every: Self.glance) {
+        await PeriodicTask.beat(every: Self.glance) {
             let current = http.counters.rounds
             if current != rounds { pulse.beat(.http) }
             rounds = current
@@ -260,7 +260,7 @@ private struct Crew: Sendable {
     private func feedWatchdog(_ interval: Duration) async {
         let watchdog = Watchdog(interval: interval, pulse: pulse, time: workshop.time)
         var former = Watchdog.Verdict.feed
-        await Metronome.beat(every: watchdog.feedingPeriod) {
+        await PeriodicTask.beat(every: watchdog.feedingPeriod) {
             let verdict = watchdog.verdict()
             switch verdict {
             case .feed: tell(.watchdog)
@@ -275,7 +275,7 @@ private struct Crew: Sendable {
 
     /// Marks tokens of an older version's database, then removes expired records, periodically.
     private func sweep() async {
-        await Metronome.beat(every: Self.sweepInterval) {
+        await PeriodicTask.beat(every: Self.sweepInterval) {
             // One unreadable row must not stop the removal of expired records.
             do {
                 _ = try await TokenMarking.markTokens(store: store, vault: vault)
@@ -290,8 +290,8 @@ private struct Crew: Sendable {
         }
     }
 
-    private func deliver(_ notices: NoticeCourier) async {
-        await Metronome.beat(every: .seconds(1)) {
+    private func deliver(_ notices: NoticeDispatcher) async {
+        await PeriodicTask.beat(every: .seconds(1)) {
             do {
                 try await notices.deliverDue()
             } catch {
@@ -307,7 +307,7 @@ private struct Crew: Sendable {
 
     private func summarise() async {
         var former = http.counters
-        await Metronome.beat(every: workshop.configuration.summaryInterval, immediately: false) {
+        await PeriodicTask.beat(every: workshop.configuration.summaryInterval, immediately: false) {
             let current = http.counters
             let now = workshop.time.now
             do {

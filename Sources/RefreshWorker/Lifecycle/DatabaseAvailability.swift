@@ -1,7 +1,7 @@
 import Store
 
 /// The state of the database at its last use, so that a loss and its end are each reported once.
-struct DatabaseStanding: Equatable, Sendable {
+struct DatabaseAvailability: Equatable, Sendable {
     private var trouble: Trouble?
 
     private struct Trouble: Equatable, Sendable {

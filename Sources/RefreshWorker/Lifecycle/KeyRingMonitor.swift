@@ -7,7 +7,7 @@ import Synchronization
 /// A ring is adopted only if it opens the checks of every key that seals stored tokens (``KeyChecks``). Otherwise the
 /// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not refresh:
 /// it would seal with a key that they no longer use, and could not open their tokens.
-final class KeyRingWatch: Sendable {
+final class KeyRingMonitor: Sendable {
     /// Counting the keys of all grants takes seconds in a large database.
     private static let reportsBetweenCounts = 12
 
@@ -19,16 +19,16 @@ final class KeyRingWatch: Sendable {
     }
 
     private let store: any GrantStore
-    private let ring: LiveKeyRing
+    private let ring: ReloadableKeyRing
     private let worker: String
-    private let book: KeyCheckBook
+    private let book: StoredKeyChecks
     private let state = Mutex(State())
 
-    init(store: any GrantStore, ring: LiveKeyRing, worker: String) {
+    init(store: any GrantStore, ring: ReloadableKeyRing, worker: String) {
         self.store = store
         self.ring = ring
         self.worker = worker
-        book = KeyCheckBook(store)
+        book = StoredKeyChecks(store)
     }
 
     /// Adopts the ring in the file, or sets the reason against it in ``LiveKeyRing/refusal``.

@@ -2,7 +2,7 @@ import Clocks
 private import Synchronization
 
 /// The last turn of each of the worker's loops, so that the watchdog is fed only while all of them run.
-final class LoopPulse: Sendable {
+final class LoopHeartbeats: Sendable {
     /// A loop that must keep running, even without work.
     enum Loop: String, CaseIterable, Hashable, Sendable {
         /// Looks for grants that are due.

@@ -6,7 +6,7 @@ struct Watchdog: Sendable {
     enum Verdict: Equatable, Sendable {
         case feed
         /// Do not feed; if this continues, systemd kills and restarts the worker.
-        case withhold(stalled: [LoopPulse.Loop])
+        case withhold(stalled: [LoopHeartbeats.Loop])
     }
 
     /// A healthy loop turns within this time: the slowest turns every five seconds, and a slow disk may delay it.
@@ -16,10 +16,10 @@ struct Watchdog: Sendable {
 
     /// The interval within which systemd expects to be fed, before it kills the process.
     let interval: Duration
-    private let pulse: LoopPulse
+    private let pulse: LoopHeartbeats
     private let time: any TimeSource
 
-    init(interval: Duration, pulse: LoopPulse, time: any TimeSource) {
+    init(interval: Duration, pulse: LoopHeartbeats, time: any TimeSource) {
         self.interval = interval
         self.pulse = pulse
         self.time = time

@@ -7,23 +7,23 @@ import Store
 ///
 /// Every process that seals tokens reports: a key is put to use only when all of them hold it, and retired only when
 /// none seals with it.
-struct WorkerPresence: Sendable {
+struct WorkerHeartbeat: Sendable {
     /// The interval of reports; a report is valid for several times as long.
     static let interval: Duration = .seconds(5)
 
     let store: any GrantStore
-    let ring: LiveKeyRing
+    let ring: ReloadableKeyRing
     let workerName: String
     let diagnostics: DiagnosticLog
     /// Raises alarms for the store and the key ring; `nil` in commands, which end if their ring does not fit.
     let log: EngineLog?
     /// Receives its share of the grants; `nil` in processes that do not refresh due grants.
     let engine: RefreshEngine?
-    private let watch: KeyRingWatch
+    private let watch: KeyRingMonitor
 
     init(
         store: any GrantStore,
-        ring: LiveKeyRing,
+        ring: ReloadableKeyRing,
         workerName: String,
         diagnostics: DiagnosticLog,
         log: EngineLog? = nil,
@@ -35,7 +35,7 @@ struct WorkerPresence: Sendable {
         self.diagnostics = diagnostics
         self.engine = engine
         self.log = log
-        watch = KeyRingWatch(store: store, ring: ring, worker: workerName)
+        watch = KeyRingMonitor(store: store, ring: ring, worker: workerName)
     }
 
     /// Reads the ring again, compares it with those of others, and reports.
@@ -94,8 +94,8 @@ struct WorkerPresence: Sendable {
     ///
     /// It is the most regular user of the database, so it reports its loss and its return.
     func run(onTurn: @Sendable () -> Void) async {
-        var standing = DatabaseStanding()
-        await Metronome.beat(every: Self.interval) {
+        var standing = DatabaseAvailability()
+        await PeriodicTask.beat(every: Self.interval) {
             do {
                 try await report()
                 if standing.succeeded() { diagnostics.notice("the database can be used again") }
@@ -129,7 +129,7 @@ struct WorkerPresence: Sendable {
 }
 
 /// Repeats an action until its task is cancelled.
-enum Metronome {
+enum PeriodicTask {
     static func beat(every interval: Duration, immediately: Bool = true, _ action: () async -> Void) async {
         if immediately { await action() }
         while !Task.isCancelled {

@@ -4,7 +4,7 @@ import RefreshEngine
 import Synchronization
 
 /// Raises alarms about the certificate that a listener presents.
-final class CertificateWatch: Sendable {
+final class CertificateMonitor: Sendable {
     private let certificate: Mutex<ServerCertificate>
     private let path: String
     private let log: EngineLog
@@ -27,7 +27,7 @@ final class CertificateWatch: Sendable {
     }
 
     func check() {
-        guard let concern = CertificateConcern(certificate.withLock(\.self), at: time.now) else { return }
+        guard let concern = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
         log.certificateTrouble(concern.kind, concern.sentence(about: path))
     }
 }

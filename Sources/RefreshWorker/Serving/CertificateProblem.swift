@@ -3,7 +3,7 @@ import HTTPServer
 import Observability
 
 /// The reason why a person should look at a certificate.
-enum CertificateConcern: Equatable {
+enum CertificateProblem: Equatable {
     case notYetValid(from: Timestamp)
     case expiring(at: Timestamp)
     case expired(at: Timestamp)

@@ -7,14 +7,14 @@ import Secrets
 import Store
 
 /// Opens the dependencies of the listeners and the notices; each error says how to fix it.
-extension Workshop {
+extension CommandContext {
     /// Reads the secrets of the app's own tokens: one, or two while one replaces the other.
     func openSigner() throws -> TokenSigner {
         let source: String
         let secrets: [Secret]
         if let path = configuration.jwtSecretFile {
             source = "--jwt-secret-file: \(path)"
-            secrets = try Workshop.readPrivate(path, for: "--jwt-secret-file").lines
+            secrets = try CommandContext.readPrivate(path, for: "--jwt-secret-file").lines
         } else {
             source = "the variable \(Setting.jwtSecretName)"
             secrets = Secret(inputs.environment[Setting.jwtSecretName] ?? "").lines
@@ -27,13 +27,13 @@ extension Workshop {
     }
 
     /// Reads the services that may get tokens.
-    func readServices() throws -> ServiceRoster {
+    func readServices() throws -> ServiceList {
         guard let path = configuration.servicesFile else {
             throw CommandFailure(.configuration, "--services-file is needed to vend tokens")
         }
-        let text = try Workshop.readPrivate(path, for: "--services-file")
+        let text = try CommandContext.readPrivate(path, for: "--services-file")
         do throws(ServicesFileError) {
-            return try ServiceRoster(reading: text.reveal().utf8)
+            return try ServiceList(reading: text.reveal().utf8)
         } catch {
             throw CommandFailure(.configuration, "--services-file: \(path): \(error)")
         }
@@ -51,7 +51,7 @@ extension Workshop {
             let code: ExitCode = error.mayPass ? .inputOutput : .configuration
             throw CommandFailure(code, "--internal-certificate: \(path) \(error.reason)")
         }
-        let key = try Workshop.readPrivate(keyPath, for: "--internal-key")
+        let key = try CommandContext.readPrivate(keyPath, for: "--internal-key")
         do throws(ServerCertificateError) {
             return try ServerCertificate(chain: chain, key: key)
         } catch {
@@ -70,7 +70,7 @@ extension Workshop {
         guard let path = configuration.noticeSecretFile else {
             throw CommandFailure(.configuration, "--notice-secret-file is needed to sign notices")
         }
-        let secret = try Workshop.readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
+        let secret = try CommandContext.readPrivate(path, for: "--notice-secret-file").lines.first ?? Secret("")
         guard secret.count >= TokenSigner.leastSecretLength else {
             throw CommandFailure(
                 .configuration,
@@ -89,9 +89,9 @@ extension Workshop {
         http: HTTPClient,
         metrics: MetricsLog,
         counters: IntervalCounters
-    ) throws -> NoticeCourier? {
+    ) throws -> NoticeDispatcher? {
         guard let endpoint = configuration.noticeURL else { return nil }
-        return NoticeCourier(
+        return NoticeDispatcher(
             store: store,
             http: http,
             endpoint: endpoint,
@@ -106,7 +106,7 @@ extension Workshop {
     }
 
     /// Returns the address of a listener; `inherited` are the sockets that systemd passed.
-    func listenAddress(_ place: ListeningPlace, inherited: [String: Int32]) throws -> ListenAddress {
+    func listenAddress(_ place: ListenerLocation, inherited: [String: Int32]) throws -> ListenAddress {
         switch place {
         case .own(.unix(let path, mode: _)): return .unix(path: path, mode: configuration.socketMode)
         case .own(let address): return address

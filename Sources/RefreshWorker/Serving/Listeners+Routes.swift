@@ -18,7 +18,7 @@ extension Listeners {
         let services = AccountServices(
             store: parts.store,
             engine: parts.engine,
-            google: GoogleAccounts(http: lookups, endpoints: configuration.endpoints),
+            google: GoogleOAuthAPI(http: lookups, endpoints: configuration.endpoints),
             vault: parts.vault,
             signer: try workshop.openSigner(),
             clientIDs: configuration.clientIDs,
@@ -60,13 +60,13 @@ extension Listeners {
     static func internalRouter(
         _ parts: Parts,
         services: ServiceDirectory,
-        reader: PromptGrantReader?,
-        certificate: CertificateWatch?,
+        reader: SynchronousGrantReader?,
+        certificate: CertificateMonitor?,
         phase: ServingPhase
     ) -> Router {
         let workshop = parts.workshop
-        let desk = TokenDesk(
-            vendor: Vendor(
+        let desk = TokenVendingHandler(
+            vendor: TokenProvider(
                 store: parts.store,
                 promptRead: { try reader?.grant(ofUser: $0) },
                 vault: parts.vault,

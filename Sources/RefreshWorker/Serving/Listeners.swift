@@ -9,7 +9,7 @@ import Store
 struct Listeners: Sendable {
     /// The parts that the routes depend on.
     struct Parts: Sendable {
-        let workshop: Workshop
+        let workshop: CommandContext
         let store: any AccountStore
         let database: DatabaseWatch
         let engine: RefreshEngine
@@ -17,7 +17,7 @@ struct Listeners: Sendable {
         let metrics: MetricsLog
         let counters: IntervalCounters
         let log: EngineLog
-        let pulse: LoopPulse
+        let pulse: LoopHeartbeats
     }
 
     private static let mostConnectionsOfAddress = 256
@@ -28,10 +28,10 @@ struct Listeners: Sendable {
 
     let phase: ServingPhase
     private let services: ServiceDirectory?
-    private let reader: PromptGrantReader?
+    private let reader: SynchronousGrantReader?
     private let publicServer: HTTPServer?
     private let internalServer: HTTPServer?
-    private let certificate: CertificateWatch?
+    private let certificate: CertificateMonitor?
 
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
@@ -65,11 +65,11 @@ struct Listeners: Sendable {
             // One connection per thread, so that each finds one free. A server is too far away for these threads to ask
             // it.
             let reader = try configuration.database.file.map { path throws(StoreError) in
-                try PromptGrantReader(path: path, connections: server.threads)
+                try SynchronousGrantReader(path: path, connections: server.threads)
             }
             certificate = server.certificate.flatMap { certificate in
                 configuration.internalCertificateFile.map { path in
-                    CertificateWatch(certificate, path: path, log: parts.log, time: workshop.time)
+                    CertificateMonitor(certificate, path: path, log: parts.log, time: workshop.time)
                 }
             }
             let router = Self.internalRouter(
@@ -103,7 +103,7 @@ struct Listeners: Sendable {
     }
 
     /// Reads the services and the certificate again; replaces both, or neither.
-    func reload(_ workshop: Workshop) throws {
+    func reload(_ workshop: CommandContext) throws {
         guard let services else { return }
         let roster = try workshop.readServices()
         if let certificate, let fresh = try workshop.readInternalCertificate() {
@@ -116,7 +116,7 @@ struct Listeners: Sendable {
     /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
     func watchCertificate() async {
         guard let certificate else { return }
-        await Metronome.beat(every: .seconds(86_400)) { certificate.check() }
+        await PeriodicTask.beat(every: .seconds(86_400)) { certificate.check() }
     }
 
     /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.

@@ -13,10 +13,10 @@ final class ResultSpillFile: ResultSpill {
     /// In microseconds.
     private static let pauseBetweenTries: UInt32 = 10_000
 
-    let place: SpillPlace
+    let place: SpillLocation
     private let worker: String
     private let vault: TokenVault
-    private let queue = BlockingQueue(label: "refresh-worker.spill")
+    private let queue = BlockingCallQueue(label: "refresh-worker.spill")
     private let current = Mutex<Current?>(nil)
 
     private struct Current {
@@ -26,7 +26,7 @@ final class ResultSpillFile: ResultSpill {
         var isNamed = false
     }
 
-    init(at place: SpillPlace, worker: String, vault: TokenVault) {
+    init(at place: SpillLocation, worker: String, vault: TokenVault) {
         self.place = place
         self.worker = worker
         self.vault = vault
@@ -35,7 +35,7 @@ final class ResultSpillFile: ResultSpill {
     /// The file that holds results of this process; `nil` if there are none.
     var path: String? { current.withLock { ($0?.isNamed ?? false) ? $0?.file.path : nil } }
 
-    func save(_ findings: [Finding]) async throws {
+    func save(_ findings: [RefreshResult]) async throws {
         let results = try findings.compactMap { finding in try SpilledResult.seal(finding, with: vault) }
         try await queue.run { [self] in
             do {

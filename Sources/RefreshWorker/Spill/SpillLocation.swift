@@ -3,7 +3,7 @@
 /// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a
 /// server it is the service's state folder, or that of the key ring, which the worker's user may write for `keys
 /// rotate`.
-struct SpillPlace: Equatable, Sendable {
+struct SpillLocation: Equatable, Sendable {
     private static let stateDirectoryName = "STATE_DIRECTORY"
 
     let folder: String
@@ -12,18 +12,18 @@ struct SpillPlace: Equatable, Sendable {
     /// `true` if the store commits into the same folder, so that space freed there helps it.
     let isBesideDatabase: Bool
 
-    init(of place: DatabasePlace, keyFile: String, environment: [String: String]) {
+    init(of place: DatabaseLocation, keyFile: String, environment: [String: String]) {
         switch place {
         case .file(let path):
             // SQLite also follows symbolic links before it names the files next to the database.
-            let (folder, name) = Self.split(FileFacts.absolute(path))
+            let (folder, name) = Self.split(FileStatus.absolute(path))
             self.folder = folder
             stem = name
             isBesideDatabase = true
         case .server:
             // systemd separates several folders by colons.
             let state = environment[Self.stateDirectoryName]?.split(separator: ":").first.map(String.init)
-            folder = state ?? Self.split(FileFacts.absolute(keyFile)).folder
+            folder = state ?? Self.split(FileStatus.absolute(keyFile)).folder
             stem = "refresh-worker"
             isBesideDatabase = false
         }

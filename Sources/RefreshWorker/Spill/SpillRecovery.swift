@@ -23,15 +23,15 @@ struct SpillRecovery: Sendable {
 
     let store: any GrantStore
     let vault: TokenVault
-    let workshop: Workshop
+    let workshop: CommandContext
 
     /// Returns the spill files of a place, complete or not.
-    static func files(of place: SpillPlace) throws(SystemCallFailure) -> [String] {
+    static func files(of place: SpillLocation) throws(SystemCallFailure) -> [String] {
         try SpillFile.names(in: place.folder).filter(place.isSpill).map { "\(place.folder)/\($0)" }
     }
 
     /// Recovers all files of a place.
-    func recoverAll(of place: SpillPlace) async throws {
+    func recoverAll(of place: SpillLocation) async throws {
         for path in try Self.files(of: place) {
             switch try await recover(path) {
             case .left:
@@ -50,7 +50,7 @@ struct SpillRecovery: Sendable {
                     ]
                 )
             case .incomplete(let summary, let reason):
-                let target = SpillPlace.setAside(path)
+                let target = SpillLocation.setAside(path)
                 _ = try SpillFile.rename(path, to: target)
                 workshop.diagnostics.error(
                     "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
@@ -83,7 +83,7 @@ struct SpillRecovery: Sendable {
                 """
             )
         }
-        var findings: [Finding] = []
+        var findings: [RefreshResult] = []
         var reason = content.isDamaged ? "it is damaged, or not a spill file" : nil
         for result in content.results {
             do {
@@ -94,7 +94,7 @@ struct SpillRecovery: Sendable {
         }
         let recovery = ResultRecovery(
             into: store,
-            maxRate: workshop.configuration.maximumRate,
+            maxRate: workshop.configuration.maxRate,
             time: workshop.time,
             random: workshop.random
         )

@@ -12,7 +12,7 @@ struct SpilledFile: Equatable, Sendable {
     /// Returns the spill files of a place and those that were set aside, in the order of their names.
     ///
     /// It locks none of them: a worker that is about to save results would take its own file for one in use.
-    static func list(in place: SpillPlace) throws(SystemCallFailure) -> [SpilledFile] {
+    static func list(in place: SpillLocation) throws(SystemCallFailure) -> [SpilledFile] {
         let names = try SpillFile.names(in: place.folder).filter { place.isSpill($0) || place.isSetAside($0) }
         return names.compactMap { name in
             let path = "\(place.folder)/\(name)"
@@ -37,7 +37,7 @@ struct SpilledFile: Equatable, Sendable {
 
     private static func writeTime(of path: String) -> Timestamp? {
         do throws(SystemCallFailure) {
-            return try FileFacts.of(path)?.modifiedAt
+            return try FileStatus.of(path)?.modifiedAt
         } catch {
             return nil
         }

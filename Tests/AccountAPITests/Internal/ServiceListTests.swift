@@ -4,7 +4,7 @@ import Secrets
 import Testing
 
 @Suite("The services file")
-struct ServiceRosterTests {
+struct ServiceListTests {
     private static let hash = String(repeating: "0a", count: 32)
     private static let other = String(repeating: "0b", count: 32)
 
@@ -27,7 +27,7 @@ struct ServiceRosterTests {
             Self.entry(),
             Self.entry(name: #""b.c-d_9""#, hash: "\"\(Self.other)\"", scopes: #"["email"]"#, users: #"["1","2"]"#)
         )
-        #expect(try ServiceRoster(reading: text.utf8).count == 2)
+        #expect(try ServiceList(reading: text.utf8).count == 2)
     }
 
     @Test(
@@ -55,7 +55,7 @@ struct ServiceRosterTests {
         ]
     )
     func refused(text: String, place: String) {
-        let error = #expect(throws: ServicesFileError.self) { try ServiceRoster(reading: text.utf8) }
+        let error = #expect(throws: ServicesFileError.self) { try ServiceList(reading: text.utf8) }
         #expect(error?.place == place)
     }
 
@@ -67,7 +67,7 @@ struct ServiceRosterTests {
             return Self.entry(name: "\"s\(number)\"", hash: "\"\(hash)\"")
         }
         let text = #"{"services":[\#(entries.joined(separator: ","))]}"#
-        let reading = Result { try ServiceRoster(reading: text.utf8).count }
+        let reading = Result { try ServiceList(reading: text.utf8).count }
         #expect((try? reading.get()) == (isTaken ? count : nil))
     }
 
@@ -79,10 +79,10 @@ struct ServiceRosterTests {
         #expect(made.secret != next.secret)
         #expect(made.secret.count == "rwc_".count + 43)
         #expect(!made.entry.contains(made.secret.reveal()))
-        let directory = ServiceDirectory(try ServiceRoster(reading: Self.file(made.entry).utf8))
+        let directory = ServiceDirectory(try ServiceList(reading: Self.file(made.entry).utf8))
         #expect(directory.service(presenting: made.secret.reveal())?.name == "mailer")
         #expect(directory.service(presenting: next.secret.reveal()) == nil)
-        directory.replace(try ServiceRoster(reading: Self.file(next.entry).utf8))
+        directory.replace(try ServiceList(reading: Self.file(next.entry).utf8))
         #expect(directory.service(presenting: made.secret.reveal()) == nil)
         #expect(directory.service(presenting: next.secret.reveal())?.name == "mailer")
         #expect(ServiceCredential(forService: "a b", random: random) == nil)

@@ -51,21 +51,21 @@ final class VendEndpoint: AnsweringEndpoint {
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer {
+    ) async -> ParsedRefreshResponse {
         state.withLock { state in
             state.calls += 1
-            if let verdict = state.verdict { return RefreshAnswer(verdict: verdict) }
-            let answer = TokenAnswer(
+            if let verdict = state.verdict { return ParsedRefreshResponse(verdict: verdict) }
+            let answer = TokenResponse(
                 accessToken: Secret("access-\(state.calls)"),
                 lifetime: .seconds(3600),
                 type: "Bearer",
                 scope: state.scope
             )
-            return RefreshAnswer(verdict: .granted(answer), status: 200)
+            return ParsedRefreshResponse(verdict: .granted(answer), status: 200)
         }
     }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 }
 
 /// The grants that can be read immediately, as set by a test.
@@ -102,13 +102,13 @@ struct VendWorld {
     let phase = ServingPhase()
     private let prompt = PromptGrants()
     let metrics: MetricsLog
-    let desk: TokenDesk
+    let desk: TokenVendingHandler
     private let random = SeededRandom(seed: 11)
 
     init() throws {
         store = InMemoryStore(timeSource: time, random: random)
         let ring = try KeyRing(keys: [SealingKey.random()])
-        vault = TokenVault(ring: try LiveKeyRing { ring })
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = IntervalCounters(time: time)
         metrics = MetricsLog(sink: audit, worker: "worker", time: time)
         let diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
@@ -121,15 +121,15 @@ struct VendWorld {
             random: random,
             log: EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         )
-        desk = TokenDesk(
-            vendor: Vendor(
+        desk = TokenVendingHandler(
+            vendor: TokenProvider(
                 store: store,
                 promptRead: { [prompt] in prompt.grant(ofUser: $0) },
                 vault: vault,
                 engine: engine,
                 time: time
             ),
-            services: ServiceDirectory(try ServiceRoster(reading: Self.services.utf8)),
+            services: ServiceDirectory(try ServiceList(reading: Self.services.utf8)),
             metrics: metrics,
             counters: counters.running,
             diagnostics: diagnostics,
@@ -153,7 +153,7 @@ struct VendWorld {
         refreshToken: String? = "1//refresh"
     ) async throws -> GrantID {
         let id = GrantID.random(from: random)
-        var handover = Handover(clientID: "client", scope: scope)
+        var handover = IncomingTokens(clientID: "client", scope: scope)
         if let refreshToken {
             handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
         }
@@ -171,7 +171,7 @@ struct VendWorld {
 
     func change(user: String = "u/1", _ body: @escaping @Sendable (inout Grant) -> [GrantEvent]) async throws {
         try await store.transact { transaction in
-            guard var grant = try transaction.grant(ofUser: user) else { throw VendFailure.unknownUser }
+            guard var grant = try transaction.grant(ofUser: user) else { throw VendingFailure.unknownUser }
             _ = body(&grant)
             try transaction.update(grant)
         }

@@ -16,8 +16,8 @@ final class GrantLifeModel {
         let description: String
     }
 
-    private struct Flight {
-        let attempt: Attempt
+    private struct InFlightRefresh {
+        let attempt: RefreshAttempt
         let sent: String?
         let isRevocation: Bool
     }
@@ -41,7 +41,7 @@ final class GrantLifeModel {
     private let random: SeededRandom
     private let rules = RefreshRules(maxRate: 100)
     private var steps: [String] = []
-    private var flights: [Flight] = []
+    private var flights: [InFlightRefresh] = []
     private var pending: [PendingEvent] = []
     private var user = "u0"
     private var account = "g-1"
@@ -120,14 +120,16 @@ final class GrantLifeModel {
             let lease = grant.lease
         else { return }
         note("claim \(before.token ?? "nothing") at generation \(grant.generation)")
-        let attempt = Attempt(
+        let attempt = RefreshAttempt(
             grant: id,
             clientID: grant.clientID,
             claim: lease.claim,
             generation: grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
-        flights.append(Flight(attempt: attempt, sent: before.token, isRevocation: grant.revocationAskedAt != nil))
+        flights.append(
+            InFlightRefresh(attempt: attempt, sent: before.token, isRevocation: grant.revocationAskedAt != nil)
+        )
     }
 
     private func answer(_ before: Picture) async throws {
@@ -136,14 +138,14 @@ final class GrantLifeModel {
         numbers += 1
         let rotated = pick(2) == 0 ? "1//refresh-token-\(numbers)" : nil
         let answer = try answer(to: flight, rotated: rotated)
-        let finding = Finding(attempt: flight.attempt, answer: answer)
+        let finding = RefreshResult(attempt: flight.attempt, answer: answer)
         note("answer \(finding.code) to \(flight.sent ?? "nothing"), rotated \(rotated ?? "not")")
         let (rules, now, unit) = (rules, world.time.now, random.nextUnit())
         let outcome = try await world.store.transact { transaction -> (Bool, GrantState)? in
             guard var grant = try transaction.grant(flight.attempt.grant) else { return nil }
             let wasConnected = grant.state.isConnected
             var health = ClientHealth(epoch: transaction.leaseTime.epoch)
-            let moment = Moment(now: now, instant: transaction.leaseTime.instant, unit: unit)
+            let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
             let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
             try transaction.update(grant)
             for event in ruling.events { try transaction.record(event) }
@@ -162,7 +164,7 @@ final class GrantLifeModel {
         }
     }
 
-    private func answer(to flight: Flight, rotated: String?) throws -> Finding.Answer {
+    private func answer(to flight: InFlightRefresh, rotated: String?) throws -> RefreshResult.Answer {
         if flight.isRevocation { return .revocation(failure: pick(2) == 0 ? nil : .unavailable(code: "connect")) }
         guard flight.sent != nil else { return .nothingToSend }
         let id = flight.attempt.grant
@@ -230,7 +232,7 @@ final class GrantLifeModel {
         )
         note("delivery of \(event.event.code), \(token.happenedAt == nil ? "without" : "with") its time")
         try await world.store.transact { transaction in
-            _ = try SecurityEventBooking(transaction: transaction, token: token, now: now).apply(event.event)
+            _ = try SecurityEventApplication(transaction: transaction, token: token, now: now).apply(event.event)
         }
         let after = try await picture()
         let isOlder = connectedAt.map { $0 > event.happenedAt } ?? false

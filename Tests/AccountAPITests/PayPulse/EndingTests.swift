@@ -36,7 +36,7 @@ struct EndingTests {
 
         world.time.advance(by: .seconds(60))
         world.google.answerRefreshes { _ in .answer(.invalidGrant) }
-        await #expect(throws: VendFailure.self) {
+        await #expect(throws: VendingFailure.self) {
             try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
         }
         let dead = try await world.ask("GET", "/v1/user/me", token: token)
@@ -222,9 +222,9 @@ struct EndingTests {
         await world.google.waitUntilHolding()
         #expect(try await world.ask("DELETE", "/v1/user/me", token: world.token(ofUser: "42")).status == 200)
         world.google.release(
-            .granted(TokenAnswer(accessToken: Secret("late"), lifetime: .seconds(3600), type: "Bearer"))
+            .granted(TokenResponse(accessToken: Secret("late"), lifetime: .seconds(3600), type: "Bearer"))
         )
-        await #expect(throws: VendFailure.self) { try await refresh.value }
+        await #expect(throws: VendingFailure.self) { try await refresh.value }
         #expect(try await world.grant()?.state == .disconnected)
         #expect(try await world.accessToken() != "late")
         #expect(try await world.engine.finishRevocation(of: "42"))

@@ -213,7 +213,7 @@ struct StoringTests {
         world.google.know("ya29.jane")
         world.google.knowOwner(ofRefreshToken: "1//other", .account(.init(id: "g-2", email: "other@x.org")))
         #expect(try await world.connect("ya29.jane", refreshToken: "1//other").status == 201)
-        await #expect(throws: VendFailure.self) {
+        await #expect(throws: VendingFailure.self) {
             try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
         }
         let grant = try #require(try await world.grant())
@@ -238,7 +238,7 @@ struct StoringTests {
         try await world.importGrant(owner: Grant.Owner(googleUserID: "g-wrong"))
         let other = FakeGoogle.Account(id: "g-2", email: "other@x.org")
         world.google.knowOwner(ofRefreshToken: "1//imported", .account(other))
-        await #expect(throws: VendFailure.self) {
+        await #expect(throws: VendingFailure.self) {
             try await world.engine.freshToken(of: "42", minimumLife: .seconds(60))
         }
         #expect(try await world.grant()?.reason == .accountMismatch)

@@ -32,7 +32,7 @@ final class SecurityEventBench: Sendable {
     init() throws {
         store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
-        vault = TokenVault(ring: try LiveKeyRing { ring })
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
         counters = IntervalCounters(time: time)
         log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: "w", time: time),
@@ -100,7 +100,7 @@ final class SecurityEventBench: Sendable {
         ago age: Duration = .seconds(3600)
     ) async throws {
         let id = GrantID(rawValue: number)
-        let handover = Handover(
+        let handover = IncomingTokens(
             clientID: "client",
             owner: Grant.Owner(googleUserID: account),
             refreshToken: try vault.seal(
@@ -224,13 +224,13 @@ actor HeldGoogle: AnsweringEndpoint {
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer {
+    ) async -> ParsedRefreshResponse {
         asked += 1
         for caller in waiting { caller.resume() }
         waiting = []
         if holds { await withCheckedContinuation { held.append($0) } }
-        guard !refuses else { return RefreshAnswer(verdict: .invalidGrant, status: 400) }
-        let tokens = TokenAnswer(
+        guard !refuses else { return ParsedRefreshResponse(verdict: .invalidGrant, status: 400) }
+        let tokens = TokenResponse(
             accessToken: Secret("ya29.late"),
             lifetime: .seconds(3599),
             type: "Bearer",
@@ -238,10 +238,10 @@ actor HeldGoogle: AnsweringEndpoint {
             rotated: Secret("1//0e-late"),
             refreshTokenLifetime: nil
         )
-        return RefreshAnswer(verdict: .granted(tokens), status: 200)
+        return ParsedRefreshResponse(verdict: .granted(tokens), status: 200)
     }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
         guard let info = UserInfo(.object(["sub": .string(SecurityEventBench.account)])) else { throw .refused }

@@ -223,7 +223,7 @@ struct SecurityEventReceiverTests {
     func connectionWithoutHistory() async throws {
         let (time, vault) = (bench.time, bench.vault)
         let id = GrantID(rawValue: 1)
-        let handover = Handover(
+        let handover = IncomingTokens(
             clientID: "client",
             owner: Grant.Owner(googleUserID: SecurityEventBench.account),
             refreshToken: try vault.seal(refreshToken: Secret("1//0e-imported"), for: id)

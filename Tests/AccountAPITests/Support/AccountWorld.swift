@@ -52,7 +52,7 @@ struct AccountWorld {
     ) throws {
         store = InMemoryStore(timeSource: time, random: random, keepsNotices: true)
         let ring = try KeyRing(keys: [SealingKey.random()])
-        vault = TokenVault(ring: try LiveKeyRing { ring })
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
         signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
         let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
         let metrics = MetricsLog(sink: lines, worker: "worker", time: time)
@@ -216,7 +216,7 @@ struct AccountWorld {
         clientID: String = FakeGoogle.clientID
     ) async throws {
         let id = GrantID.random(from: random)
-        var handover = Handover(clientID: clientID, owner: owner, scope: "openid")
+        var handover = IncomingTokens(clientID: clientID, owner: owner, scope: "openid")
         if let refreshToken {
             handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
         }

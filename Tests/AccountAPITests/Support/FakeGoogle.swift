@@ -140,16 +140,16 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer {
-        guard mayStillSend() else { return RefreshAnswer(verdict: .notSent(code: "withheld")) }
+    ) async -> ParsedRefreshResponse {
+        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "withheld")) }
         let text = token.reveal()
         let script = state.withLock { state in
             state.refreshed.append(text)
             return state.script
         }
         switch script(text) {
-        case .grant: return RefreshAnswer(verdict: issue(for: text), status: 200)
-        case .answer(let verdict): return RefreshAnswer(verdict: verdict, status: 400)
+        case .grant: return ParsedRefreshResponse(verdict: issue(for: text), status: 200)
+        case .answer(let verdict): return ParsedRefreshResponse(verdict: verdict, status: 400)
         case .hold:
             let verdict = await withCheckedContinuation { caller in
                 let waiter = state.withLock { state in
@@ -158,7 +158,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
                 }
                 waiter?.resume()
             }
-            return RefreshAnswer(verdict: verdict, status: 400)
+            return ParsedRefreshResponse(verdict: verdict, status: 400)
         }
     }
 
@@ -175,11 +175,11 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
             return state.issued
         }
         return .granted(
-            TokenAnswer(accessToken: Secret("fresh-\(number)"), lifetime: .seconds(3600), type: "Bearer")
+            TokenResponse(accessToken: Secret("fresh-\(number)"), lifetime: .seconds(3600), type: "Bearer")
         )
     }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply {
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {
         state.withLock { $0.revoked.append(token.reveal()) }
         return .done
     }

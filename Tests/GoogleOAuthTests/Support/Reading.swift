@@ -21,8 +21,8 @@ func response(_ status: Int, _ body: [UInt8], headers: String = "") -> HTTPRespo
     )
 }
 
-func read(_ status: Int, _ body: String, headers: String = "") -> RefreshAnswer {
-    RefreshAnswer.reading(response(status, body, headers: headers), sent: Secret(sentToken))
+func read(_ status: Int, _ body: String, headers: String = "") -> ParsedRefreshResponse {
+    ParsedRefreshResponse.reading(response(status, body, headers: headers), sent: Secret(sentToken))
 }
 
 /// A verdict without its values, so that a table can name it.
@@ -51,7 +51,7 @@ extension RefreshVerdict {
         }
     }
 
-    var tokens: TokenAnswer? {
+    var tokens: TokenResponse? {
         guard case .granted(let tokens) = self else { return nil }
         return tokens
     }

@@ -47,7 +47,7 @@ struct ClientHealthTextTests {
         health.noteEnd(of: GrantID(rawValue: 0), atOnce: true, at: start + .seconds(2_000))
         health.noteEnd(of: GrantID(rawValue: .max), atOnce: true, at: start + .seconds(2_001))
         health.failingSince = BootInstant(milliseconds: 55)
-        health.refusals = RefusalRow(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
+        health.refusals = ConsecutiveRefusals(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
         return health
     }
 
@@ -70,7 +70,7 @@ struct ClientHealthTextTests {
         #expect(read.provenSuccessAt == health.provenSuccessAt)
         #expect(read.rate == health.rate)
         #expect(read.believed == health.believed)
-        #expect(read.refusals == RefusalRow() && read.failingSince == nil)
+        #expect(read.refusals == ConsecutiveRefusals() && read.failingSince == nil)
     }
 
     @Test("that is missing or has another form counts as unknown")

@@ -117,7 +117,7 @@ struct ClientRuleTests {
 
     @Test("Any answer about the grant ends the row of failures")
     func rowEnds() throws {
-        let answers: [Finding.Answer] = [
+        let answers: [RefreshResult.Answer] = [
             try Sample.granted(), .refused(.invalidGrant, retryAfter: nil),
             .refused(.signInRequired(code: "invalid_rapt"), retryAfter: nil),
             .refused(.blocked(code: "policy_enforced"), retryAfter: nil),

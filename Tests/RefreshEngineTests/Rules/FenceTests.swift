@@ -16,7 +16,7 @@ struct FenceTests {
         .unknown(code: "new"),
     ]
 
-    private static var answers: [Finding.Answer] {
+    private static var answers: [RefreshResult.Answer] {
         get throws {
             refusals.map { .refused($0, retryAfter: nil) }
                 + [
@@ -96,7 +96,7 @@ struct FenceTests {
         var grant = try Sample.grant()
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
-        let answer = Finding.Answer.flawed(code: "flawed_answer", rotated: successor)
+        let answer = RefreshResult.Answer.flawed(code: "flawed_answer", rotated: successor)
         let ruling = bench.decide(answer, on: &grant, leasedAs: 78)
         #expect(ruling.outcome == .lostLease)
         #expect(grant.refreshToken == successor && grant.generation == 4)

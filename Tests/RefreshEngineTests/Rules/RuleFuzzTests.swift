@@ -64,7 +64,7 @@ private struct RuleModel {
         tokens += 1
         let former = grants[place].generation
         _ = grants[place].reconnect(
-            Handover(clientID: "client", refreshToken: try Sample.refreshToken("brought \(tokens)")),
+            IncomingTokens(clientID: "client", refreshToken: try Sample.refreshToken("brought \(tokens)")),
             bringsOtherRefreshToken: true,
             switchesAccount: false,
             dueAt: bench.now,
@@ -87,7 +87,7 @@ private struct RuleModel {
             obtainedAt: bench.now,
             lifetime: .seconds(lifetimes[draw(lifetimes.count)])
         )
-        let answer: Finding.Answer =
+        let answer: RefreshResult.Answer =
             isGood
             ? .granted(RefreshedTokens(accessToken: access, rotated: rotated))
             : .refused(verdicts[draw(verdicts.count)], retryAfter: nil)
@@ -103,7 +103,9 @@ private struct RuleModel {
         return nil
     }
 
-    private static func problem(after ruling: Ruling, _ grant: Grant, _ before: Grant, at now: Timestamp) -> String? {
+    private static func problem(after ruling: RefreshDecision, _ grant: Grant, _ before: Grant, at now: Timestamp)
+        -> String?
+    {
         if grant.lease != nil { return "the lease was kept" }
         if grant.generation < before.generation { return "the generation went back" }
         if let dueAt = grant.dueAt, dueAt <= now { return "due in the past after \(ruling.outcome)" }

@@ -49,7 +49,7 @@ struct AccountCheckTests {
     )
     func verdicts(_ example: Case) async throws {
         let endpoint = LookupEndpoint(example.userInfo)
-        let tokens = TokenAnswer(
+        let tokens = TokenResponse(
             accessToken: Secret("new"),
             lifetime: .seconds(3600),
             type: "Bearer",
@@ -57,7 +57,7 @@ struct AccountCheckTests {
             idToken: example.idToken.map { Secret($0) }
         )
         let checked = await AccountCheck(endpoint: endpoint).checked(
-            RefreshAnswer(verdict: .granted(tokens), status: 200),
+            ParsedRefreshResponse(verdict: .granted(tokens), status: 200),
             for: try Self.grant(account: "g-1"),
             mayAsk: example.mayAsk
         )
@@ -114,9 +114,9 @@ private final class LookupEndpoint: AnsweringEndpoint {
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer { .good }
+    ) async -> ParsedRefreshResponse { .good }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
         count.withLock { $0 += 1 }

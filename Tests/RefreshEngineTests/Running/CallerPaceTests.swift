@@ -10,11 +10,11 @@ struct CallerPaceTests {
     @Test(
         "a later process sends nothing while the client's breaker is open, or during a pause",
         arguments: [
-            ("breaker_open", RefreshAnswer(verdict: .clientFault(code: "invalid_client"))),
-            ("throttled", RefreshAnswer(verdict: .throttled(code: "http_429"), retryAfter: .seconds(300))),
+            ("breaker_open", ParsedRefreshResponse(verdict: .clientFault(code: "invalid_client"))),
+            ("throttled", ParsedRefreshResponse(verdict: .throttled(code: "http_429"), retryAfter: .seconds(300))),
         ]
     )
-    func laterProcess(reason: String, answer: RefreshAnswer) async throws {
+    func laterProcess(reason: String, answer: ParsedRefreshResponse) async throws {
         let asked = Mutex(0)
         let bench = try EngineBench { _ in
             asked.withLock { $0 += 1 }
@@ -23,12 +23,12 @@ struct CallerPaceTests {
         try await bench.add(1...5, of: "client", overdueSince: .zero)
         for user in 1...5 {
             let engine = bench.anotherEngine()
-            await #expect(throws: VendFailure.self) {
+            await #expect(throws: VendingFailure.self) {
                 try await engine.freshToken(of: "user \(user)", minimumLife: .zero)
             }
         }
         #expect(asked.withLock { $0 } == 1)
-        await #expect(throws: VendFailure.unavailable(reason: reason)) {
+        await #expect(throws: VendingFailure.unavailable(reason: reason)) {
             try await bench.engine.freshToken(of: "user 5", minimumLife: .zero)
         }
     }

@@ -19,7 +19,7 @@ struct EngineBench {
     init(
         mostInFlight: Int = 64,
         clientSecrets: [String: Secret] = [:],
-        answering answer: @escaping @Sendable (OAuthClient) async -> RefreshAnswer
+        answering answer: @escaping @Sendable (OAuthClient) async -> ParsedRefreshResponse
     ) throws {
         try self.init(
             mostInFlight: mostInFlight,
@@ -35,7 +35,7 @@ struct EngineBench {
     ) throws {
         store = InMemoryStore(timeSource: time, random: SeededRandom(seed: 1))
         let ring = try KeyRing(keys: [SealingKey.random()])
-        vault = TokenVault(ring: try LiveKeyRing { ring })
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
         self.endpoint = endpoint
         engine = Self.engine(over: store, vault, endpoint, time, mostInFlight, clientSecrets)
     }
@@ -86,7 +86,7 @@ struct EngineBench {
             return Grant.connected(
                 id: id,
                 userID: "user \(number)",
-                handover: Handover(
+                handover: IncomingTokens(
                     clientID: client,
                     refreshToken: try vault.seal(refreshToken: Secret("refresh"), for: id)
                 ),
@@ -111,17 +111,17 @@ struct EngineBench {
 }
 
 private struct PlayedEndpoint: AnsweringEndpoint {
-    let answer: @Sendable (OAuthClient) async -> RefreshAnswer
+    let answer: @Sendable (OAuthClient) async -> ParsedRefreshResponse
 
     func refresh(
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer {
+    ) async -> ParsedRefreshResponse {
         await answer(client)
     }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 }
 
 private struct NoLines: LineSink {
@@ -130,12 +130,12 @@ private struct NoLines: LineSink {
     func write(_ line: JSONLine) -> Bool { false }
 }
 
-extension RefreshAnswer {
+extension ParsedRefreshResponse {
     /// A good answer.
-    static var good: RefreshAnswer {
-        RefreshAnswer(
+    static var good: ParsedRefreshResponse {
+        ParsedRefreshResponse(
             verdict: .granted(
-                TokenAnswer(
+                TokenResponse(
                     accessToken: Secret("access"),
                     lifetime: .seconds(3600),
                     type: "Bearer",

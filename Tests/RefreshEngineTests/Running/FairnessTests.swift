@@ -10,7 +10,7 @@ struct FairnessTests {
     @Test("a refused client's overdue grants, more than a scan reads, do not hide those of others")
     func hiddenBehindABrokenClient() async throws {
         let bench = try EngineBench { client in
-            client.id == "broken" ? RefreshAnswer(verdict: .clientFault(code: "deleted_client")) : .good
+            client.id == "broken" ? ParsedRefreshResponse(verdict: .clientFault(code: "deleted_client")) : .good
         }
         try await bench.add(1...20_500, of: "broken", overdueSince: .seconds(600))
         try await bench.add(30_001...30_003, of: "well", overdueSince: .seconds(1))

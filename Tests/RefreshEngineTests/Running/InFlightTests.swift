@@ -12,7 +12,9 @@ struct InFlightTests {
     func errors() async throws {
         let clock = Mutex<ManualTime?>(nil)
         let bench = try EngineBench(mostInFlight: 4_096) { client in
-            guard client.id == "slow" else { return RefreshAnswer(verdict: .throttled(code: "http_429"), status: 429) }
+            guard client.id == "slow" else {
+                return ParsedRefreshResponse(verdict: .throttled(code: "http_429"), status: 429)
+            }
             clock.withLock { $0?.advance(by: .seconds(2)) }
             return .good
         }

@@ -16,7 +16,7 @@ struct LateSuccessTests {
         Grant.connected(
             id: GrantID(rawValue: 1),
             userID: "user",
-            handover: Handover(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("old"))),
+            handover: IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("old"))),
             dueAt: now,
             at: now
         ).grant
@@ -27,7 +27,7 @@ struct LateSuccessTests {
         return try key.seal(Secret(text), for: SealContext(owner: 1, column: "refresh_token"))
     }
 
-    private func success(rotated: SealedSecret?, sent: Grant.RefreshToken? = nil) throws -> Finding {
+    private func success(rotated: SealedSecret?, sent: Grant.RefreshToken? = nil) throws -> RefreshResult {
         let access = Grant.AccessToken(sealed: try sealed("access"), obtainedAt: now, expiresAt: now + .seconds(3600))
         return finding(
             .granted(RefreshedTokens(accessToken: access, rotated: rotated.map { Grant.RefreshToken(sealed: $0) })),
@@ -35,20 +35,20 @@ struct LateSuccessTests {
         )
     }
 
-    private func finding(_ answer: Finding.Answer, sent: Grant.RefreshToken? = nil) -> Finding {
-        let attempt = Attempt(
+    private func finding(_ answer: RefreshResult.Answer, sent: Grant.RefreshToken? = nil) -> RefreshResult {
+        let attempt = RefreshAttempt(
             grant: GrantID(rawValue: 1),
             clientID: "client",
             claim: 7,
             generation: 1,
             refreshToken: sent
         )
-        return Finding(attempt: attempt, answer: answer)
+        return RefreshResult(attempt: attempt, answer: answer)
     }
 
-    private func decide(_ finding: Finding, _ grant: inout Grant) -> Ruling {
+    private func decide(_ finding: RefreshResult, _ grant: inout Grant) -> RefreshDecision {
         var health = ClientHealth(epoch: "boot")
-        let moment = Moment(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
+        let moment = DecisionContext(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
         return RefreshRules(maxRate: 200).decide(finding, grant: &grant, health: &health, at: moment)
     }
 
@@ -70,7 +70,7 @@ struct LateSuccessTests {
         _ = grant.disconnect(reason: .invalidGrant, at: now)
         if reconnects {
             _ = grant.reconnect(
-                Handover(clientID: "client"),
+                IncomingTokens(clientID: "client"),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: now,
@@ -92,7 +92,7 @@ struct LateSuccessTests {
         #expect(decide(finding, &grant).outcome == .refreshed)
         let brought = Grant.AccessToken(sealed: try sealed("app"), obtainedAt: now, expiresAt: now + .seconds(7200))
         _ = grant.reconnect(
-            Handover(clientID: "client", accessToken: brought),
+            IncomingTokens(clientID: "client", accessToken: brought),
             bringsOtherRefreshToken: false,
             switchesAccount: false,
             dueAt: now,
@@ -116,7 +116,7 @@ struct LateSuccessTests {
             #expect(decide(next, &grant).outcome == .refreshed)
         case 1:
             _ = grant.reconnect(
-                Handover(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
+                IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
                 bringsOtherRefreshToken: true,
                 switchesAccount: false,
                 dueAt: now,
@@ -153,13 +153,13 @@ struct LateSuccessTests {
             var grant = try grant()
             let finding = try success(rotated: try sealed("dropped"), sent: grant.refreshToken)
             _ = grant.reconnect(
-                Handover(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
+                IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
                 bringsOtherRefreshToken: true,
                 switchesAccount: false,
                 dueAt: now,
                 at: now
             )
-            let moment = Moment(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
+            let moment = DecisionContext(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
             let ruling = RefreshRules(maxRate: 200).decide(finding, grant: &grant, health: &health, at: moment)
             #expect(ruling.outcome == .void)
             #expect(ruling.alarm?.kind == (number < 5 ? nil : .rotatedTokensDropped))
@@ -175,12 +175,15 @@ struct LateSuccessTests {
             let lease = Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000))
             if failsBetween {
                 grant.setLease(lease)
-                let failure = Finding.Answer.refused(.endpointFault(code: "http_503"), retryAfter: nil)
-                #expect(decide(Finding(attempt: attempt, answer: failure), &grant).outcome == .retrying)
+                let failure = RefreshResult.Answer.refused(.endpointFault(code: "http_503"), retryAfter: nil)
+                #expect(decide(RefreshResult(attempt: attempt, answer: failure), &grant).outcome == .retrying)
                 attempt.followsUnsettledClaim = false
             }
             grant.setLease(lease)
-            let ruling = decide(Finding(attempt: attempt, answer: .refused(.invalidGrant, retryAfter: nil)), &grant)
+            let ruling = decide(
+                RefreshResult(attempt: attempt, answer: .refused(.invalidGrant, retryAfter: nil)),
+                &grant
+            )
             #expect(ruling.outcome == .disconnected && grant.reason == .answerLost)
         }
     }
@@ -196,7 +199,7 @@ struct LateSuccessTests {
         _ = reconnected.disconnect(reason: .invalidGrant, at: now)
         let brought = Grant.RefreshToken(sealed: try sealed("other"))
         _ = reconnected.reconnect(
-            Handover(clientID: "client", refreshToken: brought),
+            IncomingTokens(clientID: "client", refreshToken: brought),
             bringsOtherRefreshToken: true,
             switchesAccount: false,
             dueAt: now,

@@ -9,87 +9,87 @@ import Testing
 
 /// Results that cannot be stored wait and are counted; others do not wait for them.
 @Suite(.timeLimit(.minutes(10)))
-struct SettlerTests {
+struct ResultCommitterTests {
     private let time = ManualTime()
 
     private func arrival(
         _ number: Int64,
         isForced: Bool = true,
         verdict: RefreshVerdict = .noAnswer(code: "timeout"),
-        answer: Finding.Answer? = nil
-    ) throws -> Arrival {
-        let flight = Flight(
+        answer: RefreshResult.Answer? = nil
+    ) throws -> PendingResult {
+        let flight = InFlightRefresh(
             grant: try Sample.grant(number),
             claim: 7,
             isForced: isForced,
             leaseStandsUntil: time.sinceBoot
         )
-        let finding = Finding(attempt: flight.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
-        return Arrival(flight, with: Courier.Report(finding: finding))
+        let finding = RefreshResult(attempt: flight.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
+        return PendingResult(flight, with: RefreshDispatcher.Report(finding: finding))
     }
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")
     func refusedFinding() async throws {
-        let bench = SettlerBench(store(failing: 1, with: .corrupt), time: time)
-        bench.settler.take(try arrival(1))
+        let bench = ResultCommitterFixture(store(failing: 1, with: .corrupt), time: time)
+        bench.committer.take(try arrival(1))
         await bench.waitForTrouble()
-        bench.settler.take(try arrival(2))
+        bench.committer.take(try arrival(2))
         let stored = await bench.nextLanded()
         #expect(stored.flight.grant.id == GrantID(rawValue: 2) && stored.settled != nil)
-        await bench.settler.giveUp()
+        await bench.committer.giveUp()
         let refused = await bench.nextLanded()
         #expect(refused.flight.grant.id == GrantID(rawValue: 1) && refused.settled == nil)
     }
 
     @Test("results that are being written when the worker gives up are lost, and so are later ones")
     func findingInHand() async throws {
-        let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time)
-        bench.settler.take(try arrival(1))
+        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        bench.committer.take(try arrival(1))
         await bench.waitForTrouble()
-        await bench.settler.giveUp()
+        await bench.committer.giveUp()
         #expect(await bench.nextLanded().settled == nil)
-        bench.settler.take(try arrival(2))
+        bench.committer.take(try arrival(2))
         #expect(await bench.nextLanded().settled == nil)
     }
 
     @Test("requests that were not sent are delivered without the store, also while it fails")
     func notSent() async throws {
-        let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time)
-        bench.settler.take(try arrival(1, verdict: .notSent(code: "withheld")))
+        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        bench.committer.take(try arrival(1, verdict: .notSent(code: "withheld")))
         let landed = await bench.nextLanded()
         #expect(landed.settled == nil && landed.isNotSent)
 
-        bench.settler.take(try arrival(2))
+        bench.committer.take(try arrival(2))
         await bench.waitForTrouble()
-        bench.settler.take(try arrival(3, verdict: .notSent(code: "withheld")))
+        bench.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 3))
-        await bench.settler.giveUp()
+        await bench.committer.giveUp()
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
     func readsWhatWaits() async throws {
-        let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time)
-        bench.settler.take(try arrival(1))
+        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        bench.committer.take(try arrival(1))
         await bench.waitForTrouble()
         let read = Stream<Void>()
         let waiting = try arrival(2)
-        bench.settler.take(
-            Arrival(waiting.flight) { () throws(SealError) in
+        bench.committer.take(
+            PendingResult(waiting.flight) { () throws(SealError) in
                 read.add(())
                 return try waiting.report()
             }
         )
         await read.next()
-        await bench.settler.giveUp()
+        await bench.committer.giveUp()
         let landed = [await bench.nextLanded(), await bench.nextLanded()]
         #expect(landed.map(\.flight.grant.id.rawValue) == [1, 2] && landed.allSatisfy { $0.settled == nil })
     }
 
     @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
     func many(areForced: Bool) async throws {
-        let bench = SettlerBench(InMemoryStore(timeSource: time), time: time)
-        let settler = bench.settler
+        let bench = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
+        let committer = bench.committer
         let arrivals = try (1...1_000).map { number in
             let isSent = number % 7 != 0
             return try arrival(
@@ -98,11 +98,13 @@ struct SettlerTests {
                 verdict: isSent ? .noAnswer(code: "timeout") : .notSent(code: "withheld")
             )
         }
-        settler.expect(aloft: arrivals.count)
+        committer.expect(aloft: arrivals.count)
         await withTaskGroup { group in
             for part in 0..<4 {
                 group.addTask {
-                    for arrival in arrivals where arrival.flight.grant.id.rawValue % 4 == part { settler.take(arrival) }
+                    for arrival in arrivals where arrival.flight.grant.id.rawValue % 4 == part {
+                        committer.take(arrival)
+                    }
                 }
             }
         }
@@ -123,11 +125,11 @@ struct SettlerTests {
 
     @Test("An answer that cannot be sealed is kept and stored when it can")
     func unsealed() async throws {
-        let bench = SettlerBench(InMemoryStore(timeSource: time), time: time)
+        let bench = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
         let good = try arrival(1, answer: try Sample.granted())
         let failures = Mutex(1)
-        bench.settler.take(
-            Arrival(good.flight) { () throws(SealError) in
+        bench.committer.take(
+            PendingResult(good.flight) { () throws(SealError) in
                 let fails = failures.withLock { left in
                     defer { left -= 1 }
                     return left > 0
@@ -138,7 +140,7 @@ struct SettlerTests {
         )
         await bench.waitForTrouble()
         // Others do not wait for it.
-        bench.settler.take(try arrival(2))
+        bench.committer.take(try arrival(2))
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
         let landed = await bench.nextLanded()
         #expect(landed.flight.grant.id == GrantID(rawValue: 1) && landed.settled != nil)
@@ -149,18 +151,18 @@ struct SettlerTests {
     )
     func spill() async throws {
         let spill = MemorySpill()
-        let bench = SettlerBench(store(failing: .max, with: .unreachable), time: time, spill: spill)
-        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        let bench = ResultCommitterFixture(store(failing: .max, with: .unreachable), time: time, spill: spill)
+        bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await bench.waitForTrouble()
-        #expect(bench.settler.isStoreFailing)
-        bench.settler.take(try arrival(2))
-        bench.settler.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
-        await bench.settler.giveUp()
+        #expect(bench.committer.isStoreFailing)
+        bench.committer.take(try arrival(2))
+        bench.committer.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
+        await bench.committer.giveUp()
         for _ in 0..<3 { #expect(await bench.nextLanded().settled == nil) }
-        #expect(await bench.settler.unstored == UnstoredResults(spilled: 2))
-        bench.settler.take(try arrival(4, answer: try Sample.granted()))
+        #expect(await bench.committer.unstored == UnstoredResults(spilled: 2))
+        bench.committer.take(try arrival(4, answer: try Sample.granted()))
         #expect(await bench.nextLanded().settled == nil)
-        #expect(await bench.settler.unstored == UnstoredResults(spilled: 3), "later results go there as well")
+        #expect(await bench.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
     }
 
@@ -169,64 +171,64 @@ struct SettlerTests {
         let spill = MemorySpill()
         let gate = Gate()
         let store = FailingStore(InMemoryStore(timeSource: time), gate: gate)
-        let bench = SettlerBench(store, time: time, spill: spill)
-        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        let bench = ResultCommitterFixture(store, time: time, spill: spill)
+        bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await gate.waitUntilSomebodyWaits()
-        await bench.settler.giveUp()
+        await bench.committer.giveUp()
         #expect(await bench.nextLanded().settled == nil)
-        #expect(await bench.settler.unstored == UnstoredResults(spilled: 1))
+        #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         gate.open()
-        bench.settler.take(try arrival(2))
+        bench.committer.take(try arrival(2))
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("A spill that fails too is reported, and the answers count as lost")
     func failingSpill() async throws {
         let spill = MemorySpill(error: SpillError("no room"))
-        let bench = SettlerBench(store(failing: .max, with: .diskFull), time: time, spill: spill)
-        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time, spill: spill)
+        bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await bench.waitForTrouble()
-        await bench.settler.giveUp()
+        await bench.committer.giveUp()
         #expect(await bench.nextLanded().settled == nil)
-        #expect(await bench.settler.unstored == UnstoredResults(lost: 1))
+        #expect(await bench.committer.unstored == UnstoredResults(lost: 1))
         await bench.waitForTrouble()
     }
 
     @Test("An answer counts as lost until the spill has written it")
     func hungSpill() async throws {
         let gate = Gate()
-        let bench = SettlerBench(
+        let bench = ResultCommitterFixture(
             store(failing: .max, with: .diskFull),
             time: time,
             spill: MemorySpill(gate: gate)
         )
-        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await bench.waitForTrouble()
-        let end = Task { await bench.settler.giveUp() }
+        let end = Task { await bench.committer.giveUp() }
         await gate.waitUntilSomebodyWaits()
-        #expect(await bench.settler.unstored == UnstoredResults(lost: 1))
+        #expect(await bench.committer.unstored == UnstoredResults(lost: 1))
         gate.open()
         await end.value
-        #expect(await bench.settler.unstored == UnstoredResults(spilled: 1))
+        #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
     }
 
     @Test("A full disk takes the reserve before it waits")
     func reserve() async throws {
         let spill = MemorySpill(reserves: 1)
-        let bench = SettlerBench(store(failing: 1, with: .diskFull), time: time, spill: spill)
-        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        let bench = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
+        bench.committer.take(try arrival(1, answer: try Sample.granted()))
         #expect(await bench.nextLanded().settled != nil)
         #expect(spill.reserves == 0)
-        #expect(!bench.settler.isStoreFailing)
+        #expect(!bench.committer.isStoreFailing)
     }
 
     @Test("Results are handed over at once when the store was moved")
     func moved() async throws {
         let spill = MemorySpill()
-        let bench = SettlerBench(store(failing: .max, with: .moved), time: time, spill: spill)
-        bench.settler.take(try arrival(1, answer: try Sample.granted()))
+        let bench = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
+        bench.committer.take(try arrival(1, answer: try Sample.granted()))
         #expect(await bench.nextLanded().settled == nil)
-        #expect(await bench.settler.unstored == UnstoredResults(spilled: 1))
+        #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
     }
 
@@ -238,17 +240,17 @@ struct SettlerTests {
 }
 
 /// A settler over a store, with its deliveries and its reports of trouble.
-private struct SettlerBench {
-    let settler: Settler
-    private let landed: Stream<Landed>
+private struct ResultCommitterFixture {
+    let committer: ResultCommitter
+    private let landed: Stream<FinishedRefresh>
     private let troubles: Stream<Void>
 
     init(_ store: any GrantStore, time: ManualTime, spill: (any ResultSpill)? = nil) {
-        let landed = Stream<Landed>()
+        let landed = Stream<FinishedRefresh>()
         let troubles = Stream<Void>()
         self.landed = landed
         self.troubles = troubles
-        settler = Settler(
+        committer = ResultCommitter(
             store: store,
             rules: RefreshRules(maxRate: 200),
             time: time,
@@ -267,7 +269,7 @@ private struct SettlerBench {
 
     func waitForTrouble() async { await troubles.next() }
 
-    func nextLanded() async -> Landed { await landed.next() }
+    func nextLanded() async -> FinishedRefresh { await landed.next() }
 }
 
 /// Values from any thread, one by one.

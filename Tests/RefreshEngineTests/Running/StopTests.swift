@@ -44,22 +44,22 @@ struct StopTests {
 
 /// An endpoint that never answers by itself; a cancelled request ends as not sent.
 private final class SilentEndpoint: TokenEndpoint {
-    private let questions = Mutex<[RefreshQuestion]>([])
+    private let questions = Mutex<[RefreshSubmission]>([])
 
     var asked: Int { questions.withLock { $0.count } }
 
-    func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] {
+    func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] {
         self.questions.withLock { $0 += questions }
         return questions.map { question in
-            { question.receive(.answer(RefreshAnswer(verdict: .notSent(code: "cancelled")))) }
+            { question.receive(.answer(ParsedRefreshResponse(verdict: .notSent(code: "cancelled")))) }
         }
     }
 
-    func answerAll(with answer: RefreshAnswer) {
+    func answerAll(with answer: ParsedRefreshResponse) {
         for question in questions.withLock({ $0 }) { question.receive(.answer(answer)) }
     }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo { throw .refused }
 }

@@ -51,6 +51,6 @@ struct UnknownKeyTests {
 
     private func otherVault() throws -> TokenVault {
         let ring = try KeyRing(keys: [.random()])
-        return TokenVault(ring: try LiveKeyRing { ring })
+        return TokenVault(ring: try ReloadableKeyRing { ring })
     }
 }

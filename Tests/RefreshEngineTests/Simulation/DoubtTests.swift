@@ -37,7 +37,7 @@ private struct Fleet {
         while bench.now < end {
             for place in grants.indices where grants[place].dueAt.map({ $0 <= bench.now }) ?? false {
                 guard mayAsk(place) else { continue }
-                let ruling: Ruling
+                let ruling: RefreshDecision
                 if let verdict = answer(place, bench.now, random.nextUnit()) {
                     ruling = bench.refuse(verdict, on: &grants[place])
                 } else {

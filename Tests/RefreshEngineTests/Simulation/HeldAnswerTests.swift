@@ -31,7 +31,7 @@ struct HeldAnswerTests {
         let now = world.time.now
         try await world.change(0) { grant in
             grant.reconnect(
-                Handover(clientID: World.clientID, refreshToken: newToken),
+                IncomingTokens(clientID: World.clientID, refreshToken: newToken),
                 bringsOtherRefreshToken: true,
                 switchesAccount: false,
                 dueAt: now + .seconds(60),
@@ -63,7 +63,7 @@ struct HeldAnswerTests {
         )
         try await world.change(0) { grant in
             grant.reconnect(
-                Handover(clientID: World.clientID, accessToken: appToken),
+                IncomingTokens(clientID: World.clientID, accessToken: appToken),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: now + .seconds(900),

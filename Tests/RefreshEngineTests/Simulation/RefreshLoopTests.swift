@@ -35,7 +35,7 @@ struct RefreshLoopTests {
             let now = world.time.now
             try await world.change(account) { grant in
                 grant.reconnect(
-                    Handover(clientID: World.clientID, accessToken: token),
+                    IncomingTokens(clientID: World.clientID, accessToken: token),
                     bringsOtherRefreshToken: false,
                     switchesAccount: false,
                     dueAt: now,
@@ -52,7 +52,7 @@ struct RefreshLoopTests {
     func rejectedTokenIsReplaced() async throws {
         let world = try World(seed: 62)
         try await world.add(0..<1)
-        let vendor = Vendor(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
         world.google.answer { .grantFor($0.count == 1 ? .seconds(7200) : .seconds(600)) }
         let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(60))

@@ -7,8 +7,8 @@ import Testing
 
 @Suite("Another token for a caller whose token Google refused", .timeLimit(.minutes(10)))
 struct RenewalTests {
-    private func vendor(_ world: World) -> Vendor {
-        Vendor(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+    private func vendor(_ world: World) -> TokenProvider {
+        TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
     }
 
     @Test("A thousand callers at once cost one call, and late ones none")
@@ -44,7 +44,7 @@ struct RenewalTests {
         let vendor = vendor(world)
         let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(7))
-        await #expect(throws: VendFailure.tooSoon(wait: .seconds(3))) {
+        await #expect(throws: VendingFailure.tooSoon(wait: .seconds(3))) {
             try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         }
         #expect(world.google.calls == 1)
@@ -62,10 +62,10 @@ struct RenewalTests {
         let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(60))
         world.google.answer { _ in .answer(.noAnswer(code: "timeout")) }
-        await #expect(throws: VendFailure.unavailable(reason: "timeout")) {
+        await #expect(throws: VendingFailure.unavailable(reason: "timeout")) {
             try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         }
-        await #expect(throws: VendFailure.tooSoon(wait: .seconds(10))) {
+        await #expect(throws: VendingFailure.tooSoon(wait: .seconds(10))) {
             try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         }
         #expect(world.google.calls == 2)
@@ -79,7 +79,7 @@ struct RenewalTests {
         let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(60))
         world.google.answer { _ in .answer(.invalidGrant) }
-        let expected = VendFailure.refused(state: .disconnected, reason: .invalidGrant, since: world.time.now)
+        let expected = VendingFailure.refused(state: .disconnected, reason: .invalidGrant, since: world.time.now)
         for _ in 0..<2 {
             await #expect(throws: expected) {
                 try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
@@ -95,7 +95,7 @@ struct VendorTests {
     func served() async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = Vendor(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
         let first = try await vendor.token(of: world.grant(0), minimumLife: .seconds(60))
         #expect(first.isFresh)
         let second = try await vendor.token(of: world.grant(0), minimumLife: .seconds(60))
@@ -110,7 +110,7 @@ struct VendorTests {
     func cap(secondsPassed: Int, isRefreshed: Bool) async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = Vendor(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
         _ = try await vendor.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(secondsPassed))
         let token = try await vendor.token(of: world.grant(0), minimumLife: .seconds(3600))
@@ -122,9 +122,9 @@ struct VendorTests {
         let world = try World()
         let token = try Sample.accessToken(lifetime: .seconds(5))
         let grant = try Sample.grant(hasRefreshToken: false, accessToken: token)
-        let vendor = Vendor(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
         world.time.advance(by: .seconds(5))
-        let expected = VendFailure.refused(
+        let expected = VendingFailure.refused(
             state: .reauthRequired,
             reason: .noRefreshToken,
             since: start + .seconds(5)

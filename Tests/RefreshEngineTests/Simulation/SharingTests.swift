@@ -18,7 +18,7 @@ struct SharingTests {
     func partition(count: Int) throws {
         let names = (0..<count).map { "worker \($0)" }
         let reports = try reports(names, idle: ["a command", "z command"])
-        let shares = names.map { Share(of: $0, among: reports) }
+        let shares = names.map { WorkPartition(of: $0, among: reports) }
         let random = SeededRandom(seed: UInt64(count))
         var parts = [Int](repeating: 0, count: count)
         for _ in 0..<10_000 {
@@ -32,8 +32,8 @@ struct SharingTests {
 
     @Test("A worker without a report yet counts itself")
     func newcomer() throws {
-        #expect(Share(of: "new", among: []) == .whole)
-        #expect(Share(of: "new", among: try reports(["old"])).count == 2)
+        #expect(WorkPartition(of: "new", among: []) == .whole)
+        #expect(WorkPartition(of: "new", among: try reports(["old"])).count == 2)
     }
 
     @Test("Two workers refresh their shares on time, and one all grants after the other has died")

@@ -54,7 +54,7 @@ struct SteadyStateTests {
         let token = try Sample.accessToken(lifetime: .seconds(600))
         try await world.change(0) { grant in
             grant.reconnect(
-                Handover(clientID: World.clientID, accessToken: token),
+                IncomingTokens(clientID: World.clientID, accessToken: token),
                 bringsOtherRefreshToken: true,
                 switchesAccount: false,
                 dueAt: token.expiresAt,
@@ -96,7 +96,10 @@ struct SteadyStateTests {
         let engine = world.engine()
         try await world.change(0) { grant in
             _ = grant.reconnect(
-                Handover(clientID: World.clientID, owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")),
+                IncomingTokens(
+                    clientID: World.clientID,
+                    owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")
+                ),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: grant.dueAt,
@@ -113,7 +116,10 @@ struct SteadyStateTests {
         try await world.add(1..<2, dueIn: .seconds(3000))
         try await world.change(1) { grant in
             grant.reconnect(
-                Handover(clientID: World.clientID, owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")),
+                IncomingTokens(
+                    clientID: World.clientID,
+                    owner: Grant.Owner(googleUserID: "1001", email: "ada@gmail.com")
+                ),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: grant.dueAt,

@@ -98,7 +98,7 @@ struct VendingTests {
     @Test("An unknown user is unknown")
     func unknownUser() async throws {
         let world = try World()
-        await #expect(throws: VendFailure.unknownUser) {
+        await #expect(throws: VendingFailure.unknownUser) {
             try await world.engine().freshToken(of: "nobody", minimumLife: .zero)
         }
     }
@@ -116,7 +116,7 @@ struct VendingTests {
         try await world.add(0..<1)
         world.google.answer { _ in .answer(verdict) }
         let engine = world.engine()
-        let expected = VendFailure.refused(state: state, reason: GrantReason(rawValue: reason), since: start)
+        let expected = VendingFailure.refused(state: state, reason: GrantReason(rawValue: reason), since: start)
         for _ in 0..<3 {
             await #expect(throws: expected) { try await engine.freshToken(of: "user 0", minimumLife: .zero) }
         }
@@ -141,7 +141,7 @@ struct VendingTests {
         #expect(old.accessToken == first.accessToken)
         #expect(old.warning == verdict.code)
         world.time.advance(by: .seconds(600))
-        await #expect(throws: VendFailure.unavailable(reason: verdict.code)) {
+        await #expect(throws: VendingFailure.unavailable(reason: verdict.code)) {
             try await engine.freshToken(of: "user 0", minimumLife: .zero)
         }
         #expect(world.google.calls == 3)
@@ -154,7 +154,7 @@ struct VendingTests {
         let engine = world.engine()
         world.google.answer { _ in .answer(.endpointFault(code: "http_500")) }
         for _ in 0..<100 {
-            await #expect(throws: VendFailure.unavailable(reason: "http_500")) {
+            await #expect(throws: VendingFailure.unavailable(reason: "http_500")) {
                 try await engine.freshToken(of: "user 0", minimumLife: .zero)
             }
             world.time.advance(by: .milliseconds(99))
@@ -177,7 +177,7 @@ struct VendingTests {
         #expect(served.warning == "invalid_client" && served.accessToken == first.accessToken)
         let again = try await engine.freshToken(of: "user 0", minimumLife: .seconds(7200))
         #expect(again.warning == "breaker_open" && again.accessToken == first.accessToken)
-        await #expect(throws: VendFailure.unavailable(reason: "breaker_open")) {
+        await #expect(throws: VendingFailure.unavailable(reason: "breaker_open")) {
             try await engine.freshToken(of: "user 1", minimumLife: .zero)
         }
         #expect(world.google.calls == 2)
@@ -195,7 +195,7 @@ struct VendingTests {
         #expect(try await world.states() == [.retrying: 60])
         for _ in 0..<5 {
             world.time.advance(by: .seconds(10))
-            await #expect(throws: VendFailure.unavailable(reason: "invalid_grant")) {
+            await #expect(throws: VendingFailure.unavailable(reason: "invalid_grant")) {
                 try await engine.freshToken(of: "user 3", minimumLife: .zero)
             }
         }

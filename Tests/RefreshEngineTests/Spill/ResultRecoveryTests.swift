@@ -17,7 +17,7 @@ struct ResultRecoveryTests {
     }
 
     /// Returns the result of a worker that held the grant: an access token, and a rotated refresh token.
-    private func finding(_ account: Int, claim: Int64 = 5) async throws -> Finding {
+    private func finding(_ account: Int, claim: Int64 = 5) async throws -> RefreshResult {
         let grant = try await world.grant(account)
         let tokens = RefreshedTokens(
             accessToken: Grant.AccessToken(
@@ -27,7 +27,7 @@ struct ResultRecoveryTests {
             ),
             rotated: try world.refreshToken(account, version: 1, for: grant.id)
         )
-        let attempt = Attempt(
+        let attempt = RefreshAttempt(
             grant: grant.id,
             clientID: grant.clientID,
             claim: claim,
@@ -35,7 +35,7 @@ struct ResultRecoveryTests {
             lastAttemptAt: grant.lastAttemptAt,
             refreshToken: grant.refreshToken
         )
-        return Finding(attempt: attempt, answer: .granted(tokens))
+        return RefreshResult(attempt: attempt, answer: .granted(tokens))
     }
 
     private func storedToken(_ account: Int) async throws -> String? {
@@ -45,7 +45,7 @@ struct ResultRecoveryTests {
     @Test("are stored, and storing them again changes nothing")
     func twice() async throws {
         try await world.add(0..<250)
-        var findings: [Finding] = []
+        var findings: [RefreshResult] = []
         for account in 0..<250 { findings.append(try await finding(account)) }
         let first = try await recovery.recover(findings)
         #expect(first.stored == 250)
@@ -75,7 +75,7 @@ struct ResultRecoveryTests {
         try await world.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
         try await world.change(0) { grant in
             grant.reconnect(
-                Handover(clientID: World.clientID),
+                IncomingTokens(clientID: World.clientID),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: start,
@@ -93,7 +93,7 @@ struct ResultRecoveryTests {
         let fresh = try world.refreshToken(0, version: 9, for: try await world.grant(0).id)
         try await world.change(0) { grant in
             grant.reconnect(
-                Handover(clientID: World.clientID, refreshToken: fresh),
+                IncomingTokens(clientID: World.clientID, refreshToken: fresh),
                 bringsOtherRefreshToken: true,
                 switchesAccount: false,
                 dueAt: start,

@@ -10,10 +10,15 @@ import Testing
 struct SpilledResultTests {
     private func vault() throws -> TokenVault {
         let ring = try KeyRing(keys: [SealingKey.random()])
-        return TokenVault(ring: try LiveKeyRing { ring })
+        return TokenVault(ring: try ReloadableKeyRing { ring })
     }
 
-    private let attempt = Attempt(grant: GrantID(rawValue: -7), clientID: "client", claim: .min, generation: .max)
+    private let attempt = RefreshAttempt(
+        grant: GrantID(rawValue: -7),
+        clientID: "client",
+        claim: .min,
+        generation: .max
+    )
 
     @Test("keeps everything that the rules use")
     func roundTrip() throws {
@@ -29,14 +34,14 @@ struct SpilledResultTests {
         let unmarked = RefreshedTokens(accessToken: try Sample.accessToken(), rotated: try Sample.refreshToken())
         for tokens in [whole, bare, unmarked] {
             let sealed = try #require(
-                try SpilledResult.seal(Finding(attempt: attempt, answer: .granted(tokens)), with: vault)
+                try SpilledResult.seal(RefreshResult(attempt: attempt, answer: .granted(tokens)), with: vault)
             )
             let back = try SpilledResult.open(sealed, with: vault)
             #expect(back.attempt == attempt)
             guard case .granted(let read) = back.answer else { throw Missing() }
             #expect(read == tokens)
         }
-        let flawed = Finding(attempt: attempt, answer: .flawed(code: "flawed_answer", rotated: rotated))
+        let flawed = RefreshResult(attempt: attempt, answer: .flawed(code: "flawed_answer", rotated: rotated))
         let back = try SpilledResult.open(try #require(try SpilledResult.seal(flawed, with: vault)), with: vault)
         guard case .flawed("flawed_answer", rotated) = back.answer else { throw Missing() }
     }
@@ -44,7 +49,7 @@ struct SpilledResultTests {
     @Test("keeps the sent token and the time of the previous attempt, which decide about a late answer")
     func sentToken() throws {
         let vault = try vault()
-        let attempt = Attempt(
+        let attempt = RefreshAttempt(
             grant: GrantID(rawValue: 7),
             clientID: "client",
             claim: 1,
@@ -52,7 +57,7 @@ struct SpilledResultTests {
             lastAttemptAt: start,
             refreshToken: try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
         )
-        let finding = Finding(attempt: attempt, answer: try Sample.granted())
+        let finding = RefreshResult(attempt: attempt, answer: try Sample.granted())
         let sealed = try #require(try SpilledResult.seal(finding, with: vault))
         let back = try SpilledResult.open(sealed, with: vault)
         #expect(back.attempt == attempt)
@@ -61,19 +66,19 @@ struct SpilledResultTests {
     @Test("does not exist if the answer brings no token")
     func withoutTokens() throws {
         let vault = try vault()
-        let answers: [Finding.Answer] = [
+        let answers: [RefreshResult.Answer] = [
             .flawed(code: "flawed_answer", rotated: nil), .refused(.invalidGrant, retryAfter: nil), .nothingToSend,
             .unreadable(.malformed), .revocation(failure: nil),
         ]
         for answer in answers {
-            #expect(try SpilledResult.seal(Finding(attempt: attempt, answer: answer), with: vault) == nil)
+            #expect(try SpilledResult.seal(RefreshResult(attempt: attempt, answer: answer), with: vault) == nil)
         }
     }
 
     @Test("is refused when a single bit of it was changed, and with another key ring")
     func altered() throws {
         let vault = try vault()
-        let finding = Finding(attempt: attempt, answer: try Sample.granted())
+        let finding = RefreshResult(attempt: attempt, answer: try Sample.granted())
         let sealed = try #require(try SpilledResult.seal(finding, with: vault))
         for place in stride(from: 10, to: sealed.bytes.count, by: 7) {
             var bytes = sealed.bytes

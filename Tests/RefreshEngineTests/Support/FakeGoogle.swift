@@ -130,10 +130,10 @@ final class FakeGoogle: AnsweringEndpoint {
         _ token: Secret,
         client: OAuthClient,
         mayStillSend: @escaping @Sendable () -> Bool
-    ) async -> RefreshAnswer {
+    ) async -> ParsedRefreshResponse {
         let parts = token.reveal().split(separator: "-")
         guard parts.count == 3, let account = Int(parts[1]), let version = Int(parts[2]) else {
-            return RefreshAnswer(verdict: .unknown(code: "no_such_token"))
+            return ParsedRefreshResponse(verdict: .unknown(code: "no_such_token"))
         }
         let asked = Asked(
             account: account,
@@ -143,22 +143,22 @@ final class FakeGoogle: AnsweringEndpoint {
         )
         let reply = state.withLock { $0.script }(asked)
         if case .freezeBeforeSending = reply { _ = await hold(account, version) }
-        guard mayStillSend() else { return RefreshAnswer(verdict: .notSent(code: "withheld")) }
+        guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "withheld")) }
         begin(asked)
         defer { end(account) }
         switch reply {
         case .grant, .freezeBeforeSending:
-            return RefreshAnswer(verdict: issue(account, version), status: 200)
+            return ParsedRefreshResponse(verdict: issue(account, version), status: 200)
         case .grantFor(let lifetime):
-            return RefreshAnswer(verdict: issue(account, version, lifetime: lifetime), status: 200)
+            return ParsedRefreshResponse(verdict: issue(account, version, lifetime: lifetime), status: 200)
         case .answer(let verdict):
-            return RefreshAnswer(verdict: verdict, status: 400)
+            return ParsedRefreshResponse(verdict: verdict, status: 400)
         case .hold:
-            return RefreshAnswer(verdict: await hold(account, version) ?? issue(account, version), status: 200)
+            return ParsedRefreshResponse(verdict: await hold(account, version) ?? issue(account, version), status: 200)
         }
     }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply {
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse {
         guard mayStillSend() else { return .notSent(code: "withheld") }
         return state.withLock { state in
             state.revoked.append(token.reveal())
@@ -195,7 +195,7 @@ final class FakeGoogle: AnsweringEndpoint {
             account.goodUntil = now + lifetime
             state.accounts[number] = account
             return .granted(
-                TokenAnswer(
+                TokenResponse(
                     accessToken: Secret(account.accessToken),
                     lifetime: lifetime,
                     type: "Bearer",

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// If it has a gate, it saves once the gate is open.
 final class MemorySpill: ResultSpill {
-    private let state: Mutex<(saved: [Finding], reserves: Int)>
+    private let state: Mutex<(saved: [RefreshResult], reserves: Int)>
     private let error: SpillError?
     private let gate: Gate?
 
@@ -16,10 +16,10 @@ final class MemorySpill: ResultSpill {
         self.gate = gate
     }
 
-    var saved: [Finding] { state.withLock { $0.saved } }
+    var saved: [RefreshResult] { state.withLock { $0.saved } }
     var reserves: Int { state.withLock { $0.reserves } }
 
-    func save(_ findings: [Finding]) async throws {
+    func save(_ findings: [RefreshResult]) async throws {
         await gate?.pass()
         if let error { throw error }
         state.withLock { $0.saved += findings }

@@ -70,7 +70,7 @@ enum Sample {
         scope: String? = nil,
         rotated: Grant.RefreshToken? = nil,
         lifetime: Duration = .seconds(3600)
-    ) throws -> Finding.Answer {
+    ) throws -> RefreshResult.Answer {
         .granted(
             RefreshedTokens(
                 accessToken: try accessToken("new access", obtainedAt: now, lifetime: lifetime),
@@ -98,27 +98,29 @@ struct Bench {
 
     /// Lets the rules decide about an answer, by default under a claim that is still valid.
     mutating func decide(
-        _ answer: Finding.Answer,
+        _ answer: RefreshResult.Answer,
         on grant: inout Grant,
         claim: Int64 = Bench.claim,
         leasedAs lease: Int64? = Bench.claim,
         generation: Int64? = nil
-    ) -> Ruling {
+    ) -> RefreshDecision {
         grant.setLease(
             lease.map { Lease(owner: "worker", claim: $0, epoch: "boot", until: instant + .seconds(30)) }
         )
-        let attempt = Attempt(
+        let attempt = RefreshAttempt(
             grant: grant.id,
             clientID: grant.clientID,
             claim: claim,
             generation: generation ?? grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
-        let moment = Moment(now: now, instant: instant, unit: unit)
-        return rules.decide(Finding(attempt: attempt, answer: answer), grant: &grant, health: &health, at: moment)
+        let moment = DecisionContext(now: now, instant: instant, unit: unit)
+        return rules.decide(RefreshResult(attempt: attempt, answer: answer), grant: &grant, health: &health, at: moment)
     }
 
-    mutating func refuse(_ verdict: RefreshVerdict, on grant: inout Grant, retryAfter: Duration? = nil) -> Ruling {
+    mutating func refuse(_ verdict: RefreshVerdict, on grant: inout Grant, retryAfter: Duration? = nil)
+        -> RefreshDecision
+    {
         decide(.refused(verdict, retryAfter: retryAfter), on: &grant)
     }
 

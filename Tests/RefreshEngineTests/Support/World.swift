@@ -51,7 +51,7 @@ struct World {
         memory = InMemoryStore(timeSource: time, random: random)
         store = wrap(memory)
         let ring = try KeyRing(keys: [SealingKey.random()])
-        vault = TokenVault(ring: try LiveKeyRing { ring })
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
     }
 
     /// Returns a worker on the store.
@@ -94,7 +94,7 @@ struct World {
     func add(_ accounts: Range<Int>, dueIn span: Duration = .zero) async throws {
         for account in accounts {
             let id = GrantID.random(from: random)
-            let handover = Handover(clientID: Self.clientID, refreshToken: try refreshToken(account, for: id))
+            let handover = IncomingTokens(clientID: Self.clientID, refreshToken: try refreshToken(account, for: id))
             let (grant, events) = Grant.connected(
                 id: id,
                 userID: "user \(account)",

@@ -19,7 +19,7 @@ struct BackupTests {
             // The original is still in use.
             try await bench.insert(51...51, sealedBy: vault, into: store)
             await store.close()
-            #expect(try FileFacts.of(file)?.mode == "0600")
+            #expect(try FileStatus.of(file)?.mode == "0600")
 
             let copy = try SQLiteStore(path: file, timeSource: bench.time)
             let grants = try await copy.grants(after: nil, in: nil, atMost: 100)
@@ -44,7 +44,7 @@ struct BackupTests {
             let workshop = try bench.workshop()
             let refusal = await failure { try await workshop.backUp(to: bench.path(name)) }
             #expect(refusal?.exitCode == .cannotCreate)
-            #expect(try FileFacts.of(bench.path("there"))?.size == 4)
+            #expect(try FileStatus.of(bench.path("there"))?.size == 4)
             #expect(!bench.exists("no"))
         }
     }

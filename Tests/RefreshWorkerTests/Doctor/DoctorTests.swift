@@ -152,7 +152,7 @@ struct DoctorTests {
 
             try bench.write("", to: "grants.sqlite")
             #expect(try await diagnose(bench).allSatisfy { $0.grade == .ok })
-            #expect(try FileFacts.of(bench.database)?.size == 0)
+            #expect(try FileStatus.of(bench.database)?.size == 0)
         }
     }
 

@@ -260,7 +260,7 @@ struct GrantImportTests {
         let stored = try await bench.grant("a")
         let reconnection = Reconnection(
             stored: stored,
-            handover: Handover(clientID: stored.clientID),
+            handover: IncomingTokens(clientID: stored.clientID),
             bringsOtherRefreshToken: false,
             switchesAccount: false
         )

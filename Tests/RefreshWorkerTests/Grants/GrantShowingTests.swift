@@ -112,7 +112,7 @@ struct GrantShowingTests {
         try await bench.bring(try line("a") + "\n" + line("b"))
         let stranger = try KeyRing(keys: [.random()])
         let grant = try await bench.grant("b")
-        let foreign = TokenVault(ring: try LiveKeyRing { stranger })
+        let foreign = TokenVault(ring: try ReloadableKeyRing { stranger })
         let sealed = try foreign.seal(refreshToken: Secret("1//foreign"), for: grant.id)
         try await bench.store.transact { transaction in
             var changed = grant

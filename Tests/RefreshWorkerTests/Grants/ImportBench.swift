@@ -20,7 +20,7 @@ final class ImportBench {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         store = try SQLiteStore(path: folder + "/grants.sqlite", timeSource: time)
         let ring = try KeyRing(keys: [.random()])
-        vault = TokenVault(ring: try LiveKeyRing { ring })
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
     }
 
     deinit {
@@ -31,8 +31,10 @@ final class ImportBench {
         }
     }
 
-    func intake(_ existing: GrantIntake.Existing, firstRefresh: GrantIntake.FirstRefresh = .byToken) -> GrantIntake {
-        GrantIntake(
+    func intake(_ existing: ImportedGrantWriter.Existing, firstRefresh: ImportedGrantWriter.FirstRefresh = .byToken)
+        -> ImportedGrantWriter
+    {
+        ImportedGrantWriter(
             store: store,
             vault: vault,
             time: time,

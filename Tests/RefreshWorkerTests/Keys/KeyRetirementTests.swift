@@ -11,7 +11,7 @@ import Testing
 struct KeyRetirementTests {
     private static let old = KeyID.named("00000001")
     private static let new = KeyID.named("00000002")
-    private static let roster = KeyRoster(sealing: new, opening: [old])
+    private static let roster = KeyRingSummary(sealing: new, opening: [old])
     private static let laggard = WorkerReport(id: "7-ab", keyIDs: [old, new], sealingKeyID: old)
 
     @Test(
@@ -71,13 +71,13 @@ struct KeyRetirementTests {
             #expect(try await workshop.retireKey(old.description) == .success)
             let ring = try KeyRingFile.load(path: bench.keyFile)
             #expect(ring.keyIDs == [new, old])
-            #expect(KeyRoster(ring).role(of: old) == .retired)
+            #expect(KeyRingSummary(ring).role(of: old) == .retired)
             let early = await failure { try await workshop.retireKey(old.description) }
             #expect(early?.exitCode == .leftForLater)
             #expect(early?.message.contains("is retired already") == true)
 
             try KeyRingFile.retire(old, at: workshop.time.now - .seconds(86_401), path: bench.keyFile)
-            #expect(KeyRoster(try KeyRingFile.load(path: bench.keyFile)).expired(at: workshop.time.now) == [old])
+            #expect(KeyRingSummary(try KeyRingFile.load(path: bench.keyFile)).expired(at: workshop.time.now) == [old])
             #expect(try await workshop.retireKey(old.description) == .success)
             #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new])
         }
@@ -131,7 +131,7 @@ struct KeyRetirementTests {
     @Test("a list shows the number of tokens of each key, and warns of missing keys")
     func listing() {
         let foreign = KeyID.named("0000000f")
-        let roster = KeyRoster(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
+        let roster = KeyRingSummary(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
         let listing = KeyListing(roster: roster, keysInUse: [Self.new: 1, Self.old: 12, foreign: 2])
         #expect(
             listing.lines == [

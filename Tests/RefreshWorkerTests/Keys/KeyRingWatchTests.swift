@@ -187,7 +187,7 @@ struct KeyRingWatchTests {
             }
             #expect(before?.message.contains("keys retire --lost") == true)
             #expect(try await workshop.run(.retireKey(id: "\(old)", isLost: true)) == .success)
-            await #expect(throws: VendFailure.unreadable(.unknownKey(old))) {
+            await #expect(throws: VendingFailure.unreadable(.unknownKey(old))) {
                 _ = try await workshop.run(.vendToken(user: "user 1", minimumLifetime: .zero))
             }
         }
@@ -198,13 +198,13 @@ struct KeyRingWatchTests {
 private struct Worker: Sendable {
     let store: SQLiteStore
     let vault: TokenVault
-    private let presence: WorkerPresence
+    private let presence: WorkerHeartbeat
     private let lines = AlarmLines()
 
     init(_ bench: OperatorBench, named name: String = "right", keyFile: String? = nil) async throws {
         let path = keyFile ?? bench.keyFile
         store = try bench.openStore()
-        vault = TokenVault(ring: try LiveKeyRing { try KeyRingFile.load(path: path) })
+        vault = TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
         let log = EngineLog(
             metrics: MetricsLog(sink: lines, worker: name, time: bench.time),
             diagnostics: DiagnosticLog(level: .error, time: bench.time, descriptor: -1),
@@ -220,7 +220,7 @@ private struct Worker: Sendable {
             random: SystemRandom(),
             log: log
         )
-        presence = WorkerPresence(
+        presence = WorkerHeartbeat(
             store: store,
             ring: vault.ring,
             workerName: name,
@@ -252,9 +252,9 @@ private final class AlarmLines: LineSink {
 }
 
 private struct SilentEndpoint: TokenEndpoint {
-    func refresh(_ questions: [RefreshQuestion]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
+    func refresh(_ questions: [RefreshSubmission]) -> [@Sendable () -> Void] { questions.map { _ in {} } }
 
-    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationReply { .done }
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
     func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo { throw .refused }
 }

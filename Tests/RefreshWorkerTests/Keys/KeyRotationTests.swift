@@ -205,7 +205,7 @@ private final class RotationBench: Sendable {
             keyFile: bench.keyFile,
             store: store,
             vault: vault,
-            presence: WorkerPresence(
+            presence: WorkerHeartbeat(
                 store: store,
                 ring: vault.ring,
                 workerName: "rotation",

@@ -58,7 +58,7 @@ struct OperatorBench: Sendable {
     func workshop(
         _ flags: [(Setting.Name, String)] = [],
         environment: [String: String] = [:]
-    ) throws(ConfigurationError) -> Workshop {
+    ) throws(ConfigurationError) -> CommandContext {
         let endpoints: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
         let defaults: [(Setting.Name, String)] =
             [(.keyFile, keyFile), (.database, database)] + endpoints.map { ($0, "http://127.0.0.1:9/") }
@@ -67,7 +67,7 @@ struct OperatorBench: Sendable {
             environment: environment,
             files: .system
         )
-        return Workshop(configuration: try Configuration.resolve(inputs), inputs: inputs)
+        return CommandContext(configuration: try Configuration.resolve(inputs), inputs: inputs)
     }
 
     func openStore(time: (any TimeSource)? = nil) throws(StoreError) -> SQLiteStore {
@@ -76,7 +76,7 @@ struct OperatorBench: Sendable {
 
     func openVault() throws -> TokenVault {
         let path = keyFile
-        return TokenVault(ring: try LiveKeyRing { try KeyRingFile.load(path: path) })
+        return TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
     }
 
     /// Returns a grant whose tokens are "refresh N" and "access N".
@@ -88,7 +88,7 @@ struct OperatorBench: Sendable {
         return Grant.connected(
             id: id,
             userID: "user \(number)",
-            handover: Handover(
+            handover: IncomingTokens(
                 clientID: "client",
                 owner: Grant.Owner(),
                 scope: "openid",

@@ -15,9 +15,9 @@ struct RotationStepTests {
         WorkerReport(id: id, keyIDs: holdsNew ? [old, new] : [old], sealingKeyID: seals)
     }
 
-    static let alone = KeyRoster(sealing: old)
-    static let pending = KeyRoster(sealing: old, pending: [new])
-    static let promoted = KeyRoster(sealing: new, opening: [old])
+    static let alone = KeyRingSummary(sealing: old)
+    static let pending = KeyRingSummary(sealing: old, pending: [new])
+    static let promoted = KeyRingSummary(sealing: new, opening: [old])
     static let behind = worker("behind", holdsNew: false, seals: old)
     static let holding = worker("holding", holdsNew: true, seals: old)
     static let sealing = worker("sealing", holdsNew: true, seals: new)
@@ -54,21 +54,21 @@ struct RotationStepTests {
                 "tokens of a foreign key cannot be sealed again",
                 picture(promoted, inUse: [foreign: 2, new: 3], isBegun: true), .finish(with: new)
             ),
-        ] as [(String, RotationPicture, RotationStep)]
+        ] as [(String, RotationState, RotationStep)]
     )
-    func step(situation: String, picture: RotationPicture, expected: RotationStep) {
+    func step(situation: String, picture: RotationState, expected: RotationStep) {
         #expect(RotationStep.next(in: picture) == expected, "\(situation)")
     }
 
     private static func picture(
-        _ roster: KeyRoster,
+        _ roster: KeyRingSummary,
         _ workers: [WorkerReport] = [],
         _ keysInUse: [KeyID: Int] = [:],
         inUse: [KeyID: Int] = [:],
         isBegun: Bool = false,
         isExhausted: Bool = false
-    ) -> RotationPicture {
-        RotationPicture(
+    ) -> RotationState {
+        RotationState(
             roster: roster,
             workers: workers,
             keysInUse: keysInUse.merging(inUse) { $1 },

@@ -19,7 +19,7 @@ struct CertificateConcernTests {
         ] as [(Int64, Int64, AlarmKind?)]
     )
     func concern(life: Int64, age: Int64, kind: AlarmKind?) throws {
-        let concern = CertificateConcern(
+        let concern = CertificateProblem(
             validFrom: Self.start,
             expiresAt: Self.start + .seconds(life * Self.day),
             at: Self.start + .seconds(age * Self.day)

@@ -13,7 +13,7 @@ struct SpillFileTests {
     /// Makes a database with the grants of three users, each refreshed and rotated by a worker that could not store the
     /// result.
     private func withFindings(
-        _ body: (OperatorBench, Workshop, TokenVault, [Finding]) async throws -> Void
+        _ body: (OperatorBench, CommandContext, TokenVault, [RefreshResult]) async throws -> Void
     ) async throws {
         try await OperatorBench.with { bench in
             _ = try KeyRingFile.generate(path: bench.keyFile)
@@ -26,7 +26,7 @@ struct SpillFileTests {
         }
     }
 
-    private func finding(_ number: Int64, _ vault: TokenVault, at now: Timestamp) throws -> Finding {
+    private func finding(_ number: Int64, _ vault: TokenVault, at now: Timestamp) throws -> RefreshResult {
         let id = GrantID(rawValue: number)
         let tokens = RefreshedTokens(
             accessToken: Grant.AccessToken(
@@ -36,11 +36,13 @@ struct SpillFileTests {
             ),
             rotated: try vault.seal(refreshToken: Secret("rotated \(number)"), for: id)
         )
-        let attempt = Attempt(grant: id, clientID: "client", claim: 7, generation: 1)
-        return Finding(attempt: attempt, answer: .granted(tokens))
+        let attempt = RefreshAttempt(grant: id, clientID: "client", claim: 7, generation: 1)
+        return RefreshResult(attempt: attempt, answer: .granted(tokens))
     }
 
-    private func spill(_ findings: [Finding], _ workshop: Workshop, _ vault: TokenVault) async throws -> String {
+    private func spill(_ findings: [RefreshResult], _ workshop: CommandContext, _ vault: TokenVault) async throws
+        -> String
+    {
         let spill = workshop.openSpill(vault: vault)
         for finding in findings { try await spill.save([finding]) }
         return try #require(spill.path)
@@ -57,10 +59,10 @@ struct SpillFileTests {
     func recovered() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
-            #expect(try FileFacts.of(path)?.mode == "0600")
+            #expect(try FileStatus.of(path)?.mode == "0600")
             _ = try await workshop.run(.showStatus(isJSON: true))
             #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
-            #expect(try FileFacts.of(path) == nil)
+            #expect(try FileStatus.of(path) == nil)
             #expect(try bench.names.filter { $0.contains("set-aside") } == [])
         }
     }
@@ -71,16 +73,16 @@ struct SpillFileTests {
             let first = workshop.openSpill(vault: vault)
             try await first.keepReserve()
             let reserve = first.place.reserve
-            #expect(try FileFacts.of(reserve)?.size == 4 << 20)
+            #expect(try FileStatus.of(reserve)?.size == 4 << 20)
             #expect(await first.freeReserve())
-            #expect(try FileFacts.of(reserve)?.size == 2 << 20)
+            #expect(try FileStatus.of(reserve)?.size == 2 << 20)
             #expect(await first.freeReserve() == false, "the half for the spill file was freed too")
             try await first.save(findings)
-            #expect(try FileFacts.of(reserve) == nil)
+            #expect(try FileStatus.of(reserve) == nil)
             let path = try #require(first.path)
-            #expect(try FileFacts.of(path)?.size == 2 << 20)
+            #expect(try FileStatus.of(path)?.size == 2 << 20)
             try await first.keepReserve()
-            #expect(try FileFacts.of(reserve)?.size == 4 << 20)
+            #expect(try FileStatus.of(reserve)?.size == 4 << 20)
         }
     }
 
@@ -142,9 +144,9 @@ struct SpillFileTests {
             bytes[place] ^= 1
             try file.write(bytes, at: 0)
             _ = try await workshop.run(.showStatus(isJSON: true))
-            #expect(try FileFacts.of(path) == nil)
-            let aside = SpillPlace.setAside(path)
-            #expect(try FileFacts.of(aside)?.size == Int64(bytes.count))
+            #expect(try FileStatus.of(path) == nil)
+            let aside = SpillLocation.setAside(path)
+            #expect(try FileStatus.of(aside)?.size == Int64(bytes.count))
             let rotated = try await storedTokens(bench, vault).count { $0?.hasPrefix("rotated") ?? false }
             #expect(rotated < 3 && (place < 100 || rotated > 0))
             // After a repair the file can be recovered by hand.
@@ -165,9 +167,9 @@ struct SpillFileTests {
             #expect(try SpillFile.rename(path, to: stray))
             _ = try await other.run(.showStatus(isJSON: true))
             let aside = bench.path("other.sqlite.set-aside-1-a")
-            #expect(try FileFacts.of(aside) != nil)
+            #expect(try FileStatus.of(aside) != nil)
             #expect(try await workshop.run(.recoverResults(file: aside)) == .success)
-            #expect(try FileFacts.of(aside) == nil)
+            #expect(try FileStatus.of(aside) == nil)
             #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
     }
@@ -191,7 +193,7 @@ struct SpillFileTests {
     func listedAside() async throws {
         try await withFindings { bench, workshop, vault, findings in
             let path = try await spill(findings, workshop, vault)
-            let aside = SpillPlace.setAside(path)
+            let aside = SpillLocation.setAside(path)
             #expect(try SpillFile.rename(path, to: aside))
             try bench.write("no ring", to: "elsewhere")
             let blind = try bench.workshop([(.keyFile, bench.path("elsewhere"))])
@@ -222,7 +224,7 @@ struct SpillFileTests {
         }
         // A folder that only lacks the permission to list it, such as that of the key ring, does not end the work.
         let errors = [EMFILE, EIO, EACCES].map { SystemCallFailure(call: "opendir", errorNumber: $0) }
-        #expect(errors.map(Workshop.endsWork) == [true, true, false])
+        #expect(errors.map(CommandContext.endsWork) == [true, true, false])
     }
 
     @Test("is removed if it was never written to")
@@ -231,7 +233,7 @@ struct SpillFileTests {
             let path = bench.path("grants.sqlite.writing-1-a")
             try SpillFile.create(path).allocate(4096)
             _ = try await workshop.run(.showStatus(isJSON: true))
-            #expect(try FileFacts.of(path) == nil)
+            #expect(try FileStatus.of(path) == nil)
         }
     }
 
@@ -244,23 +246,23 @@ struct SpillFileTests {
                 try await workshop.run(.recoverResults(file: path))
             }
             #expect(failure?.exitCode == .badData)
-            #expect(try FileFacts.of(path) != nil)
+            #expect(try FileStatus.of(path) != nil)
         }
     }
 
     @Test("is next to a SQLite file, and for a server in the state folder or next to the key ring")
     func places() throws {
-        let file = SpillPlace(
+        let file = SpillLocation(
             of: .file("/nowhere/g.sqlite"),
             keyFile: "/etc/keys",
             environment: ["STATE_DIRECTORY": "/s"]
         )
         #expect(file.unsaved(by: "1-a") == "/nowhere/g.sqlite.unsaved-1-a")
-        let server = try DatabasePlace("postgres://u@h/d")
-        let state = SpillPlace(of: server, keyFile: "/etc/keys", environment: ["STATE_DIRECTORY": "/s:/t"])
+        let server = try DatabaseLocation("postgres://u@h/d")
+        let state = SpillLocation(of: server, keyFile: "/etc/keys", environment: ["STATE_DIRECTORY": "/s:/t"])
         #expect(state.unsaved(by: "1-a") == "/s/refresh-worker.unsaved-1-a")
-        #expect(SpillPlace(of: server, keyFile: "/etc/rw/keys", environment: [:]).folder == "/etc/rw")
-        #expect(SpillPlace.setAside("/s/g.sqlite.unsaved-1-a") == "/s/g.sqlite.set-aside-1-a")
-        #expect(SpillPlace.setAside("/s/odd") == "/s/odd.set-aside")
+        #expect(SpillLocation(of: server, keyFile: "/etc/rw/keys", environment: [:]).folder == "/etc/rw")
+        #expect(SpillLocation.setAside("/s/g.sqlite.unsaved-1-a") == "/s/g.sqlite.set-aside-1-a")
+        #expect(SpillLocation.setAside("/s/odd") == "/s/odd.set-aside")
     }
 }

@@ -25,7 +25,7 @@ struct StatusReportTests {
             clients: [client(ClientHealth(epoch: "e"))],
             workers: [worker],
             keysInUse: [key: 6],
-            roster: KeyRoster(sealing: key),
+            roster: KeyRingSummary(sealing: key),
             database: StatusReport.Database(path: "/d", bytes: 4096, schema: 1)
         )
     }
@@ -44,7 +44,7 @@ struct StatusReportTests {
     )
 
     private static func client(_ health: ClientHealth) -> StatusReport.Client {
-        StatusReport.Client(id: "c", health: health, maximumRate: 200, at: boot, wallClock: now)
+        StatusReport.Client(id: "c", health: health, maxRate: 200, at: boot, wallClock: now)
     }
 
     private static func changed(_ change: (inout StatusReport) -> Void) -> StatusReport {
@@ -82,7 +82,7 @@ struct StatusReportTests {
             ("lost key", changed { $0.keysInUse[KeyID.named("0000000f")] = 2 }, "2 tokens sealed with key 0000000f"),
             (
                 "half a rotation",
-                changed { $0.roster = KeyRoster(sealing: key, pending: [KeyID.named("00000002")]) },
+                changed { $0.roster = KeyRingSummary(sealing: key, pending: [KeyID.named("00000002")]) },
                 "rotation to key 00000002"
             ),
         ] as [(String, StatusReport, String)]
@@ -188,7 +188,7 @@ struct StatusReportTests {
             #expect(report.clients.map(\.id) == ["configured"])
             #expect(report.workers.map(\.id) == ["daemon"])
             #expect(report.keysInUse == [key: 6])
-            #expect(report.roster == KeyRoster(sealing: key))
+            #expect(report.roster == KeyRingSummary(sealing: key))
             #expect(report.database.schema == 4)
             #expect(report.database.bytes > 0)
         }

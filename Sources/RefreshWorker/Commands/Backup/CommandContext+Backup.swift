@@ -2,7 +2,7 @@ import SQLiteStore
 import Store
 
 /// `backup FILE`: copies the database while workers continue.
-extension Workshop {
+extension CommandContext {
     func backUp(to file: String) async throws -> ExitCode {
         guard let database = configuration.database.file else {
             throw CommandFailure(notBackedUp: configuration.database, to: file)
@@ -22,7 +22,7 @@ extension Workshop {
                 throw CommandFailure(notBackedUp: error)
             }
         }
-        let size = try FileFacts.of(file).map { ByteCount.text($0.size) } ?? "0 bytes"
+        let size = try FileStatus.of(file).map { ByteCount.text($0.size) } ?? "0 bytes"
         Output.standard.line(
             """
             copied the database to \(file), \(size)
@@ -34,17 +34,17 @@ extension Workshop {
 
     /// Throws errors that are clearer than SQLite's own.
     private func checkDestination(_ file: String) throws {
-        if try FileFacts.of(file) != nil {
+        if try FileStatus.of(file) != nil {
             throw CommandFailure(.cannotCreate, "\(file) exists already and was not changed: name another file")
         }
-        let folder = FileFacts.folder(of: file)
-        guard try FileFacts.of(folder)?.kind == .folder else {
+        let folder = FileStatus.folder(of: file)
+        guard try FileStatus.of(folder)?.kind == .folder else {
             throw CommandFailure(
                 .cannotCreate,
                 "\(file) cannot be made, because its folder does not exist: run: mkdir -p \(folder)"
             )
         }
-        guard FileFacts.mayWrite(folder) else {
+        guard FileStatus.mayWrite(folder) else {
             throw CommandFailure(
                 .cannotCreate,
                 "\(file) cannot be made, because this user may not write in \(folder): choose another folder"
@@ -55,7 +55,7 @@ extension Workshop {
 
 extension CommandFailure {
     /// PostgreSQL has its own backup tools, which do this better than this program could.
-    fileprivate init(notBackedUp database: DatabasePlace, to file: String) {
+    fileprivate init(notBackedUp database: DatabaseLocation, to file: String) {
         self.init(
             .configuration,
             """

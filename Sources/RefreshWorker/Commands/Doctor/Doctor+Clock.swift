@@ -13,7 +13,7 @@ extension Doctor {
     private static let bootIDFile = "/proc/sys/kernel/random/boot_id"
 
     func clockDiagnoses() async throws -> [Diagnosis] {
-        let written = try await BlockingQueue.files.run { try lastWrite() }
+        let written = try await BlockingCallQueue.files.run { try lastWrite() }
         return [Self.judgeClock(now: workshop.time.now, lastWrite: written), bootDiagnosis]
     }
 
@@ -39,7 +39,7 @@ extension Doctor {
     /// The time of the last write to the database or its log.
     private func lastWrite() throws -> Timestamp? {
         guard let path = workshop.configuration.database.file else { return nil }
-        return try [path, path + "-wal"].compactMap { try FileFacts.of($0)?.modifiedAt }.max()
+        return try [path, path + "-wal"].compactMap { try FileStatus.of($0)?.modifiedAt }.max()
     }
 
     private var bootDiagnosis: Diagnosis {

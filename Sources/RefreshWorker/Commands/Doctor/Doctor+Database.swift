@@ -19,7 +19,7 @@ extension Doctor {
     }
 
     private func fileDiagnoses(_ path: String) async throws -> [Diagnosis] {
-        let file = try await BlockingQueue.files.run { fileDiagnosis(path) }
+        let file = try await BlockingCallQueue.files.run { fileDiagnosis(path) }
         let space = spaceDiagnosis(path)
         guard file.mayBeOpened else { return [file.diagnosis, space] }
         let store: SQLiteStore
@@ -46,16 +46,16 @@ extension Doctor {
     /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
     private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
         do {
-            guard let facts = try FileFacts.of(path) else { return (missingDiagnosis(path), false) }
+            guard let facts = try FileStatus.of(path) else { return (missingDiagnosis(path), false) }
             guard facts.kind == .regular else {
                 return (.fault(Self.subject, "\(path) is not a file: name one with --database"), false)
             }
-            let folder = FileFacts.folder(of: path)
-            guard FileFacts.mayRead(path), FileFacts.mayWrite(path) else {
+            let folder = FileStatus.folder(of: path)
+            guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
                 let advice = "run as its owner, user id \(facts.owner)"
                 return (.fault(Self.subject, "\(path) is closed to this user: \(advice)"), false)
             }
-            guard FileFacts.mayWrite(folder) else {
+            guard FileStatus.mayWrite(folder) else {
                 let advice = "let the worker's user write there"
                 return (.fault(Self.subject, "\(folder), where SQLite keeps its log, is closed: \(advice)"), false)
             }
@@ -78,11 +78,11 @@ extension Doctor {
     }
 
     private func missingDiagnosis(_ path: String) -> Diagnosis {
-        let folder = FileFacts.folder(of: path)
+        let folder = FileStatus.folder(of: path)
         guard workshop.inputs.files.exists(folder) else {
             return .fault(Self.subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
         }
-        guard FileFacts.mayWrite(folder) else {
+        guard FileStatus.mayWrite(folder) else {
             return .fault(Self.subject, "\(path) cannot be made: let the worker's user write to \(folder)")
         }
         return .warning(Self.subject, "\(path) does not exist yet: the worker makes it at its first start")
@@ -91,7 +91,7 @@ extension Doctor {
     private func spaceDiagnosis(_ path: String) -> Diagnosis {
         let subject = "free disk space"
         do {
-            return Self.judge(subject, free: try FileFacts.freeSpace(at: FileFacts.folder(of: path)))
+            return Self.judge(subject, free: try FileStatus.freeSpace(at: FileStatus.folder(of: path)))
         } catch {
             return .warning(subject, "is unknown: \(error)")
         }
@@ -142,8 +142,8 @@ extension Doctor {
         let subject = "keys in use"
         do {
             let ring = try workshop.openVault().ring.current
-            let diagnosis = Self.judge(subject, roster: KeyRoster(ring), keysInUse: keysInUse)
-            guard diagnosis.grade == .ok, case .foreign(let ids)? = try await KeyCheckBook(store).storedFit(of: ring)
+            let diagnosis = Self.judge(subject, roster: KeyRingSummary(ring), keysInUse: keysInUse)
+            guard diagnosis.grade == .ok, case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
             else { return diagnosis }
             return .fault(
                 subject,
@@ -157,7 +157,7 @@ extension Doctor {
         }
     }
 
-    static func judge(_ subject: String, roster: KeyRoster, keysInUse: [KeyID: Int]) -> Diagnosis {
+    static func judge(_ subject: String, roster: KeyRingSummary, keysInUse: [KeyID: Int]) -> Diagnosis {
         let lacking = roster.lacking(of: keysInUse)
         guard lacking.isEmpty else {
             let tokens = lacking.reduce(0) { $0 + (keysInUse[$1] ?? 0) }

@@ -42,7 +42,7 @@ extension Doctor {
         do {
             let lines = EnvironmentFile(parsing: try workshop.inputs.files.read(path)).entries
             let places = lines.filter { $0.key == Setting.Name.database.environmentName }
-            return try places.contains { try DatabasePlace($0.value).holdsPassword }
+            return try places.contains { try DatabaseLocation($0.value).holdsPassword }
         } catch {
             // An invalid address has ended the program before, and another check reports a file that is missing.
             return false
@@ -52,7 +52,7 @@ extension Doctor {
     private var keyRing: Diagnosis {
         let subject = "key ring"
         do {
-            let roster = KeyRoster(try workshop.openVault().ring.current)
+            let roster = KeyRingSummary(try workshop.openVault().ring.current)
             if let pending = roster.firstPending {
                 let state = "the rotation to key \(pending) is not finished"
                 return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
@@ -78,7 +78,7 @@ extension Doctor {
     }
 
     private var certificates: Diagnosis? {
-        guard let path = configuration.certificateAuthorityFile else { return nil }
+        guard let path = configuration.caFile else { return nil }
         let subject = "certificates"
         return inspect(subject, path) { _ in
             let content: [UInt8]
@@ -97,17 +97,17 @@ extension Doctor {
     private var metricsLog: Diagnosis {
         let subject = "metrics log"
         guard case .file(let path) = configuration.metricsLog else { return .ok(subject, "goes to standard output") }
-        let folder = FileFacts.folder(of: path)
+        let folder = FileStatus.folder(of: path)
         do {
-            guard try FileFacts.of(path) == nil else {
-                return FileFacts.mayWrite(path)
+            guard try FileStatus.of(path) == nil else {
+                return FileStatus.mayWrite(path)
                     ? .ok(subject, "\(path) can be written")
                     : .fault(subject, "\(path) cannot be written: let the worker's user write to it")
             }
-            guard try FileFacts.of(folder)?.kind == .folder else {
+            guard try FileStatus.of(folder)?.kind == .folder else {
                 return .fault(subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
             }
-            return FileFacts.mayWrite(folder)
+            return FileStatus.mayWrite(folder)
                 ? .ok(subject, "\(path) will be made in a folder that can be written")
                 : .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
         } catch {
@@ -160,9 +160,9 @@ extension Doctor {
         return host == "googleapis.com" || host.hasSuffix(".googleapis.com") || host == "accounts.google.com"
     }
 
-    private func inspect(_ subject: String, _ path: String, _ judge: (FileFacts) -> Diagnosis) -> Diagnosis {
+    private func inspect(_ subject: String, _ path: String, _ judge: (FileStatus) -> Diagnosis) -> Diagnosis {
         do {
-            guard let facts = try FileFacts.of(path) else {
+            guard let facts = try FileStatus.of(path) else {
                 return .fault(subject, "\(path) does not exist: see that the path is right")
             }
             guard facts.kind != .folder else { return .fault(subject, "\(path) is a folder: name a file") }

@@ -66,7 +66,7 @@ extension Doctor {
             guard let certificate = try workshop.readInternalCertificate() else {
                 return .fault(subject, "\(path) has no key: name its file with --internal-key")
             }
-            guard let concern = CertificateConcern(certificate, at: workshop.time.now) else {
+            guard let concern = CertificateProblem(certificate, at: workshop.time.now) else {
                 return .ok(subject, "\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
             }
             return .warning(subject, concern.sentence(about: path))
@@ -119,7 +119,7 @@ extension Doctor {
         ].compactMap(\.self)
     }
 
-    private func examineInternal(_ place: ListeningPlace) -> Diagnosis {
+    private func examineInternal(_ place: ListenerLocation) -> Diagnosis {
         let subject = "internal listener"
         if case .own(let address) = place, let problem = configuration.internalTLSProblem(at: address) {
             return .fault(subject, problem)
@@ -127,7 +127,7 @@ extension Doctor {
         return examine(subject, place)
     }
 
-    private func examine(_ subject: String, _ place: ListeningPlace) -> Diagnosis {
+    private func examine(_ subject: String, _ place: ListenerLocation) -> Diagnosis {
         switch place {
         case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd passes")
         case .own(.unix(let path, mode: _)): examine(subject, socket: path)
@@ -146,21 +146,21 @@ extension Doctor {
     }
 
     private func examine(_ subject: String, socket path: String) -> Diagnosis {
-        let folder = FileFacts.folder(of: path)
+        let folder = FileStatus.folder(of: path)
         do {
-            if let facts = try FileFacts.of(path) {
+            if let facts = try FileStatus.of(path) {
                 guard facts.kind == .other else {
                     return .fault(subject, "\(path) exists and is not a socket: name another place")
                 }
                 return .ok(subject, "\(path) is there: the worker's, if it runs")
             }
-            guard try FileFacts.of(folder)?.kind == .folder else {
+            guard try FileStatus.of(folder)?.kind == .folder else {
                 return .warning(
                     subject,
                     "\(folder) does not exist: systemd makes /run/refresh-worker at the start; make any other yourself"
                 )
             }
-            guard FileFacts.mayWrite(folder) else {
+            guard FileStatus.mayWrite(folder) else {
                 return .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
             }
             return .ok(subject, "\(path) will be made in a folder that can be written")
@@ -170,7 +170,7 @@ extension Doctor {
     }
 }
 
-extension ListeningPlace {
+extension ListenerLocation {
     /// `true` if only this machine reaches the listener.
     ///
     /// For a systemd socket that is unknown until systemd passes it.

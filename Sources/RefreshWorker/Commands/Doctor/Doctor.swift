@@ -1,6 +1,6 @@
 /// Checks everything that the worker depends on, and changes nothing.
 struct Doctor: Sendable {
-    let workshop: Workshop
+    let workshop: CommandContext
 
     /// Makes the checks in turn and reports each result at once, because some take time.
     func examine(_ tell: (Diagnosis) -> Void) async throws -> [Diagnosis] {
@@ -9,16 +9,16 @@ struct Doctor: Sendable {
             diagnoses.forEach(tell)
             all += diagnoses
         }
-        take(try await BlockingQueue.files.run { fileDiagnoses() + servingDiagnoses() })
+        take(try await BlockingCallQueue.files.run { fileDiagnoses() + servingDiagnoses() })
         take(try await databaseDiagnoses())
-        take(try await BlockingQueue.files.run { spillDiagnoses() })
+        take(try await BlockingCallQueue.files.run { spillDiagnoses() })
         take(try await clockDiagnoses())
         take(await endpointDiagnoses())
         return all
     }
 }
 
-extension Workshop {
+extension CommandContext {
     /// `doctor`: checks the installation.
     func examine() async throws -> ExitCode {
         let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org

@@ -5,7 +5,7 @@ private import Glibc
 ///
 /// Opening and closing a database file would drop the locks that SQLite has on it in the same process
 /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
-struct FileFacts: Equatable, Sendable {
+struct FileStatus: Equatable, Sendable {
     enum Kind: Equatable, Sendable {
         case regular
         case folder
@@ -26,7 +26,7 @@ struct FileFacts: Equatable, Sendable {
     }
 
     /// Returns the facts of the file that a path leads to, following symbolic links; `nil` if the file does not exist.
-    static func of(_ path: String) throws(SystemCallFailure) -> FileFacts? {
+    static func of(_ path: String) throws(SystemCallFailure) -> FileStatus? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else {
             let code = errno
@@ -41,7 +41,7 @@ struct FileFacts: Equatable, Sendable {
             case S_IFDIR: .folder
             default: .other
             }
-        return FileFacts(
+        return FileStatus(
             kind: kind,
             permissions: facts.st_mode & 0o7777,
             owner: facts.st_uid,

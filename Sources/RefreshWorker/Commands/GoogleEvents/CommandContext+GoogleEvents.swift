@@ -2,8 +2,8 @@ import GoogleOAuth
 import HTTPClient
 
 /// `google-events`: manages the stream by which Google reports revoked tokens and accounts in danger.
-extension Workshop {
-    func manageGoogleEvents(_ order: GoogleEventsOrder) async throws -> ExitCode {
+extension CommandContext {
+    func manageGoogleEvents(_ order: GoogleEventsOptions) async throws -> ExitCode {
         let account = try Self.serviceAccount(in: order.serviceAccountFile)
         let endpoint = try Self.endpoint(order.endpoint ?? SecurityEventStream.usualEndpoint)
         let http = try openHTTP()

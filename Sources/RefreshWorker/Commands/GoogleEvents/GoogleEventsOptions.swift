@@ -1,5 +1,5 @@
 /// The arguments of `google-events`.
-struct GoogleEventsOrder: Equatable, Sendable {
+struct GoogleEventsOptions: Equatable, Sendable {
     enum Action: Equatable, Sendable {
         case register(url: String)
         case status

@@ -4,13 +4,13 @@ import Secrets
 import Store
 
 /// `grants add USER`: stores one grant and replaces the user's stored one.
-extension Workshop {
+extension CommandContext {
     func addGrant(of user: String, tokenFile: String?, clientID: String?) async throws -> ExitCode {
         let vault = try openVault()
         if tokenFile == nil, isatty(STDIN_FILENO) == 1 {
             Output.error.line("type or paste a refresh token, or the JSON of a grant; then Enter and Ctrl-D")
         }
-        let input = try await BlockingQueue(label: "refresh-worker.input").run {
+        let input = try await BlockingCallQueue(label: "refresh-worker.input").run {
             try tokenFile.map { try Secret.read(file: $0) } ?? Secret.read(descriptor: STDIN_FILENO)
         }
         let added = try AddedGrant.read(
@@ -21,9 +21,9 @@ extension Workshop {
             at: time.now
         )
         let store = try await openStore()
-        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
-        let intake = GrantIntake(
+        let intake = ImportedGrantWriter(
             store: store,
             vault: vault,
             time: time,

@@ -3,7 +3,7 @@ import Secrets
 import Store
 
 /// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.
-extension Workshop {
+extension CommandContext {
     func exportGrants(isPlaintext: Bool) async throws -> ExitCode {
         guard isPlaintext else {
             throw CommandFailure(
@@ -16,7 +16,7 @@ extension Workshop {
         }
         let vault = try openVault()
         let store = try await openExistingStore(for: .reading)
-        let output = BlockingQueue(label: "refresh-worker.output")
+        let output = BlockingCallQueue(label: "refresh-worker.output")
         var unreadable = 0
         for try await page in GrantPages(store: store, state: nil, size: Self.pageSize) {
             let export = GrantExport(page: page, vault: vault)

@@ -1,24 +1,24 @@
 import Store
 
 /// `grants import FILE`: imports grants that were kept elsewhere.
-extension Workshop {
+extension CommandContext {
     func importGrants(from path: String, replacesExisting: Bool, isDryRun: Bool) async throws -> ExitCode {
         let vault = try openVault()
         let file = try InputFile(path: path)
         let store = try await openStore(forDryRun: isDryRun)
-        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
         let reporting = Task { await presence.run {} }
         let progress = ImportProgress(output: .error, time: time)
         var grants = GrantImport(
             reader: GrantReader(clientIDs: configuration.clientIDs),
-            intake: GrantIntake(
+            intake: ImportedGrantWriter(
                 store: store,
                 vault: vault,
                 time: time,
                 random: random,
                 existing: replacesExisting ? .replace : .keep,
-                isRehearsal: isDryRun
+                isDryRun: isDryRun
             ),
             time: time,
             report: { progress.tell("refresh-worker: \($0)") }

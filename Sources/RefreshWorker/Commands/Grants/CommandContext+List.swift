@@ -3,13 +3,13 @@ import JSON
 import Store
 
 /// `grants list` and `grants show USER`: print stored grants without their tokens.
-extension Workshop {
+extension CommandContext {
     /// The number of grants read at a time, so that memory does not grow with their number.
     static let pageSize = 500
 
     func listGrants(inState name: String?, isJSON: Bool) async throws -> ExitCode {
         let store = try await openExistingStore(for: .reading)
-        let output = BlockingQueue(label: "refresh-worker.output")
+        let output = BlockingCallQueue(label: "refresh-worker.output")
         let state = name.flatMap { GrantState(rawValue: $0) }
         var table = GrantTable()
         var isFirst = true

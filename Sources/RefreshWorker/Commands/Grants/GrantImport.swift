@@ -6,7 +6,7 @@ struct GrantImport: RecordImport {
     static let endedGrant = "ended the stored grant: kept, because the input does not have a new refresh token"
 
     let reader: GrantReader
-    let intake: GrantIntake
+    let intake: ImportedGrantWriter
     let time: any TimeSource
     let report: (String) -> Void
 
@@ -15,7 +15,7 @@ struct GrantImport: RecordImport {
 
     init(
         reader: GrantReader,
-        intake: GrantIntake,
+        intake: ImportedGrantWriter,
         time: any TimeSource,
         report: @escaping (String) -> Void
     ) {
@@ -29,11 +29,11 @@ struct GrantImport: RecordImport {
         Result { () throws(ImportProblem) in try reader.grant(from: record, at: time.now) }
     }
 
-    func store(_ batch: [ImportedGrant]) async throws -> [GrantIntake.Outcome] {
+    func store(_ batch: [ImportedGrant]) async throws -> [ImportedGrantWriter.Outcome] {
         try await intake.store(batch)
     }
 
-    mutating func count(_ outcome: GrantIntake.Outcome, of grant: ImportedGrant, line: Int) {
+    mutating func count(_ outcome: ImportedGrantWriter.Outcome, of grant: ImportedGrant, line: Int) {
         switch outcome {
         case .stored: tally.stored += 1
         case .replaced: tally.replaced += 1

@@ -4,7 +4,7 @@ import Secrets
 import Store
 
 /// Stores grants from outside: new ones and, if allowed, replacements of stored ones.
-struct GrantIntake: Sendable {
+struct ImportedGrantWriter: Sendable {
     /// The outcome for one grant.
     enum Outcome: Equatable, Sendable {
         case stored
@@ -41,7 +41,7 @@ struct GrantIntake: Sendable {
     let existing: Existing
     var firstRefresh = FirstRefresh.byToken
     /// `true` for a dry run: everything is decided and nothing is written.
-    var isRehearsal = false
+    var isDryRun = false
 
     /// Stores grants in their order; of two grants of one user, the first counts as stored before the second.
     ///
@@ -98,7 +98,7 @@ struct GrantIntake: Sendable {
         at now: Timestamp
     ) async throws -> [Answer] {
         let existing = existing
-        let writes = !isRehearsal
+        let writes = !isDryRun
         return try await store.transact { transaction in
             try prepared.map { item in
                 let user = try transaction.user(item.userID)
@@ -213,8 +213,8 @@ struct GrantIntake: Sendable {
         )
     }
 
-    private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> Handover {
-        var handover = Handover(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
+    private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> IncomingTokens {
+        var handover = IncomingTokens(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
         if let token = imported.refreshToken {
             handover.refreshToken = try vault.seal(
                 refreshToken: token,

@@ -8,7 +8,7 @@ final class InputFile: Sendable {
     /// The name in messages.
     private let name: String
     private let isStandardInput: Bool
-    private let queue = BlockingQueue(label: "refresh-worker.input")
+    private let queue = BlockingCallQueue(label: "refresh-worker.input")
 
     /// Opens the file; `-` is standard input.
     ///

@@ -5,12 +5,12 @@ import Secrets
 import Store
 
 /// `keys generate`, `keys list` and `keys retire`.
-extension Workshop {
+extension CommandContext {
     func generateKeys() async throws -> ExitCode {
         let path = configuration.keyFile
         let id: KeyID
         do {
-            id = try await BlockingQueue.files.run { try KeyRingFile.generate(path: path) }
+            id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path) }
         } catch let error as KeyRingFileError {
             throw CommandFailure(notGenerated: error)
         }
@@ -25,7 +25,7 @@ extension Workshop {
     }
 
     func listKeys() async throws -> ExitCode {
-        let roster = KeyRoster(try openVault().ring.current)
+        let roster = KeyRingSummary(try openVault().ring.current)
         guard let store = try await openStoreIfThere(for: .reading) else {
             let listing = KeyListing(roster: roster, keysInUse: nil)
             listing.lines.forEach { Output.standard.line($0) }
@@ -51,11 +51,11 @@ extension Workshop {
         let ring = vault.ring.current
         let path = configuration.keyFile
         let lines = try await withExistingStore(for: .changing) { store -> String in
-            let book = KeyCheckBook(store)
+            let book = StoredKeyChecks(store)
             if case .foreign = try await book.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
             let keysInUse = try await store.keysInUse()
             if isLost { return try await giveUp(id, ring: ring, book: book, keysInUse: keysInUse) }
-            let roster = KeyRoster(ring)
+            let roster = KeyRingSummary(ring)
             let refusal = KeyRetirement.refusal(
                 of: id,
                 roster: roster,
@@ -65,7 +65,7 @@ extension Workshop {
             if let refusal { throw refusal }
             guard let entry = roster.entries.first(where: { $0.id == id }), let end = entry.mayLeaveAt else {
                 let now = time.now
-                try await BlockingQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
+                try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
                 return """
                     retired key \(id) in \(path): it opens tokens for one more day, and does not seal
                     Results that it sealed may still wait to be stored. After \((now + .seconds(86_400)).iso8601Seconds) run \
@@ -92,16 +92,16 @@ extension Workshop {
     /// Removes an unneeded key from the list in the database, then from the file.
     ///
     /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
-    static func take(_ id: KeyID, outOf path: String, ring: KeyRing, book: KeyCheckBook) async throws {
+    static func take(_ id: KeyID, outOf path: String, ring: KeyRing, book: StoredKeyChecks) async throws {
         try await book.remove([id], with: ring)
-        try await BlockingQueue.files.run { try KeyRingFile.remove(id, path: path) }
+        try await BlockingCallQueue.files.run { try KeyRingFile.remove(id, path: path) }
     }
 
     /// Lets the workers continue without a lost key.
     private func giveUp(
         _ id: KeyID,
         ring: KeyRing,
-        book: KeyCheckBook,
+        book: StoredKeyChecks,
         keysInUse: [KeyID: Int]
     ) async throws -> String {
         guard !ring.keyIDs.contains(id) else {
@@ -131,7 +131,7 @@ extension CommandFailure {
     fileprivate init(notGenerated error: KeyRingFileError) {
         switch error.reason {
         case .folderMissing:
-            let folder = FileFacts.folder(of: error.path)
+            let folder = FileStatus.folder(of: error.path)
             self.init(.cannotCreate, "\(error): run: mkdir -p \(folder)")
         case .system(let failure) where failure.code == ENOSPC || failure.code == EDQUOT || failure.code == EIO:
             self.init(.inputOutput, "\(error)")

@@ -3,7 +3,7 @@ import Store
 private import Synchronization
 
 /// `keys rotate`: replaces the sealing key.
-extension Workshop {
+extension CommandContext {
     func rotateKeys() async throws -> ExitCode {
         let vault = try openVault()
         let signals = await SignalStream.start()
@@ -22,7 +22,7 @@ extension Workshop {
                     key,
                     outOf: configuration.keyFile,
                     ring: vault.ring.current,
-                    book: KeyCheckBook(store)
+                    book: StoredKeyChecks(store)
                 )
             }
             return outcome
@@ -44,7 +44,7 @@ extension Workshop {
         vault: TokenVault,
         until stop: StopFlag
     ) async throws -> KeyRotation.Outcome? {
-        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         let progress = TerminalProgress(to: .error)
         let rotation = KeyRotation(
             keyFile: configuration.keyFile,

@@ -3,7 +3,7 @@ import Secrets
 
 /// The output of `keys list`.
 struct KeyListing: Equatable, Sendable {
-    let roster: KeyRoster
+    let roster: KeyRingSummary
     /// The number of stored tokens that each key seals; `nil` without a database.
     let keysInUse: [KeyID: Int]?
 
@@ -22,7 +22,7 @@ struct KeyListing: Equatable, Sendable {
         Self.warnings(roster: roster, keysInUse: keysInUse ?? [:])
     }
 
-    static func warnings(roster: KeyRoster, keysInUse: [KeyID: Int]) -> [String] {
+    static func warnings(roster: KeyRingSummary, keysInUse: [KeyID: Int]) -> [String] {
         roster.lacking(of: keysInUse).map { id in
             """
             warning: \(tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened: \

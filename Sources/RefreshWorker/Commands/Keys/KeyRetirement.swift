@@ -6,7 +6,7 @@ enum KeyRetirement {
     /// Returns the reason why the key must stay, or `nil` if nothing needs it any longer.
     static func refusal(
         of id: KeyID,
-        roster: KeyRoster,
+        roster: KeyRingSummary,
         keysInUse: [KeyID: Int],
         workers: [WorkerReport]
     ) -> CommandFailure? {

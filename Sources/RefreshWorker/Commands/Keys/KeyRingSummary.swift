@@ -2,7 +2,7 @@ import Clocks
 import Secrets
 
 /// The keys of a ring by id and role, without their material: enough for every decision about them.
-struct KeyRoster: Equatable, Sendable {
+struct KeyRingSummary: Equatable, Sendable {
     enum Role: String, Sendable {
         case seals
         case opens

@@ -45,7 +45,7 @@ struct KeyRotation: Sendable {
     let keyFile: String
     let store: any GrantStore
     let vault: TokenVault
-    let presence: WorkerPresence
+    let presence: WorkerHeartbeat
     let time: any TimeSource
     let pause: @Sendable (Duration) async throws -> Void
     /// Called between batches and while waiting.
@@ -71,11 +71,12 @@ struct KeyRotation: Sendable {
                 try await wait(step, &course, orElse: CommandFailure(workers: lacking, doNot: "seal with", key))
                 continue
             case .addKey:
-                let key = try await BlockingQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile) }
+                let key = try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile)
+                }
                 tell(.added(key))
             case .promote(let key):
-                try await KeyCheckBook(store).add(key, of: vault.ring.current)
-                try await BlockingQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
+                try await StoredKeyChecks(store).add(key, of: vault.ring.current)
+                try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
                 tell(.promoted(key))
             case .reseal:
                 try await reseal(picture, &course)
@@ -86,14 +87,14 @@ struct KeyRotation: Sendable {
         }
     }
 
-    private func look(_ course: Course) async throws -> RotationPicture {
+    private func look(_ course: Course) async throws -> RotationState {
         // The ring is read before the report: if it cannot be read, the rotation must end and not continue with the old
         // one.
-        try await BlockingQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
+        try await BlockingCallQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
         try await presence.report()
         if let refusal = vault.ring.refusal { throw CommandFailure(.configuration, refusal) }
-        return RotationPicture(
-            roster: KeyRoster(vault.ring.current),
+        return RotationState(
+            roster: KeyRingSummary(vault.ring.current),
             workers: try await store.liveWorkers(),
             keysInUse: try await store.keysInUse(),
             isBegun: course.isBegun,
@@ -110,15 +111,15 @@ struct KeyRotation: Sendable {
     }
 
     /// Makes one pass over all grants.
-    private func reseal(_ picture: RotationPicture, _ course: inout Course) async throws {
-        let resealing = Resealing(store: store, vault: vault)
+    private func reseal(_ picture: RotationState, _ course: inout Course) async throws {
+        let resealing = TokenResealing(store: store, vault: vault)
         let total = course.resealed + picture.outdatedTokens
         let resealedBefore = course.resealed
         var cursor: GrantID?
         course.unreadable = []
         while !isStopping() {
             let started = time.sinceBoot
-            if course.reportedAt.map({ started - $0 >= WorkerPresence.interval }) ?? true {
+            if course.reportedAt.map({ started - $0 >= WorkerHeartbeat.interval }) ?? true {
                 try await presence.report()
                 course.reportedAt = started
             }
@@ -137,7 +138,7 @@ struct KeyRotation: Sendable {
         }
     }
 
-    private func outcome(with key: KeyID, _ picture: RotationPicture, _ course: Course) -> Outcome {
+    private func outcome(with key: KeyID, _ picture: RotationState, _ course: Course) -> Outcome {
         Outcome(
             sealingKeyID: key,
             resealed: course.resealed,

@@ -2,8 +2,8 @@ import Secrets
 import Store
 
 /// The facts from which a rotation derives its next step.
-struct RotationPicture: Equatable, Sendable {
-    var roster: KeyRoster
+struct RotationState: Equatable, Sendable {
+    var roster: KeyRingSummary
     var workers: [WorkerReport]
     /// The number of stored tokens that each key seals.
     var keysInUse: [KeyID: Int]
@@ -34,7 +34,7 @@ enum RotationStep: Equatable, Sendable {
     case reseal(with: KeyID)
     case finish(with: KeyID)
 
-    static func next(in picture: RotationPicture) -> RotationStep {
+    static func next(in picture: RotationState) -> RotationStep {
         if let key = picture.roster.firstPending {
             let lacking = picture.workers.filter { !$0.keyIDs.contains(key) }.map(\.id)
             return lacking.isEmpty ? .promote(key) : .awaitHolders(of: key, lacking: lacking)

@@ -2,7 +2,7 @@ import Secrets
 import Store
 
 /// Seals stored tokens again with the current key, a batch of grants at a time.
-struct Resealing: Sendable {
+struct TokenResealing: Sendable {
     /// The number of grants in a batch: few enough that no worker waits long to write.
     static let batchSize = 100
 

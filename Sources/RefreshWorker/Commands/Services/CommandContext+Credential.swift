@@ -2,7 +2,7 @@ import AccountAPI
 import Secrets
 
 /// `services credential`: makes a credential for a service.
-extension Workshop {
+extension CommandContext {
     func makeCredential(of service: String) throws -> ExitCode {
         guard let credential = ServiceCredential(forService: service, random: random) else {
             let problem = "a service's name \(ServiceCredential.nameRule)"

@@ -7,7 +7,7 @@ import Secrets
 import Store
 
 /// `status`: reports on everything that is stored, with or without a running worker.
-extension Workshop {
+extension CommandContext {
     func showStatus(asJSON isJSON: Bool) async throws -> ExitCode {
         let report = try await statusReport()
         if isJSON {
@@ -22,7 +22,7 @@ extension Workshop {
         var report = try await withExistingStore(for: .reading) { store in try await statusReport(from: store) }
         // Closing the connections wrote the log back into the file, and the file may be opened now.
         if let path = configuration.database.file {
-            let header = try await BlockingQueue.files.run { DatabaseHeader.read(path) }
+            let header = try await BlockingCallQueue.files.run { DatabaseHeader.read(path) }
             report.database.schema = header.flatMap { $0.schema > 0 ? $0.schema : nil }
         }
         return report
@@ -41,7 +41,7 @@ extension Workshop {
                 StatusReport.Client(
                     id: id,
                     health: ClientHealth(stored: stored[id], epoch: leaseTime.epoch),
-                    maximumRate: configuration.maximumRate,
+                    maxRate: configuration.maxRate,
                     at: leaseTime.instant,
                     wallClock: now
                 )
@@ -59,7 +59,7 @@ extension Workshop {
             let name = configuration.database.description
             switch configuration.database {
             case .file(let path):
-                return StatusReport.Database(path: name, bytes: try FileFacts.of(path)?.size ?? 0)
+                return StatusReport.Database(path: name, bytes: try FileStatus.of(path)?.size ?? 0)
             case .server(let address):
                 let facts = try await ServerFacts.ask(address, time: time)
                 return StatusReport.Database(path: name, bytes: facts.bytes, schema: facts.schema)
@@ -70,7 +70,7 @@ extension Workshop {
     private func spilledFiles() async -> [SpilledFile] {
         let place = spillPlace(of: configuration.database)
         do {
-            return try await BlockingQueue.files.run { try SpilledFile.list(in: place) }
+            return try await BlockingCallQueue.files.run { try SpilledFile.list(in: place) }
         } catch {
             diagnostics.warning("the spill files cannot be listed", ["folder": place.folder, "error": "\(error)"])
             return []
@@ -78,9 +78,9 @@ extension Workshop {
     }
 
     /// Returns the ring's keys, or `nil`: the rest of the report is useful without them and says that they are missing.
-    private func rosterIfReadable() -> KeyRoster? {
+    private func rosterIfReadable() -> KeyRingSummary? {
         do {
-            return KeyRoster(try openVault().ring.current)
+            return KeyRingSummary(try openVault().ring.current)
         } catch {
             diagnostics.info("the key ring cannot be read", ["error": "\(error)"])
             return nil

@@ -41,14 +41,14 @@ struct StatusReport: Equatable, Sendable {
     var workers: [WorkerReport]
     var keysInUse: [KeyID: Int]
     /// `nil` if the key ring cannot be read.
-    var roster: KeyRoster?
+    var roster: KeyRingSummary?
     var database: Database
     /// The spill files.
     var spilledFiles: [SpilledFile] = []
 }
 
 extension StatusReport.Client {
-    init(id: String, health: ClientHealth, maximumRate: Double, at now: BootInstant, wallClock: Timestamp) {
+    init(id: String, health: ClientHealth, maxRate: Double, at now: BootInstant, wallClock: Timestamp) {
         self.id = id
         breaker =
             switch health.breaker.state {
@@ -68,10 +68,10 @@ extension StatusReport.Client {
             case .endpointFailing: "endpoint_failing"
             case nil: nil
             }
-        var pacer = Pacer(maxRate: maximumRate)
+        var pacer = Pacer(maxRate: maxRate)
         pacer.limits = health.limits
         ceiling = pacer.ceiling(at: now)
-        isSlowed = ceiling < maximumRate
+        isSlowed = ceiling < maxRate
         pause = pacer.isPaused(at: now) ? pacer.limits.pausedUntil.map { $0 - now } : nil
         isWave = health.level(at: wallClock) == .wave
     }

@@ -2,7 +2,7 @@ import Observability
 import Store
 
 /// `store copy`: copies everything to another database.
-extension Workshop {
+extension CommandContext {
     func copyStore(from source: String, to target: String) async throws -> ExitCode {
         let source = try place(source, of: "--from")
         let target = try place(target, of: "--to")
@@ -27,9 +27,9 @@ extension Workshop {
 
     private func copy(
         _ from: any StoreArchive,
-        _ source: DatabasePlace,
+        _ source: DatabaseLocation,
         into to: any StoreArchive,
-        _ target: DatabasePlace
+        _ target: DatabaseLocation
     ) async throws -> StoreCopy.Summary {
         let place = StoreCopyReport.title(of: target)
         if let newPlace = try await from.movedTo, newPlace != place, newPlace != StoreCopy.unfinished(place) {
@@ -62,11 +62,11 @@ extension Workshop {
         }
     }
 
-    private func place(_ text: String, of flag: String) throws(CommandFailure) -> DatabasePlace {
+    private func place(_ text: String, of flag: String) throws(CommandFailure) -> DatabaseLocation {
         let given = SettingSources.Given(value: text, origin: flag, isArgument: true)
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(text)
-            return try DatabasePlace.read(given, files: inputs.files)
+            return try DatabaseLocation.read(given, files: inputs.files)
         } catch {
             throw CommandFailure(.configuration, "\(flag): \(error.message)")
         }

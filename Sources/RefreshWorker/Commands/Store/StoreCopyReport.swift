@@ -13,7 +13,9 @@ enum StoreCopyReport {
         }
     }
 
-    static func text(of summary: StoreCopy.Summary, from source: DatabasePlace, to target: DatabasePlace) -> String {
+    static func text(of summary: StoreCopy.Summary, from source: DatabaseLocation, to target: DatabaseLocation)
+        -> String
+    {
         let counts = ArchiveRecord.Kind.allCases.map { "\(summary.counts[$0] ?? 0) \($0.plural)" }
         let all = summary.counts.values.reduce(0, +)
         let former = all - summary.copiedNow
@@ -29,9 +31,9 @@ enum StoreCopyReport {
     }
 
     /// Returns the name of a place in a form that is valid from any folder, for users of the copied database.
-    static func title(of place: DatabasePlace) -> String {
+    static func title(of place: DatabaseLocation) -> String {
         switch place {
-        case .file(let path): "the SQLite file \(FileFacts.absolute(path))"
+        case .file(let path): "the SQLite file \(FileStatus.absolute(path))"
         case .server(let address): "PostgreSQL at \(address.url)"
         }
     }
@@ -54,7 +56,7 @@ extension ArchiveRecord.Kind {
 }
 
 extension CommandFailure {
-    init(unfinished place: DatabasePlace) {
+    init(unfinished place: DatabaseLocation) {
         self.init(
             .configuration,
             """
@@ -64,7 +66,7 @@ extension CommandFailure {
         )
     }
 
-    init(_ failure: StoreCopy.Failure, from source: DatabasePlace, to target: DatabasePlace) {
+    init(_ failure: StoreCopy.Failure, from source: DatabaseLocation, to target: DatabaseLocation) {
         switch failure {
         case .workers(let side, let names):
             let place = side == .source ? source : target
@@ -93,7 +95,7 @@ extension CommandFailure {
         }
     }
 
-    private static func emptying(_ target: DatabasePlace) -> String {
+    private static func emptying(_ target: DatabaseLocation) -> String {
         switch target {
         case .file(let path):
             "rm -f -- \(["", "-wal", "-shm"].map { (path + $0).shellWord }.joined(separator: " ")) \(path.shellWord)-leases-*"

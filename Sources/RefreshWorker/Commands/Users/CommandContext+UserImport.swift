@@ -1,8 +1,8 @@
 import Store
 
 /// `users import FILE`: imports users that another system has kept.
-extension Workshop {
-    func importUsers(_ order: UserImportOrder) async throws -> ExitCode {
+extension CommandContext {
+    func importUsers(_ order: UserImportOptions) async throws -> ExitCode {
         let file = try InputFile(path: order.file)
         let store = try await openStore(forDryRun: order.isDryRun)
         let progress = ImportProgress(of: "users", output: .error, time: time)

@@ -2,7 +2,7 @@ import Clocks
 import Store
 
 /// Stores one imported user, or decides to keep the stored one.
-struct UserIntake: Sendable {
+struct ImportedUserWriter: Sendable {
     enum Outcome: Equatable, Sendable {
         case stored
         /// The user was known in part, and the missing part was stored.

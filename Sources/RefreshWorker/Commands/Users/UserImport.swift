@@ -48,16 +48,19 @@ struct UserImport: RecordImport {
         }
     }
 
-    func store(_ batch: [ImportedUser]) async throws -> [UserIntake.Outcome] {
+    func store(_ batch: [ImportedUser]) async throws -> [ImportedUserWriter.Outcome] {
         let (replaces, writes, now) = (replacesExisting, !isDryRun, time.now)
         return try await store.transact { transaction in
             try batch.map { user in
-                try UserIntake(imported: user, replaces: replaces, now: now).store(in: transaction, writes: writes)
+                try ImportedUserWriter(imported: user, replaces: replaces, now: now).store(
+                    in: transaction,
+                    writes: writes
+                )
             }
         }
     }
 
-    mutating func count(_ outcome: UserIntake.Outcome, of user: ImportedUser, line: Int) {
+    mutating func count(_ outcome: ImportedUserWriter.Outcome, of user: ImportedUser, line: Int) {
         let name = "user \(DisplayedText(user.id))"
         switch outcome {
         case .stored: tally.stored += 1

@@ -1,5 +1,5 @@
 /// The arguments of `users import`.
-struct UserImportOrder: Equatable, Sendable {
+struct UserImportOptions: Equatable, Sendable {
     /// `-` is standard input.
     let file: String
     var map = UserFieldMap.unmapped

@@ -53,17 +53,17 @@ final class SecretsBench {
         )
     }
 
-    var order: SecretsManagerOrder { SecretsManagerOrder(prefix: "gmail/user/", region: "eu-west-1") }
+    var order: SecretsManagerOptions { SecretsManagerOptions(prefix: "gmail/user/", region: "eu-west-1") }
 
     @discardableResult
     func bring(
-        _ existing: GrantIntake.Existing = .keep,
-        isRehearsal: Bool = false
+        _ existing: ImportedGrantWriter.Existing = .keep,
+        isDryRun: Bool = false
     ) async throws -> SecretsManagerImport.Tally {
         reports = []
         details = []
         var intake = bench.intake(existing)
-        intake.isRehearsal = isRehearsal
+        intake.isDryRun = isDryRun
         var grants = SecretsManagerImport(
             secrets: SecretsManagerReader(
                 client: client,

@@ -82,7 +82,7 @@ struct SecretsManagerFaultTests {
     )
     func clientID(text: String, problem: String?) async throws {
         let bench = try SecretsBench()
-        bench.service.put(SecretsManagerOrder.clientIDName, text)
+        bench.service.put(SecretsManagerOptions.clientIDName, text)
         guard let problem else {
             #expect(try await SecretsManagerReader.clientID(from: bench.client) == "1-a.apps.googleusercontent.com")
             return
@@ -113,7 +113,7 @@ struct SecretsManagerFaultTests {
         ]
     )
     func addresses(region: String, url: String) {
-        #expect(SecretsManagerOrder(prefix: "p", region: region).url == url)
-        #expect(SecretsManagerOrder(prefix: "p", region: region, endpoint: "http://[::1]/").url == "http://[::1]/")
+        #expect(SecretsManagerOptions(prefix: "p", region: region).url == url)
+        #expect(SecretsManagerOptions(prefix: "p", region: region, endpoint: "http://[::1]/").url == "http://[::1]/")
     }
 }

@@ -132,10 +132,10 @@ struct SecretsManagerImportTests {
         let changes = ["refresh_token": "1//other", "created_at": "2027-01-15T09:00:00"]
         try put("replaced", changes, storedAt: 1_900_000_000)
         let before = try await bench.bench.store.grants(after: nil, in: nil, atMost: 10)
-        let tally = try await bench.bring(.replaceOlder, isRehearsal: true)
+        let tally = try await bench.bring(.replaceOlder, isDryRun: true)
         #expect(tally.grants == ImportTally(stored: 1, replaced: 1, kept: 1, bad: 0))
         #expect(
-            tally.sentence(isRehearsal: true)
+            tally.sentence(isDryRun: true)
                 == "dry run, nothing was stored; 3 secrets: 1 to store, 1 to replace, 1 to keep, 0 bad, 0 deleted"
         )
         #expect(bench.details.contains("user 'new': would be stored"))

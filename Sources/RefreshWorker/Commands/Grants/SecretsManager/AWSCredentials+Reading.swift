@@ -30,7 +30,7 @@ extension AWSCredentials {
         let profile = environment[Name.profile].flatMap { $0.isEmpty ? nil : $0 } ?? "default"
         let source = "\(DisplayedText(path))"
         let flag = "--aws-credentials-file"
-        let file = try Workshop.readPrivate(path, for: flag, unreadable: .inputUnreadable)
+        let file = try CommandContext.readPrivate(path, for: flag, unreadable: .inputUnreadable)
         return try make(
             of: values(in: file.reveal(), profile: profile),
             missing: """

@@ -3,8 +3,8 @@ import Observability
 import Store
 
 /// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
-extension Workshop {
-    func importSecrets(_ order: SecretsManagerOrder) async throws -> ExitCode {
+extension CommandContext {
+    func importSecrets(_ order: SecretsManagerOptions) async throws -> ExitCode {
         let endpoint: Endpoint
         do throws(EndpointError) {
             endpoint = try Endpoint(order.url)
@@ -32,8 +32,8 @@ extension Workshop {
             throw fault.failure(for: order)
         }
         let reader = SecretsManagerReader(client: client, prefix: order.prefix, clientIDs: [clientID], time: time)
-        let store = try await openStore(forDryRun: order.isRehearsal)
-        let presence = WorkerPresence(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let store = try await openStore(forDryRun: order.isDryRun)
+        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
         let reporting = Task { await presence.run {} }
         let outcome = await bringIn(order, secrets: reader, into: store, vault: vault)
@@ -45,7 +45,7 @@ extension Workshop {
     }
 
     private func bringIn(
-        _ order: SecretsManagerOrder,
+        _ order: SecretsManagerOptions,
         secrets: SecretsManagerReader,
         into store: any GrantStore,
         vault: TokenVault
@@ -58,20 +58,20 @@ extension Workshop {
         let tellsAll = configuration.logLevel >= .info
         var grants = SecretsManagerImport(
             secrets: secrets,
-            intake: GrantIntake(
+            intake: ImportedGrantWriter(
                 store: store,
                 vault: vault,
                 time: time,
                 random: random,
                 existing: order.replacesExisting ? .replaceOlder : .keep,
-                isRehearsal: order.isRehearsal
+                isDryRun: order.isDryRun
             ),
             report: tell,
             detail: { if tellsAll { tell($0) } }
         )
         var failure: CommandFailure?
         do {
-            try await grants.run { progress.show($0.sentence(isRehearsal: order.isRehearsal)) }
+            try await grants.run { progress.show($0.sentence(isDryRun: order.isDryRun)) }
         } catch let fault as SecretsManagerFault {
             failure = fault.failure(for: order)
         } catch {
@@ -79,7 +79,7 @@ extension Workshop {
         }
         let tally = grants.tally
         tally.grants.reasonLines.forEach(tell)
-        tell("\(tally.sentence(isRehearsal: order.isRehearsal)), under \(order.prefix) in \(order.region)")
+        tell("\(tally.sentence(isDryRun: order.isDryRun)), under \(order.prefix) in \(order.region)")
         guard let failure else { return .success(tally.grants.bad == 0 ? .success : .badData) }
         guard tally.all > 0 else { return .failure(failure) }
         let outlook = """
@@ -91,7 +91,7 @@ extension Workshop {
 
     private func openSecretsHTTP() throws(HTTPFailure) -> HTTPClient {
         var settings = HTTPClient.Configuration()
-        settings.caFile = configuration.certificateAuthorityFile
+        settings.caFile = configuration.caFile
         settings.userAgent = "refresh-worker/\(Version.current)"
         settings.maximumBodyBytes = SecretsManagerClient.longestAnswer
         settings.maximumConnections = SecretsManagerReader.concurrency

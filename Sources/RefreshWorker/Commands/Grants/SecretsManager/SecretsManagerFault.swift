@@ -92,14 +92,14 @@ struct SecretsManagerFault: Error, Equatable, Sendable {
 
 extension SecretsManagerFault {
     /// Returns the message for the person who started the import, and the exit code.
-    func failure(for order: SecretsManagerOrder) -> CommandFailure {
+    func failure(for order: SecretsManagerOptions) -> CommandFailure {
         let place = "AWS Secrets Manager in \(order.region)"
         switch kind {
         case .missing, .markedDeleted:
             return CommandFailure(
                 .configuration,
                 """
-                \(place) has no secret \(SecretsManagerOrder.clientIDName): give the client id with --client-id, or check \
+                \(place) has no secret \(SecretsManagerOptions.clientIDName): give the client id with --client-id, or check \
                 --region
                 """
             )

@@ -14,8 +14,8 @@ struct SecretsManagerImport {
         var all: Int { grants.read + deleted }
 
         /// One line for people.
-        func sentence(isRehearsal: Bool) -> String {
-            isRehearsal
+        func sentence(isDryRun: Bool) -> String {
+            isDryRun
                 ? """
                 dry run, nothing was stored; \(all) secrets: \(grants.stored) to store, \(grants.replaced) to replace, \
                 \(grants.kept) to keep, \(grants.bad) bad, \(deleted) deleted
@@ -28,7 +28,7 @@ struct SecretsManagerImport {
     }
 
     let secrets: SecretsManagerReader
-    let intake: GrantIntake
+    let intake: ImportedGrantWriter
     /// Receives a line for each bad secret.
     let report: (String) -> Void
     /// Receives a line about the outcome of each good secret.
@@ -38,7 +38,7 @@ struct SecretsManagerImport {
 
     init(
         secrets: SecretsManagerReader,
-        intake: GrantIntake,
+        intake: ImportedGrantWriter,
         report: @escaping (String) -> Void,
         detail: @escaping (String) -> Void
     ) {
@@ -87,15 +87,15 @@ struct SecretsManagerImport {
         }
     }
 
-    private mutating func count(_ outcome: GrantIntake.Outcome, of named: SecretsManagerReader.Named) {
+    private mutating func count(_ outcome: ImportedGrantWriter.Outcome, of named: SecretsManagerReader.Named) {
         let user = "user \(DisplayedText(named.userID))"
         switch outcome {
         case .stored:
             tally.grants.stored += 1
-            detail("\(user): \(intake.isRehearsal ? "would be " : "")stored")
+            detail("\(user): \(intake.isDryRun ? "would be " : "")stored")
         case .replaced:
             tally.grants.replaced += 1
-            detail("\(user): \(intake.isRehearsal ? "would be " : "")replaced")
+            detail("\(user): \(intake.isDryRun ? "would be " : "")replaced")
         case .kept:
             tally.grants.kept += 1
             let reason = intake.existing == .keep ? "is stored already" : "what is stored is not older than the secret"

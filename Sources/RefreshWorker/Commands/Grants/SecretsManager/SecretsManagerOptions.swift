@@ -1,5 +1,5 @@
 /// The secrets of AWS Secrets Manager to import, their location, and how to treat them.
-struct SecretsManagerOrder: Equatable, Sendable {
+struct SecretsManagerOptions: Equatable, Sendable {
     /// The usual prefix of the names, before the user's id.
     static let usualPrefix = "gmail/user/"
     /// The name of the secret whose text is the client id.
@@ -12,7 +12,7 @@ struct SecretsManagerOrder: Equatable, Sendable {
     var credentialsFile: String?
     var replacesExisting = false
     /// `true` for a dry run: nothing is stored.
-    var isRehearsal = false
+    var isDryRun = false
 
     /// The URL of the service.
     var url: String {

@@ -32,7 +32,7 @@ struct SecretsManagerReader: Sendable {
 
     /// Reads the client id that the backend kept next to its grants.
     static func clientID(from client: SecretsManagerClient) async throws -> String {
-        let name = SecretsManagerOrder.clientIDName
+        let name = SecretsManagerOptions.clientIDName
         guard let text = try await client.value(of: name).text else {
             throw CommandFailure(.badData, "the secret \(name) holds bytes and no text: give --client-id")
         }
