@@ -49,8 +49,8 @@ enum Program {
             files: .system
         )
         let configuration = try Configuration.resolve(inputs)
-        let workshop = CommandContext(configuration: configuration, inputs: inputs)
-        return try await workshop.run(invocation.command)
+        let context = CommandContext(configuration: configuration, inputs: inputs)
+        return try await context.run(invocation.command)
     }
 
     private static func end(_ error: any Error) -> Never {

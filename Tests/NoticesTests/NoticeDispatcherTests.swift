@@ -94,7 +94,7 @@ struct NoticeDispatcherTests {
     }
 }
 
-/// A store with an outbox, a backend that answers by the number of the request, and a courier between them.
+/// A store with an outbox, a backend that answers by the number of the request, and a dispatcher between them.
 private final class World: Sendable {
     let time = ManualTime()
     let store: InMemoryStore

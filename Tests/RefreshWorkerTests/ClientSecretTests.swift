@@ -61,11 +61,11 @@ struct ClientSecretTests {
             try bench.write("\n", to: "empty")
             try bench.write("secret\n", to: "open", mode: 0o644)
             try bench.write("secret\nformer-secret\n", to: "two")
-            let workshop = try bench.workshop([(.clientSecretFile, bench.path(name)), (.clientID, "one")])
-            _ = try await workshop.run(.generateKeys)
+            let context = try bench.context([(.clientSecretFile, bench.path(name)), (.clientID, "one")])
+            _ = try await context.run(.generateKeys)
             try await bench.openStore().close()
             let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await workshop.run(.vendToken(user: "alice", minimumLifetime: .zero))
+                _ = try await context.run(.vendToken(user: "alice", minimumLifetime: .zero))
             }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.hasPrefix("--client-secret-file: ") == true)

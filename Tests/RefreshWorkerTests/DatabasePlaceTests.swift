@@ -125,13 +125,13 @@ struct DatabasePlaceTests {
         try await OperatorBench.with { bench in
             try bench.write("postgres://w@db/g\n", to: "url", mode: 0o644)
             #expect {
-                _ = try bench.workshop([(.database, "url-file:\(bench.path("url"))")])
+                _ = try bench.context([(.database, "url-file:\(bench.path("url"))")])
             } throws: { error in
                 "\(error)".contains("chmod 600")
             }
             try bench.chmod("url", 0o600)
-            let workshop = try bench.workshop([(.database, "url-file:\(bench.path("url"))")])
-            #expect("\(workshop.configuration.database)" == "postgres://w@db/g")
+            let context = try bench.context([(.database, "url-file:\(bench.path("url"))")])
+            #expect("\(context.configuration.database)" == "postgres://w@db/g")
         }
     }
 

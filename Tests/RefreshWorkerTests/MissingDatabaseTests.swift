@@ -14,9 +14,9 @@ struct MissingDatabaseTests {
     )
     func refused(command: Command) async throws {
         try await OperatorBench.with { bench in
-            let workshop = try bench.workshop()
-            _ = try await workshop.run(.generateKeys)
-            let failure = await #expect(throws: CommandFailure.self) { _ = try await workshop.run(command) }
+            let context = try bench.context()
+            _ = try await context.run(.generateKeys)
+            let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.contains(bench.database) == true)
             #expect(try bench.names == ["keys"])

@@ -9,19 +9,19 @@ import Testing
 struct MovedDatabaseTests {
     private func moved(_ body: (OperatorBench, CommandContext) async throws -> Void) async throws {
         try await OperatorBench.with { bench in
-            let workshop = try bench.workshop()
-            _ = try await workshop.run(.generateKeys)
+            let context = try bench.context()
+            _ = try await context.run(.generateKeys)
             let store = try bench.openStore()
             try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
             await store.close()
-            _ = try await workshop.run(.copyStore(from: bench.database, to: bench.path("new.sqlite")))
-            try await body(bench, workshop)
+            _ = try await context.run(.copyStore(from: bench.database, to: bench.path("new.sqlite")))
+            try await body(bench, context)
         }
     }
 
     @Test("is refused by every command that would change it, with its new place")
     func refused() async throws {
-        try await moved { bench, workshop in
+        try await moved { bench, context in
             try bench.write("", to: "users")
             let key = try bench.openVault().ring.current.sealingKeyID
             let commands: [Command] = [
@@ -32,7 +32,7 @@ struct MovedDatabaseTests {
             ]
             for command in commands {
                 let error = await #expect(throws: (any Error).self, "\(command)") {
-                    _ = try await workshop.run(command)
+                    _ = try await context.run(command)
                 }
                 let failure = CommandFailure(try #require(error))
                 #expect(failure.exitCode == .configuration, "\(command)")
@@ -50,7 +50,7 @@ struct MovedDatabaseTests {
 
     @Test("can still be read, and the doctor names its new place")
     func read() async throws {
-        try await moved { bench, workshop in
+        try await moved { bench, context in
             let commands: [Command] = [
                 .showStatus(isJSON: true), .listGrants(state: nil, isJSON: true),
                 .showGrant(user: "user 1", isJSON: true),
@@ -58,9 +58,9 @@ struct MovedDatabaseTests {
                 .copyStore(from: bench.database, to: bench.path("another.sqlite")),
             ]
             for command in commands {
-                #expect(try await workshop.run(command) == .success, "\(command)")
+                #expect(try await context.run(command) == .success, "\(command)")
             }
-            let diagnoses = try await Doctor(workshop: workshop).databaseDiagnoses()
+            let diagnoses = try await Doctor(context: context).databaseDiagnoses()
             #expect(diagnoses.contains { $0.grade == .fault && "\($0)".contains("was moved to the SQLite file") })
         }
     }

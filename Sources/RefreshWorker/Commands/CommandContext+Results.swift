@@ -15,7 +15,7 @@ extension CommandContext {
                 Output.standard.line("everything in \(path) was stored when the database was opened")
                 return .success
             }
-            let recovery = SpillRecovery(store: store, vault: vault, workshop: self)
+            let recovery = SpillRecovery(store: store, vault: vault, context: self)
             switch try await recovery.recover(path) {
             case .left:
                 throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
@@ -59,7 +59,7 @@ extension CommandContext {
         let place = spillPlace(of: database)
         do {
             guard try !SpillRecovery.files(of: place).isEmpty else { return }
-            try await SpillRecovery(store: store, vault: try openVault(), workshop: self).recoverAll(of: place)
+            try await SpillRecovery(store: store, vault: try openVault(), context: self).recoverAll(of: place)
         } catch  where use == .changing && Self.endsWork(error) {
             throw error
         } catch {

@@ -43,7 +43,7 @@ struct CommandContext: Sendable {
     private func perform(_ command: Command) async throws -> ExitCode {
         switch command {
         case .work where configuration.runsOnce: try await workOnce()
-        case .work: try await Daemon(workshop: self).run()
+        case .work: try await Daemon(context: self).run()
         case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
         case .disconnectGrant(let user): try await disconnect(user)
         case .generateKeys: try await generateKeys()

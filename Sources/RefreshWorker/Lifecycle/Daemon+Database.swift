@@ -14,7 +14,7 @@ extension Daemon {
     func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
         let extending = Mutex<Task<Void, Never>?>(nil)
         defer { extending.withLock { $0?.cancel() } }
-        return try await workshop.openStore {
+        return try await context.openStore {
             extendStart(notifier, while: Self.upgrading)
             extending.withLock { extending in
                 guard extending == nil else { return }
@@ -38,7 +38,7 @@ extension Daemon {
     ) async throws -> Answer {
         var standing = DatabaseAvailability()
         var pause = Self.firstPause
-        let began = workshop.time.sinceBoot
+        let began = context.time.sinceBoot
         while true {
             do {
                 return try await body()
@@ -46,22 +46,22 @@ extension Daemon {
                 let error = await CommandContext.confirmed(error)
                 guard isWorthWaiting(error, since: began) else { throw error }
                 if standing.failed(with: error.code) {
-                    workshop.diagnostics.error("waiting for the database", ["error": error.message])
+                    context.diagnostics.error("waiting for the database", ["error": error.message])
                 }
                 extendStart(notifier, while: "waiting: \(error.message)")
             }
             // Randomised, so that many workers do not return at the same moment.
-            try await Task.sleep(for: pause * (0.5 + workshop.random.nextUnit() / 2))
+            try await Task.sleep(for: pause * (0.5 + context.random.nextUnit() / 2))
             pause = min(pause * 2, Self.longestPause)
         }
     }
 
     private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
-        switch workshop.configuration.database {
+        switch context.configuration.database {
         case .file:
             // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the worker.
             [.inUse, .input].contains(error.code)
-                && workshop.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
+                && context.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
         case .server: error.isServerAway
         }
     }
@@ -70,7 +70,7 @@ extension Daemon {
         do {
             try notifier.send(.extendStart(by: Self.startExtension), .status(status))
         } catch {
-            workshop.diagnostics.debug("systemd", ["error": "\(error)"])
+            context.diagnostics.debug("systemd", ["error": "\(error)"])
         }
     }
 }

@@ -9,38 +9,38 @@ import Store
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 struct Daemon: Sendable {
-    let workshop: CommandContext
+    let context: CommandContext
 
     func run() async throws -> ExitCode {
-        try workshop.configuration.checkServing(environment: workshop.inputs.environment)
+        try context.configuration.checkServing(environment: context.inputs.environment)
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
-        let notifier = SystemdNotifier(environment: workshop.inputs.environment, processID: ProcessIdentity.number)
-        for problem in notifier.problems { workshop.diagnostics.warning("systemd", ["error": problem]) }
-        let vault = try workshop.openVault()
+        let notifier = SystemdNotifier(environment: context.inputs.environment, processID: ProcessIdentity.number)
+        for problem in notifier.problems { context.diagnostics.warning("systemd", ["error": problem]) }
+        let vault = try context.openVault()
         let store = try await waitingForDatabase(notifier) { try await openStore(notifier) }
-        let http = try workshop.openHTTP()
-        let metrics = try workshop.openMetrics()
+        let http = try context.openHTTP()
+        let metrics = try context.openMetrics()
         let log = EngineLog(
             metrics: metrics.log,
-            diagnostics: workshop.diagnostics,
+            diagnostics: context.diagnostics,
             counters: metrics.counters,
-            time: workshop.time
+            time: context.time
         )
-        let spill = workshop.openSpill(vault: vault)
-        let engine = try workshop.openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
+        let spill = context.openSpill(vault: vault)
+        let engine = try context.openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
         let presence = WorkerHeartbeat(
             store: store,
             ring: vault.ring,
-            workerName: workshop.workerName,
-            diagnostics: workshop.diagnostics,
+            workerName: context.workerName,
+            diagnostics: context.diagnostics,
             log: log,
             engine: engine
         )
-        let pulse = LoopHeartbeats(time: workshop.time)
-        let database = DatabaseWatch(store: store, time: workshop.time)
+        let pulse = LoopHeartbeats(time: context.time)
+        let database = DatabaseWatch(store: store, time: context.time)
         let listeners = try Listeners(
             Listeners.Parts(
-                workshop: workshop,
+                context: context,
                 store: store,
                 database: database,
                 engine: engine,
@@ -51,8 +51,8 @@ struct Daemon: Sendable {
                 pulse: pulse
             )
         )
-        let crew = RunningWorker(
-            workshop: workshop,
+        let runningWorker = RunningWorker(
+            context: context,
             engine: engine,
             store: store,
             vault: vault,
@@ -66,7 +66,7 @@ struct Daemon: Sendable {
             pulse: pulse,
             listeners: listeners,
             database: database,
-            notices: try workshop.openNotices(
+            notices: try context.openNotices(
                 store: store,
                 http: http,
                 metrics: metrics.log,
@@ -78,11 +78,11 @@ struct Daemon: Sendable {
         await database.check()
         let signals = await SignalStream.start()
         metrics.log.record(StartedEvent(version: Version.current, mode: "daemon"))
-        workshop.diagnostics.notice(
+        context.diagnostics.notice(
             "started",
-            ["version": Version.current, "database": "\(workshop.configuration.database)"]
+            ["version": Version.current, "database": "\(context.configuration.database)"]
         )
-        return await crew.work(until: signals)
+        return await runningWorker.work(until: signals)
     }
 }
 
@@ -96,7 +96,7 @@ private struct RunningWorker: Sendable {
     /// Successors of sessions are kept for seconds, so the sweep must not be much slower.
     private static let sweepInterval: Duration = .seconds(5)
 
-    let workshop: CommandContext
+    let context: CommandContext
     let engine: RefreshEngine
     let store: any AccountStore
     let vault: TokenVault
@@ -114,7 +114,7 @@ private struct RunningWorker: Sendable {
     let notices: NoticeDispatcher?
 
     func work(until signals: SignalStream) async -> ExitCode {
-        let started = workshop.time.sinceBoot
+        let started = context.time.sinceBoot
         let loops = Task { await runLoops() }
         listeners.phase.enter(.serving)
         tell(.ready, .status("refreshing"))
@@ -122,22 +122,22 @@ private struct RunningWorker: Sendable {
 
         tell(.stopping, .status("finishing what is in flight"))
         metrics.record(StoppingEvent(reason: reason.name, inFlight: await engine.inFlight))
-        let deadline = workshop.configuration.stopDeadline
+        let deadline = context.configuration.stopDeadline
         // Routes may wait for a refresh, so they drain while the engine completes its requests in flight.
         async let drained: Void = listeners.drain(within: deadline)
         let unstored = await engine.stop(within: deadline)
         await drained
         await Deadline.wait(atMost: Self.timeToClose) { await close(loops) }
         http.shutDown()
-        metrics.record(StoppedEvent(uptime: workshop.time.sinceBoot - started))
+        metrics.record(StoppedEvent(uptime: context.time.sinceBoot - started))
         _ = await writer.flush()
-        workshop.tell(unstored, in: spill)
+        context.tell(unstored, in: spill)
         if case .unusable(let error) = reason {
-            workshop.diagnostics.error("stopped: the database must not be used any more", ["error": error.message])
+            context.diagnostics.error("stopped: the database must not be used any more", ["error": error.message])
             return .configuration
         }
         guard unstored == UnstoredResults() else { return .inputOutput }
-        workshop.diagnostics.notice("stopped")
+        context.diagnostics.notice("stopped")
         return .success
     }
 
@@ -187,21 +187,21 @@ private struct RunningWorker: Sendable {
         writer.reopen()
         do {
             // Steps that can fail come first: a reload happens as a whole or not at all.
-            let fresh = try Configuration.resolve(workshop.inputs)
-            try fresh.checkServing(environment: workshop.inputs.environment)
+            let fresh = try Configuration.resolve(context.inputs)
+            try fresh.checkServing(environment: context.inputs.environment)
             try await presence.report()
-            try listeners.reload(workshop)
-            workshop.diagnostics.level = fresh.logLevel
+            try listeners.reload(context)
+            context.diagnostics.level = fresh.logLevel
             await engine.change(maxRate: fresh.maxRate)
-            let pending = fresh.settingsThatNeedRestart(comparedWith: workshop.configuration)
+            let pending = fresh.settingsThatNeedRestart(comparedWith: context.configuration)
             if pending.isEmpty {
-                workshop.diagnostics.notice("reloaded")
+                context.diagnostics.notice("reloaded")
             } else {
                 let names = pending.joined(separator: ", ")
-                workshop.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
+                context.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
             }
         } catch {
-            workshop.diagnostics.error(
+            context.diagnostics.error(
                 "not reloaded, everything stays as it was",
                 ["error": CommandFailure(error).message]
             )
@@ -243,7 +243,7 @@ private struct RunningWorker: Sendable {
     private func keepReserve() async {
         await PeriodicTask.beat(every: Self.reserveInterval) {
             guard await !engine.isStoreFailing else { return }
-            await workshop.keepReserve(of: spill)
+            await context.keepReserve(of: spill)
         }
     }
 
@@ -258,7 +258,7 @@ private struct RunningWorker: Sendable {
     }
 
     private func feedWatchdog(_ interval: Duration) async {
-        let watchdog = Watchdog(interval: interval, pulse: pulse, time: workshop.time)
+        let watchdog = Watchdog(interval: interval, pulse: pulse, time: context.time)
         var former = Watchdog.Verdict.feed
         await PeriodicTask.beat(every: watchdog.feedingPeriod) {
             let verdict = watchdog.verdict()
@@ -266,7 +266,7 @@ private struct RunningWorker: Sendable {
             case .feed: tell(.watchdog)
             case .withhold(let stalled) where verdict != former:
                 let names = stalled.map(\.rawValue).joined(separator: ", ")
-                workshop.diagnostics.error("the watchdog is not fed: a loop does not turn", ["loops": names])
+                context.diagnostics.error("the watchdog is not fed: a loop does not turn", ["loops": names])
             case .withhold: break
             }
             former = verdict
@@ -280,12 +280,12 @@ private struct RunningWorker: Sendable {
             do {
                 _ = try await TokenMarking.markTokens(store: store, vault: vault)
             } catch {
-                workshop.diagnostics.debug("marking", ["error": "\(error)"])
+                context.diagnostics.debug("marking", ["error": "\(error)"])
             }
             do {
-                while try await store.sweep(at: workshop.time.now).mayHaveMore {}
+                while try await store.sweep(at: context.time.now).mayHaveMore {}
             } catch {
-                workshop.diagnostics.debug("sweep", ["error": "\(error)"])
+                context.diagnostics.debug("sweep", ["error": "\(error)"])
             }
         }
     }
@@ -295,21 +295,21 @@ private struct RunningWorker: Sendable {
             do {
                 try await notices.deliverDue()
             } catch {
-                workshop.diagnostics.debug("notices", ["error": "\(error)"])
+                context.diagnostics.debug("notices", ["error": "\(error)"])
             }
         }
         do {
             try await notices.stop()
         } catch {
-            workshop.diagnostics.debug("notices", ["error": "\(error)"])
+            context.diagnostics.debug("notices", ["error": "\(error)"])
         }
     }
 
     private func summarise() async {
         var former = http.counters
-        await PeriodicTask.beat(every: workshop.configuration.summaryInterval, immediately: false) {
+        await PeriodicTask.beat(every: context.configuration.summaryInterval, immediately: false) {
             let current = http.counters
-            let now = workshop.time.now
+            let now = context.time.now
             do {
                 let census = try await store.census(at: now)
                 metrics.record(
@@ -328,7 +328,7 @@ private struct RunningWorker: Sendable {
                 )
                 tell(.status(census.sentence(at: now)))
             } catch {
-                workshop.diagnostics.debug("summary", ["error": "\(error)"])
+                context.diagnostics.debug("summary", ["error": "\(error)"])
             }
             former = current
         }
@@ -339,7 +339,7 @@ private struct RunningWorker: Sendable {
             do {
                 try notifier.send(message)
             } catch {
-                workshop.diagnostics.debug("systemd", ["error": "\(error)"])
+                context.diagnostics.debug("systemd", ["error": "\(error)"])
             }
         }
     }

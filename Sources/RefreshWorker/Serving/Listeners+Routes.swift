@@ -11,39 +11,39 @@ import SQLiteStore
 extension Listeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
     static func publicRouter(_ parts: Parts, phase: ServingPhase) throws -> Router {
-        let workshop = parts.workshop
-        let configuration = workshop.configuration
+        let context = parts.context
+        let configuration = context.configuration
         // A client of its own, so that refreshes never wait behind the look-ups of tokens that public clients send.
-        let lookups = try workshop.openHTTP(maximumInFlight: mostLookups)
+        let lookups = try context.openHTTP(maximumInFlight: mostLookups)
         let services = AccountServices(
             store: parts.store,
             engine: parts.engine,
             google: GoogleOAuthAPI(http: lookups, endpoints: configuration.endpoints),
             vault: parts.vault,
-            signer: try workshop.openSigner(),
+            signer: try context.openSigner(),
             clientIDs: configuration.clientIDs,
             budgets: RequestBudgets(
                 failedSignInsPerMinute: configuration.googleCallsPerMinute,
-                time: workshop.time
+                time: context.time
             ),
             emailLinking: configuration.emailLinking,
             sessionRules: SessionRules(
                 grace: configuration.sessionGrace,
                 acceptFormerTokensUntil: configuration.acceptFormerRefreshTokensUntil
             ),
-            time: workshop.time,
-            random: workshop.random,
+            time: context.time,
+            random: context.random,
             log: parts.log,
-            diagnostics: workshop.diagnostics
+            diagnostics: context.diagnostics
         )
         let reader = SecurityEventReader(
             keys: SecurityEventKeys(
                 http: lookups,
                 configurationEndpoint: configuration.securityEventsEndpoint,
-                time: workshop.time
+                time: context.time
             ),
             clientIDs: Set(configuration.clientIDs),
-            time: workshop.time
+            time: context.time
         )
         let events = SecurityEventReceiver(
             read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
@@ -51,7 +51,7 @@ extension Listeners {
             metrics: parts.metrics,
             counters: parts.counters.running,
             log: parts.log,
-            time: workshop.time,
+            time: context.time,
             onChange: { await parts.engine.storeChanged() }
         )
         return PublicRoutes(services, securityEvents: events, probes: probes(parts, phase: phase)).router
@@ -64,23 +64,23 @@ extension Listeners {
         certificate: CertificateMonitor?,
         phase: ServingPhase
     ) -> Router {
-        let workshop = parts.workshop
+        let context = parts.context
         let desk = TokenVendingHandler(
             vendor: TokenProvider(
                 store: parts.store,
                 promptRead: { try reader?.grant(ofUser: $0) },
                 vault: parts.vault,
                 engine: parts.engine,
-                time: workshop.time
+                time: context.time
             ),
             services: services,
             metrics: parts.metrics,
             counters: parts.counters.running,
-            diagnostics: workshop.diagnostics,
-            time: workshop.time
+            diagnostics: context.diagnostics,
+            time: context.time
         )
         let probes = probes(parts, phase: phase, certificateExpiry: { certificate?.expiresAt })
-        let configuration = workshop.configuration
+        let configuration = context.configuration
         let exposure: InternalRoutes.Exposure =
             configuration.internalCertificateFile == nil
             ? .thisMachine : .network(servesMetrics: configuration.servesInternalMetrics)
@@ -92,7 +92,7 @@ extension Listeners {
         phase: ServingPhase,
         certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil }
     ) -> Probes {
-        let workshop = parts.workshop
+        let context = parts.context
         let pulse = parts.pulse
         return Probes(
             store: parts.store,
@@ -101,12 +101,12 @@ extension Listeners {
             counters: parts.counters.running,
             metrics: parts.metrics,
             phase: phase,
-            time: workshop.time,
+            time: context.time,
             stalledLoops: {
-                pulse.stalled(since: workshop.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
+                pulse.stalled(since: context.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
             },
             certificateExpiry: certificateExpiry,
-            statusReport: { try await workshop.statusReport(from: parts.store).json.text }
+            statusReport: { try await context.statusReport(from: parts.store).json.text }
         )
     }
 
@@ -116,13 +116,13 @@ extension Listeners {
         answerToRefused: @escaping HTTPServer.Refuser,
         _ parts: Parts
     ) throws -> HTTPServer {
-        let diagnostics = parts.workshop.diagnostics
+        let diagnostics = parts.context.diagnostics
         let counters = parts.counters.running
         do throws(HTTPServerError) {
             return try HTTPServer(
                 configuration: configuration,
-                time: parts.workshop.time,
-                random: parts.workshop.random,
+                time: parts.context.time,
+                random: parts.context.random,
                 log: { summary in
                     counters.recordRequest(route: summary.route, status: summary.status)
                     diagnostics.debug(

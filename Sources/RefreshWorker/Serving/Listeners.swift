@@ -9,7 +9,7 @@ import Store
 struct Listeners: Sendable {
     /// The parts that the routes depend on.
     struct Parts: Sendable {
-        let workshop: CommandContext
+        let context: CommandContext
         let store: any AccountStore
         let database: DatabaseWatch
         let engine: RefreshEngine
@@ -36,10 +36,10 @@ struct Listeners: Sendable {
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
     init(_ parts: Parts) throws {
-        let workshop = parts.workshop
-        let configuration = workshop.configuration
+        let context = parts.context
+        let configuration = context.configuration
         let inherited = try SocketActivation.descriptors(
-            environment: workshop.inputs.environment,
+            environment: context.inputs.environment,
             processID: ProcessIdentity.number
         )
         let phase = ServingPhase()
@@ -47,13 +47,13 @@ struct Listeners: Sendable {
         // Everything that may be refused comes before the first listener opens, because that would answer for a moment.
         let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
         if let place = configuration.internalListener {
-            let directory = ServiceDirectory(try workshop.readServices())
-            let address = try workshop.listenAddress(place, inherited: inherited)
+            let directory = ServiceDirectory(try context.readServices())
+            let address = try context.listenAddress(place, inherited: inherited)
             if let problem = configuration.internalTLSProblem(at: address) {
                 throw CommandFailure(.configuration, "--listen-internal: \(problem)")
             }
             var server = HTTPServer.Configuration(listen: address)
-            server.certificate = try workshop.readInternalCertificate()
+            server.certificate = try context.readInternalCertificate()
             // Many functions of one service may share an address; those on this machine always do.
             if server.certificate != nil { server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress }
             // A client stays with the thread that accepted it, and one thread may get many: with more threads than
@@ -69,7 +69,7 @@ struct Listeners: Sendable {
             }
             certificate = server.certificate.flatMap { certificate in
                 configuration.internalCertificateFile.map { path in
-                    CertificateMonitor(certificate, path: path, log: parts.log, time: workshop.time)
+                    CertificateMonitor(certificate, path: path, log: parts.log, time: context.time)
                 }
             }
             let router = Self.internalRouter(
@@ -89,7 +89,7 @@ struct Listeners: Sendable {
             reader = nil
         }
         if let place = configuration.publicListener, let publicRouter {
-            var server = HTTPServer.Configuration(listen: try workshop.listenAddress(place, inherited: inherited))
+            var server = HTTPServer.Configuration(listen: try context.listenAddress(place, inherited: inherited))
             server.maximumConnections = try ConnectionRoom(openFiles: OpenFileLimit.raise()).ofStrangers
             server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
             // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
@@ -103,10 +103,10 @@ struct Listeners: Sendable {
     }
 
     /// Reads the services and the certificate again; replaces both, or neither.
-    func reload(_ workshop: CommandContext) throws {
+    func reload(_ context: CommandContext) throws {
         guard let services else { return }
-        let roster = try workshop.readServices()
-        if let certificate, let fresh = try workshop.readInternalCertificate() {
+        let roster = try context.readServices()
+        if let certificate, let fresh = try context.readInternalCertificate() {
             internalServer?.present(fresh)
             certificate.replace(with: fresh)
         }

@@ -23,7 +23,7 @@ struct SpillRecovery: Sendable {
 
     let store: any GrantStore
     let vault: TokenVault
-    let workshop: CommandContext
+    let context: CommandContext
 
     /// Returns the spill files of a place, complete or not.
     static func files(of place: SpillLocation) throws(SystemCallFailure) -> [String] {
@@ -35,14 +35,14 @@ struct SpillRecovery: Sendable {
         for path in try Self.files(of: place) {
             switch try await recover(path) {
             case .left:
-                workshop.diagnostics.warning(
+                context.diagnostics.warning(
                     "a spill file is in use by another process, and is left to it",
                     ["file": path]
                 )
             case .recovered(let summary):
                 try SpillFile.remove(path)
                 guard summary != ResultRecovery.Summary() else { continue }
-                workshop.diagnostics.notice(
+                context.diagnostics.notice(
                     "results that were not saved before are stored",
                     [
                         "file": path, "stored": "\(summary.stored)", "outdated": "\(summary.outdated)",
@@ -52,7 +52,7 @@ struct SpillRecovery: Sendable {
             case .incomplete(let summary, let reason):
                 let target = SpillLocation.setAside(path)
                 _ = try SpillFile.rename(path, to: target)
-                workshop.diagnostics.error(
+                context.diagnostics.error(
                     "results could not all be stored and were set aside: fix the cause, then run results recover FILE",
                     [
                         "file": target, "error": reason, "stored": "\(summary.stored)",
@@ -94,9 +94,9 @@ struct SpillRecovery: Sendable {
         }
         let recovery = ResultRecovery(
             into: store,
-            maxRate: workshop.configuration.maxRate,
-            time: workshop.time,
-            random: workshop.random
+            maxRate: context.configuration.maxRate,
+            time: context.time,
+            random: context.random
         )
         let summary = try await recovery.recover(findings)
         if !findings.isEmpty, summary.unknown == findings.count {
@@ -106,9 +106,9 @@ struct SpillRecovery: Sendable {
     }
 
     private func hasLocked(_ file: SpillFile) async throws -> Bool {
-        let end = workshop.time.sinceBoot + Self.patience
+        let end = context.time.sinceBoot + Self.patience
         while try !file.tryLock() {
-            guard workshop.time.sinceBoot < end else { return false }
+            guard context.time.sinceBoot < end else { return false }
             try await Task.sleep(for: .milliseconds(100))
         }
         return true

@@ -239,7 +239,7 @@ struct ResultCommitterTests {
     }
 }
 
-/// A settler over a store, with its deliveries and its reports of trouble.
+/// A committer over a store, with its deliveries and its reports of trouble.
 private struct ResultCommitterFixture {
     let committer: ResultCommitter
     private let landed: Stream<FinishedRefresh>

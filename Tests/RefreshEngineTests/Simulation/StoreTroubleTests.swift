@@ -7,7 +7,7 @@ import Testing
 
 @testable import RefreshEngine
 
-/// The settler waits by the real clock between two attempts, a second after the first failure.
+/// The committer waits by the real clock between two attempts, a second after the first failure.
 @Suite("The store fails for a while", .timeLimit(.minutes(10)))
 struct StoreTroubleTests {
     private func world(rotates: Bool = true) throws -> (World, FailingStore) {

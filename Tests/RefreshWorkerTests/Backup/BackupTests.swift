@@ -15,7 +15,7 @@ struct BackupTests {
             let vault = try bench.openVault()
             try await bench.insert(1...50, sealedBy: vault, into: store)
             let file = bench.path("copy.sqlite")
-            #expect(try await bench.workshop().backUp(to: file) == .success)
+            #expect(try await bench.context().backUp(to: file) == .success)
             // The original is still in use.
             try await bench.insert(51...51, sealedBy: vault, into: store)
             await store.close()
@@ -41,8 +41,8 @@ struct BackupTests {
             await store.close()
             try bench.write("kept", to: "there")
             try bench.write("", to: "file")
-            let workshop = try bench.workshop()
-            let refusal = await failure { try await workshop.backUp(to: bench.path(name)) }
+            let context = try bench.context()
+            let refusal = await failure { try await context.backUp(to: bench.path(name)) }
             #expect(refusal?.exitCode == .cannotCreate)
             #expect(try FileStatus.of(bench.path("there"))?.size == 4)
             #expect(!bench.exists("no"))
@@ -53,8 +53,8 @@ struct BackupTests {
     func damaged() async throws {
         try await OperatorBench.with { bench in
             try bench.write(String(repeating: "no database ", count: 500), to: "grants.sqlite")
-            let workshop = try bench.workshop()
-            let refusal = await failure { try await workshop.backUp(to: bench.path("copy")) }
+            let context = try bench.context()
+            let refusal = await failure { try await context.backUp(to: bench.path("copy")) }
             #expect(refusal?.exitCode == .configuration)
             #expect(!bench.exists("copy"))
         }

@@ -14,7 +14,7 @@ struct DoctorEndpointTests {
     private func diagnose(_ bench: OperatorBench, url: String, caFile: String) async throws -> [Diagnosis] {
         let names: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
         let flags = names.map { ($0, url) } + [(.caFile, bench.path(caFile))]
-        return await Doctor(workshop: try bench.workshop(flags)).endpointDiagnoses()
+        return await Doctor(context: try bench.context(flags)).endpointDiagnoses()
     }
 
     @Test("any answer is ok, and its date shows whether the clocks agree")

@@ -31,13 +31,13 @@ struct DoctorServingTests {
     ) throws -> [Diagnosis] {
         // The first value of a setting counts.
         let flags = others + (try flags(bench)).filter { !left.contains($0.0) }
-        return try Doctor(workshop: bench.workshop(flags)).servingDiagnoses()
+        return try Doctor(context: bench.context(flags)).servingDiagnoses()
     }
 
     @Test("a worker without listeners and notices gets no checks")
     func nothing() async throws {
         try await OperatorBench.with { bench in
-            let doctor = Doctor(workshop: try bench.workshop())
+            let doctor = Doctor(context: try bench.context())
             #expect(doctor.servingDiagnoses() == [])
         }
     }
@@ -99,7 +99,7 @@ struct DoctorServingTests {
         try await OperatorBench.with { bench in
             let flags = try flags(bench)
             try bench.write(damage.text, to: damage.file, mode: damage.mode)
-            let faults = Doctor(workshop: try bench.workshop(flags)).servingDiagnoses().filter { $0.grade != .ok }
+            let faults = Doctor(context: try bench.context(flags)).servingDiagnoses().filter { $0.grade != .ok }
             #expect(faults.map(\.subject) == [damage.subject])
             #expect(faults.first?.grade == .fault)
             #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")

@@ -9,7 +9,7 @@ import Testing
 struct DoctorTests {
     /// Makes all checks except those over the network.
     private func diagnose(_ bench: OperatorBench, _ flags: [(Setting.Name, String)] = []) async throws -> [Diagnosis] {
-        let doctor = Doctor(workshop: try bench.workshop(flags))
+        let doctor = Doctor(context: try bench.context(flags))
         let files = doctor.fileDiagnoses() + doctor.servingDiagnoses()
         return files + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
     }
@@ -174,7 +174,7 @@ struct DoctorTests {
             let odd: [(Setting.Name, String)] = [(.clientID, "odd")]
             let good: [(Setting.Name, String)] = [(.clientID, "1-a.apps.googleusercontent.com")]
             for (flags, grade) in [(google + odd, Diagnosis.Grade.warning), (google + good, .ok), (odd, .ok)] {
-                let found = Doctor(workshop: try bench.workshop(flags)).fileDiagnoses()
+                let found = Doctor(context: try bench.context(flags)).fileDiagnoses()
                 #expect(found.filter { $0.subject == "client id" }.map(\.grade) == [grade])
             }
         }
@@ -184,8 +184,8 @@ struct DoctorTests {
     func credentials() async throws {
         try await OperatorBench.with { bench in
             let found = { (folder: String) throws in
-                let workshop = try bench.workshop(environment: [Setting.credentialsDirectoryName: folder])
-                return Doctor(workshop: workshop).fileDiagnoses().first { $0.subject == "systemd credentials" }?.grade
+                let context = try bench.context(environment: [Setting.credentialsDirectoryName: folder])
+                return Doctor(context: context).fileDiagnoses().first { $0.subject == "systemd credentials" }?.grade
             }
             #expect(try found("") == nil)
             #expect(try found(bench.path("none")) == .fault)

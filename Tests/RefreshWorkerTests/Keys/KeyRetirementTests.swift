@@ -52,8 +52,8 @@ struct KeyRetirementTests {
             try KeyRingFile.promote(new, path: bench.keyFile)
             let store = try bench.openStore()
             try await bench.insert(1...1, sealedBy: oldVault, into: store)
-            let workshop = try bench.workshop()
-            let refusal = await failure { try await workshop.retireKey(old.description) }
+            let context = try bench.context()
+            let refusal = await failure { try await context.retireKey(old.description) }
             #expect(refusal?.exitCode == .leftForLater)
             #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new, old])
 
@@ -68,17 +68,17 @@ struct KeyRetirementTests {
             let resealed = outdated
             try await store.transact { try $0.update(resealed) }
             await store.close()
-            #expect(try await workshop.retireKey(old.description) == .success)
+            #expect(try await context.retireKey(old.description) == .success)
             let ring = try KeyRingFile.load(path: bench.keyFile)
             #expect(ring.keyIDs == [new, old])
             #expect(KeyRingSummary(ring).role(of: old) == .retired)
-            let early = await failure { try await workshop.retireKey(old.description) }
+            let early = await failure { try await context.retireKey(old.description) }
             #expect(early?.exitCode == .leftForLater)
             #expect(early?.message.contains("is retired already") == true)
 
-            try KeyRingFile.retire(old, at: workshop.time.now - .seconds(86_401), path: bench.keyFile)
-            #expect(KeyRingSummary(try KeyRingFile.load(path: bench.keyFile)).expired(at: workshop.time.now) == [old])
-            #expect(try await workshop.retireKey(old.description) == .success)
+            try KeyRingFile.retire(old, at: context.time.now - .seconds(86_401), path: bench.keyFile)
+            #expect(KeyRingSummary(try KeyRingFile.load(path: bench.keyFile)).expired(at: context.time.now) == [old])
+            #expect(try await context.retireKey(old.description) == .success)
             #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new])
         }
     }
@@ -92,13 +92,13 @@ struct KeyRetirementTests {
             let new = try KeyRingFile.addPending(path: bench.keyFile)
             try KeyRingFile.promote(new, path: bench.keyFile)
             let store = try bench.openStore()
-            let workshop = try bench.workshop()
-            #expect(try await workshop.retireKey(old.description) == .success)
+            let context = try bench.context()
+            #expect(try await context.retireKey(old.description) == .success)
             try await store.transact { try $0.insert(late) }
             await store.close()
             let opened = try bench.openVault().openRefreshToken(of: late)
             #expect(opened?.reveal() == "refresh 1")
-            let refusal = await failure { try await workshop.retireKey(old.description) }
+            let refusal = await failure { try await context.retireKey(old.description) }
             #expect(refusal?.message.contains("still seals 2 tokens") == true)
         }
     }
@@ -106,21 +106,21 @@ struct KeyRetirementTests {
     @Test("an invalid key id is bad data")
     func noKeyID() async throws {
         try await OperatorBench.with { bench in
-            let workshop = try bench.workshop()
-            #expect(await failure { try await workshop.retireKey("oldest") }?.exitCode == .badData)
+            let context = try bench.context()
+            #expect(await failure { try await context.retireKey("oldest") }?.exitCode == .badData)
         }
     }
 
     @Test("a ring is made once, and not in a missing folder")
     func generate() async throws {
         try await OperatorBench.with { bench in
-            #expect(try await bench.workshop().generateKeys() == .success)
+            #expect(try await bench.context().generateKeys() == .success)
             let first = try Data(contentsOf: URL(filePath: bench.keyFile))
-            let workshop = try bench.workshop()
-            #expect(await failure { try await workshop.generateKeys() }?.exitCode == .cannotCreate)
+            let context = try bench.context()
+            #expect(await failure { try await context.generateKeys() }?.exitCode == .cannotCreate)
             #expect(try Data(contentsOf: URL(filePath: bench.keyFile)) == first)
 
-            let lost = try bench.workshop([(.keyFile, bench.path("no/keys"))])
+            let lost = try bench.context([(.keyFile, bench.path("no/keys"))])
             let refusal = await failure { try await lost.generateKeys() }
             #expect(refusal?.exitCode == .cannotCreate)
             #expect(refusal?.message.contains("mkdir -p \(bench.path("no"))") == true)
@@ -147,11 +147,11 @@ struct KeyRetirementTests {
     func noDatabase() async throws {
         try await OperatorBench.with { bench in
             _ = try KeyRingFile.generate(path: bench.keyFile)
-            let workshop = try bench.workshop()
-            #expect(try await workshop.listKeys() == .success)
-            #expect(await failure { try await workshop.rotateKeys() }?.exitCode == .configuration)
-            #expect(await failure { try await workshop.showStatus(asJSON: true) }?.exitCode == .configuration)
-            #expect(await failure { try await workshop.backUp(to: bench.path("copy")) }?.exitCode == .configuration)
+            let context = try bench.context()
+            #expect(try await context.listKeys() == .success)
+            #expect(await failure { try await context.rotateKeys() }?.exitCode == .configuration)
+            #expect(await failure { try await context.showStatus(asJSON: true) }?.exitCode == .configuration)
+            #expect(await failure { try await context.backUp(to: bench.path("copy")) }?.exitCode == .configuration)
             #expect(try bench.names == ["keys"])
         }
     }

@@ -145,9 +145,9 @@ struct KeyRingWatchTests {
             let holder = try await Worker(bench, named: "holder")
             try await bench.insert(1...1, sealedBy: holder.vault, into: holder.store)
             try await holder.report()
-            let workshop = try bench.workshop([(.keyFile, bench.path("stale"))])
+            let context = try bench.context([(.keyFile, bench.path("stale"))])
             let failure = await #expect(throws: CommandFailure.self) {
-                _ = try await workshop.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+                _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
             }
             #expect(failure?.exitCode == .configuration)
             await holder.store.close()
@@ -181,14 +181,14 @@ struct KeyRingWatchTests {
             try await worker.report()
             await worker.store.close()
             try KeyRingFile.remove(old, path: bench.keyFile)
-            let workshop = try bench.workshop()
+            let context = try bench.context()
             let before = await #expect(throws: CommandFailure.self) {
-                _ = try await workshop.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+                _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
             }
             #expect(before?.message.contains("keys retire --lost") == true)
-            #expect(try await workshop.run(.retireKey(id: "\(old)", isLost: true)) == .success)
+            #expect(try await context.run(.retireKey(id: "\(old)", isLost: true)) == .success)
             await #expect(throws: VendingFailure.unreadable(.unknownKey(old))) {
-                _ = try await workshop.run(.vendToken(user: "user 1", minimumLifetime: .zero))
+                _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
             }
         }
     }

@@ -54,8 +54,8 @@ struct OperatorBench: Sendable {
         get throws { try FileManager.default.contentsOfDirectory(atPath: root).sorted() }
     }
 
-    /// Returns a workshop for this folder; endpoints lead to a port of this machine without a listener.
-    func workshop(
+    /// Returns a context for this folder; endpoints lead to a port of this machine without a listener.
+    func context(
         _ flags: [(Setting.Name, String)] = [],
         environment: [String: String] = [:]
     ) throws(ConfigurationError) -> CommandContext {

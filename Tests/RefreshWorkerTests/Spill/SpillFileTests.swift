@@ -22,7 +22,7 @@ struct SpillFileTests {
             try await bench.insert(1...3, sealedBy: vault, into: store)
             await store.close()
             let findings = try (1...3 as ClosedRange<Int64>).map { try finding($0, vault, at: bench.time.now) }
-            try await body(bench, try bench.workshop(), vault, findings)
+            try await body(bench, try bench.context(), vault, findings)
         }
     }
 
@@ -40,10 +40,10 @@ struct SpillFileTests {
         return RefreshResult(attempt: attempt, answer: .granted(tokens))
     }
 
-    private func spill(_ findings: [RefreshResult], _ workshop: CommandContext, _ vault: TokenVault) async throws
+    private func spill(_ findings: [RefreshResult], _ context: CommandContext, _ vault: TokenVault) async throws
         -> String
     {
-        let spill = workshop.openSpill(vault: vault)
+        let spill = context.openSpill(vault: vault)
         for finding in findings { try await spill.save([finding]) }
         return try #require(spill.path)
     }
@@ -57,10 +57,10 @@ struct SpillFileTests {
 
     @Test("is private, and the next command that opens the database recovers and removes it")
     func recovered() async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let path = try await spill(findings, workshop, vault)
+        try await withFindings { bench, context, vault, findings in
+            let path = try await spill(findings, context, vault)
             #expect(try FileStatus.of(path)?.mode == "0600")
-            _ = try await workshop.run(.showStatus(isJSON: true))
+            _ = try await context.run(.showStatus(isJSON: true))
             #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try FileStatus.of(path) == nil)
             #expect(try bench.names.filter { $0.contains("set-aside") } == [])
@@ -69,8 +69,8 @@ struct SpillFileTests {
 
     @Test("uses the disk space of the reserve, which is refilled")
     func reserve() async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let first = workshop.openSpill(vault: vault)
+        try await withFindings { bench, context, vault, findings in
+            let first = context.openSpill(vault: vault)
             try await first.keepReserve()
             let reserve = first.place.reserve
             #expect(try FileStatus.of(reserve)?.size == 4 << 20)
@@ -88,8 +88,8 @@ struct SpillFileTests {
 
     @Test("is written without the reserve while another process uses it, and does not truncate it")
     func reserveInUse() async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let spill = workshop.openSpill(vault: vault)
+        try await withFindings { bench, context, vault, findings in
+            let spill = context.openSpill(vault: vault)
             try await spill.keepReserve()
             let other = try #require(try SpillFile.openIfThere(spill.place.reserve))
             #expect(try other.tryLock())
@@ -103,8 +103,8 @@ struct SpillFileTests {
 
     @Test("is written even if the reserve cannot be opened, such as one of another user")
     func unusableReserve() async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let spill = workshop.openSpill(vault: vault)
+        try await withFindings { bench, context, vault, findings in
+            let spill = context.openSpill(vault: vault)
             try FileManager.default.createDirectory(
                 atPath: spill.place.reserve,
                 withIntermediateDirectories: false
@@ -117,33 +117,33 @@ struct SpillFileTests {
 
     @Test("can be written after a failed try, with and without a reserve", arguments: [true, false])
     func failedOnce(hasReserve: Bool) async throws {
-        try await withFindings { bench, workshop, vault, findings in
+        try await withFindings { bench, context, vault, findings in
             // The process that wrote the file must have ended before another one recovers it.
             do {
-                let spill = workshop.openSpill(vault: vault)
+                let spill = context.openSpill(vault: vault)
                 if hasReserve { try await spill.keepReserve() }
                 // A folder in place of the file makes the rename fail.
-                let target = spill.place.unsaved(by: workshop.workerName)
+                let target = spill.place.unsaved(by: context.workerName)
                 try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
                 await #expect(throws: SpillError.self) { try await spill.save(Array(findings.prefix(1))) }
                 #expect(spill.path == nil)
                 try FileManager.default.removeItem(atPath: target)
                 try await spill.save(Array(findings.dropFirst()))
             }
-            _ = try await workshop.run(.showStatus(isJSON: true))
+            _ = try await context.run(.showStatus(isJSON: true))
             #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
     }
 
     @Test("is set aside if it is damaged, and its readable results are stored", arguments: [5, 40, 700])
     func damaged(place: Int) async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let path = try await spill(findings, workshop, vault)
+        try await withFindings { bench, context, vault, findings in
+            let path = try await spill(findings, context, vault)
             let file = try #require(try SpillFile.openIfThere(path))
             var bytes = try #require(try file.read(limit: 1 << 20))
             bytes[place] ^= 1
             try file.write(bytes, at: 0)
-            _ = try await workshop.run(.showStatus(isJSON: true))
+            _ = try await context.run(.showStatus(isJSON: true))
             #expect(try FileStatus.of(path) == nil)
             let aside = SpillLocation.setAside(path)
             #expect(try FileStatus.of(aside)?.size == Int64(bytes.count))
@@ -158,9 +158,9 @@ struct SpillFileTests {
 
     @Test("is set aside if it belongs to another database, and can be recovered there by hand")
     func foreign() async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let path = try await spill(findings, workshop, vault)
-            let other = try bench.workshop([(.database, bench.path("other.sqlite"))])
+        try await withFindings { bench, context, vault, findings in
+            let path = try await spill(findings, context, vault)
+            let other = try bench.context([(.database, bench.path("other.sqlite"))])
             let store = try SQLiteStore(path: bench.path("other.sqlite"), timeSource: bench.time)
             await store.close()
             let stray = bench.path("other.sqlite.unsaved-1-a")
@@ -168,7 +168,7 @@ struct SpillFileTests {
             _ = try await other.run(.showStatus(isJSON: true))
             let aside = bench.path("other.sqlite.set-aside-1-a")
             #expect(try FileStatus.of(aside) != nil)
-            #expect(try await workshop.run(.recoverResults(file: aside)) == .success)
+            #expect(try await context.run(.recoverResults(file: aside)) == .success)
             #expect(try FileStatus.of(aside) == nil)
             #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
@@ -176,12 +176,12 @@ struct SpillFileTests {
 
     @Test("is listed by doctor with the command that recovers it, and by status until it is recovered")
     func listed() async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let doctor = Doctor(workshop: workshop)
+        try await withFindings { bench, context, vault, findings in
+            let doctor = Doctor(context: context)
             #expect(doctor.spillDiagnoses().map(\.grade) == [.ok])
             try SpillFile.create(bench.path("grants.sqlite.writing-2-b")).allocate(4096)
             #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "empty reserved space counts as a result")
-            let path = try await spill(findings, workshop, vault)
+            let path = try await spill(findings, context, vault)
             let waiting = doctor.spillDiagnoses()
             #expect(waiting.map(\.grade) == [.warning])
             #expect(waiting.first?.words.contains("3 results in \(path)") == true)
@@ -191,36 +191,36 @@ struct SpillFileTests {
 
     @Test("is listed after it was set aside until it is recovered by hand, even without a readable key ring")
     func listedAside() async throws {
-        try await withFindings { bench, workshop, vault, findings in
-            let path = try await spill(findings, workshop, vault)
+        try await withFindings { bench, context, vault, findings in
+            let path = try await spill(findings, context, vault)
             let aside = SpillLocation.setAside(path)
             #expect(try SpillFile.rename(path, to: aside))
             try bench.write("no ring", to: "elsewhere")
-            let blind = try bench.workshop([(.keyFile, bench.path("elsewhere"))])
+            let blind = try bench.context([(.keyFile, bench.path("elsewhere"))])
             let report = try await blind.statusReport()
             #expect(report.spilledFiles.map(\.path) == [aside])
             #expect(report.spilledFiles.map(\.isSetAside) == [true])
             #expect(report.spilledFiles.map(\.results) == [3])
-            #expect(Doctor(workshop: blind).spillDiagnoses().map(\.grade) == [.warning])
-            #expect(try await workshop.run(.recoverResults(file: aside)) == .success)
-            #expect(try await workshop.statusReport().spilledFiles == [])
+            #expect(Doctor(context: blind).spillDiagnoses().map(\.grade) == [.warning])
+            #expect(try await context.run(.recoverResults(file: aside)) == .success)
+            #expect(try await context.statusReport().spilledFiles == [])
         }
     }
 
     @Test("stops commands that would refresh with older tokens if it cannot be read; commands that only read continue")
     func unreadable() async throws {
-        try await withFindings { bench, workshop, _, _ in
+        try await withFindings { bench, context, _, _ in
             // A file of another user can be seen and not opened.
             try FileManager.default.createDirectory(
                 atPath: bench.path("grants.sqlite.unsaved-1-a"),
                 withIntermediateDirectories: false
             )
             let failure = await #expect(throws: CommandFailure.self) {
-                try await workshop.run(.disconnectGrant(user: "user 1"))
+                try await context.run(.disconnectGrant(user: "user 1"))
             }
             #expect(failure?.exitCode == .inputOutput)
             #expect(failure?.message.contains("grants.sqlite.unsaved-1-a, which cannot be read") == true)
-            _ = try await workshop.run(.showStatus(isJSON: true))
+            _ = try await context.run(.showStatus(isJSON: true))
         }
         // A folder that only lacks the permission to list it, such as that of the key ring, does not end the work.
         let errors = [EMFILE, EIO, EACCES].map { SystemCallFailure(call: "opendir", errorNumber: $0) }
@@ -229,21 +229,21 @@ struct SpillFileTests {
 
     @Test("is removed if it was never written to")
     func empty() async throws {
-        try await withFindings { bench, workshop, _, _ in
+        try await withFindings { bench, context, _, _ in
             let path = bench.path("grants.sqlite.writing-1-a")
             try SpillFile.create(path).allocate(4096)
-            _ = try await workshop.run(.showStatus(isJSON: true))
+            _ = try await context.run(.showStatus(isJSON: true))
             #expect(try FileStatus.of(path) == nil)
         }
     }
 
     @Test("is the only file that a recovery by hand removes", arguments: [0, 4096])
     func noSpillFile(size: Int) async throws {
-        try await withFindings { bench, workshop, _, _ in
+        try await withFindings { bench, context, _, _ in
             let path = bench.path("zeros")
             try bench.write(String(repeating: "\0", count: size), to: "zeros")
             let failure = await #expect(throws: CommandFailure.self) {
-                try await workshop.run(.recoverResults(file: path))
+                try await context.run(.recoverResults(file: path))
             }
             #expect(failure?.exitCode == .badData)
             #expect(try FileStatus.of(path) != nil)

@@ -182,7 +182,7 @@ struct StatusReportTests {
             let store = try bench.openStore(time: SystemTime())
             try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
-            let report = try await bench.workshop([(.clientID, "configured")]).statusReport()
+            let report = try await bench.context([(.clientID, "configured")]).statusReport()
             await store.close()
             #expect(report.census.grants == 3)
             #expect(report.clients.map(\.id) == ["configured"])

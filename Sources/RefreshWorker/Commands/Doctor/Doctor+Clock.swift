@@ -14,7 +14,7 @@ extension Doctor {
 
     func clockDiagnoses() async throws -> [Diagnosis] {
         let written = try await BlockingCallQueue.files.run { try lastWrite() }
-        return [Self.judgeClock(now: workshop.time.now, lastWrite: written), bootDiagnosis]
+        return [Self.judgeClock(now: context.time.now, lastWrite: written), bootDiagnosis]
     }
 
     /// Judges the wall clock by itself and by the last write: a file cannot have been written in the future.
@@ -38,14 +38,14 @@ extension Doctor {
 
     /// The time of the last write to the database or its log.
     private func lastWrite() throws -> Timestamp? {
-        guard let path = workshop.configuration.database.file else { return nil }
+        guard let path = context.configuration.database.file else { return nil }
         return try [path, path + "-wal"].compactMap { try FileStatus.of($0)?.modifiedAt }.max()
     }
 
     private var bootDiagnosis: Diagnosis {
         let subject = "boot id"
         do throws(FileReader.Failure) {
-            let id = try workshop.inputs.files.read(Self.bootIDFile)
+            let id = try context.inputs.files.read(Self.bootIDFile)
             guard id.count > 1 else { return .fault(subject, "\(Self.bootIDFile) is empty: mount /proc") }
             return .ok(subject, "can be read; leases go by it")
         } catch {

@@ -12,7 +12,7 @@ extension Doctor {
     static let contentSubject = "database content"
 
     func databaseDiagnoses() async throws -> [Diagnosis] {
-        switch workshop.configuration.database {
+        switch context.configuration.database {
         case .file(let path): try await fileDiagnoses(path)
         case .server(let address): await serverDiagnoses(address)
         }
@@ -24,7 +24,7 @@ extension Doctor {
         guard file.mayBeOpened else { return [file.diagnosis, space] }
         let store: SQLiteStore
         do {
-            store = try await workshop.openFile(path, time: workshop.time)
+            store = try await context.openFile(path, time: context.time)
         } catch {
             return [file.diagnosis, space, .fault(Self.contentSubject, "\(error)")]
         }
@@ -79,7 +79,7 @@ extension Doctor {
 
     private func missingDiagnosis(_ path: String) -> Diagnosis {
         let folder = FileStatus.folder(of: path)
-        guard workshop.inputs.files.exists(folder) else {
+        guard context.inputs.files.exists(folder) else {
             return .fault(Self.subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
         }
         guard FileStatus.mayWrite(folder) else {
@@ -120,7 +120,7 @@ extension Doctor {
 
     /// The checks of the stored records, for both stores.
     func recordDiagnoses(of store: any StoreArchive) async -> [Diagnosis] {
-        let place = workshop.configuration.database
+        let place = context.configuration.database
         do {
             guard try await !store.isReceiving else {
                 return [.fault(Self.contentSubject, "\(CommandFailure(unfinished: place))")]
@@ -128,7 +128,7 @@ extension Doctor {
             if let newPlace = try await store.movedTo {
                 return [.fault(Self.contentSubject, "\(StoreError(moved: "\(place)", to: newPlace))")]
             }
-            let grants = try await store.census(at: workshop.time.now).grants
+            let grants = try await store.census(at: context.time.now).grants
             return [
                 .ok(Self.contentSubject, "whole, its schema is this program's, \(grants) grants"),
                 await keyDiagnosis(of: store, keysInUse: try await store.keysInUse()),
@@ -141,7 +141,7 @@ extension Doctor {
     private func keyDiagnosis(of store: any GrantStore, keysInUse: [KeyID: Int]) async -> Diagnosis {
         let subject = "keys in use"
         do {
-            let ring = try workshop.openVault().ring.current
+            let ring = try context.openVault().ring.current
             let diagnosis = Self.judge(subject, roster: KeyRingSummary(ring), keysInUse: keysInUse)
             guard diagnosis.grade == .ok, case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
             else { return diagnosis }

@@ -8,7 +8,7 @@ extension Doctor {
     private static let deadline: Duration = .seconds(10)
 
     private var endpoints: [(name: String, endpoint: Endpoint)] {
-        let configuration = workshop.configuration
+        let configuration = context.configuration
         let configured = configuration.endpoints
         let always = [
             ("token endpoint", configured.token), ("userinfo endpoint", configured.userinfo),
@@ -24,7 +24,7 @@ extension Doctor {
     func endpointDiagnoses() async -> [Diagnosis] {
         let http: HTTPClient
         do {
-            http = try workshop.openHTTP()
+            http = try context.openHTTP()
         } catch {
             return [.fault("network", "the HTTP client cannot start: \(error)")]
         }
@@ -51,7 +51,7 @@ extension Doctor {
             let response = try await http.send(request, deadline: Self.deadline)
             let answer = Diagnosis.ok(name, "\(endpoint) answers (status \(response.status))", isAboutEndpoint: true)
             guard isFirst, let date = response.header("date").flatMap({ HTTPDate.read($0) }) else { return [answer] }
-            return [answer, Self.judgeSkew(now: workshop.time.now, theirs: date)]
+            return [answer, Self.judgeSkew(now: context.time.now, theirs: date)]
         } catch {
             let words = "\(endpoint): \(error.message): \(Self.remedy(for: error.kind))"
             return [.fault(name, words, isAboutEndpoint: true)]

@@ -6,7 +6,7 @@ import Store
 
 /// The checks of files other than the database.
 extension Doctor {
-    private var configuration: Configuration { workshop.configuration }
+    private var configuration: Configuration { context.configuration }
 
     func fileDiagnoses() -> [Diagnosis] {
         [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
@@ -40,7 +40,7 @@ extension Doctor {
     /// `true` if the file itself sets a database address with a password.
     private func holdsPassword(_ path: String) -> Bool {
         do {
-            let lines = EnvironmentFile(parsing: try workshop.inputs.files.read(path)).entries
+            let lines = EnvironmentFile(parsing: try context.inputs.files.read(path)).entries
             let places = lines.filter { $0.key == Setting.Name.database.environmentName }
             return try places.contains { try DatabaseLocation($0.value).holdsPassword }
         } catch {
@@ -52,12 +52,12 @@ extension Doctor {
     private var keyRing: Diagnosis {
         let subject = "key ring"
         do {
-            let roster = KeyRingSummary(try workshop.openVault().ring.current)
+            let roster = KeyRingSummary(try context.openVault().ring.current)
             if let pending = roster.firstPending {
                 let state = "the rotation to key \(pending) is not finished"
                 return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
             }
-            if let expired = roster.expired(at: workshop.time.now).first {
+            if let expired = roster.expired(at: context.time.now).first {
                 let advice = "run: refresh-worker keys retire \(expired)"
                 return .warning(subject, "\(configuration.keyFile): key \(expired) was retired a day ago: \(advice)")
             }
@@ -72,7 +72,7 @@ extension Doctor {
     private var clientSecret: Diagnosis? {
         guard let path = configuration.clientSecretFile else { return nil }
         return judge("client secret") { () throws in
-            let count = try workshop.openClientSecrets().count
+            let count = try context.openClientSecrets().count
             return "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
         }
     }
@@ -83,7 +83,7 @@ extension Doctor {
         return inspect(subject, path) { _ in
             let content: [UInt8]
             do throws(FileReader.Failure) {
-                content = try workshop.inputs.files.read(path)
+                content = try context.inputs.files.read(path)
             } catch {
                 return .fault(subject, "\(path) \(error.reason): let the worker's user read it")
             }
@@ -117,10 +117,10 @@ extension Doctor {
 
     private var credentials: Diagnosis? {
         let subject = "systemd credentials"
-        guard let folder = workshop.inputs.environment[Setting.credentialsDirectoryName], !folder.isEmpty else {
+        guard let folder = context.inputs.environment[Setting.credentialsDirectoryName], !folder.isEmpty else {
             return nil
         }
-        let exists = workshop.inputs.files.exists
+        let exists = context.inputs.files.exists
         let known = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
         let names = known.filter { exists("\(folder)/\($0)") }
         guard exists(folder) else {

@@ -18,7 +18,7 @@ extension Doctor {
         let judgements = Self.judge(facts, at: address, hostClock: SystemTime().now)
         guard facts.schema != nil, !judgements.contains(where: { $0.grade == .fault }) else { return judgements }
         do {
-            guard let store = try await workshop.open(.server(address), time: workshop.time, makesTables: false) else {
+            guard let store = try await context.open(.server(address), time: context.time, makesTables: false) else {
                 return judgements
             }
             let records = await recordDiagnoses(of: store)

@@ -5,7 +5,7 @@ import Observability
 
 /// The checks of the files and settings that the listeners and the notices need.
 extension Doctor {
-    private var configuration: Configuration { workshop.configuration }
+    private var configuration: Configuration { context.configuration }
 
     func servingDiagnoses() -> [Diagnosis] {
         [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
@@ -16,7 +16,7 @@ extension Doctor {
         guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
         let place = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
         return judge("app's token secret") { () throws in
-            _ = try workshop.openSigner()
+            _ = try context.openSigner()
             return "\(place) can be used"
         }
     }
@@ -31,7 +31,7 @@ extension Doctor {
         guard let end = configuration.acceptFormerRefreshTokensUntil else {
             return .ok(subject, "refused: \(flag) accepts those of a former backend while its users move")
         }
-        guard workshop.time.now < end else {
+        guard context.time.now < end else {
             return .warning(subject, "refused since \(end.iso8601Seconds): remove \(flag) from the configuration")
         }
         return .ok(
@@ -46,7 +46,7 @@ extension Doctor {
     private var services: Diagnosis? {
         guard let path = configuration.servicesFile else { return nil }
         return judge("services") { () throws in
-            let count = try workshop.readServices().count
+            let count = try context.readServices().count
             return "\(path) names \(count == 1 ? "1 service" : "\(count) services")"
         }
     }
@@ -54,7 +54,7 @@ extension Doctor {
     private var noticeSecret: Diagnosis? {
         guard let path = configuration.noticeSecretFile else { return nil }
         return judge("notice secret") { () throws in
-            _ = try workshop.openNoticeKey()
+            _ = try context.openNoticeKey()
             return "\(path) can be used"
         }
     }
@@ -63,10 +63,10 @@ extension Doctor {
         guard let path = configuration.internalCertificateFile else { return nil }
         let subject = "internal certificate"
         do {
-            guard let certificate = try workshop.readInternalCertificate() else {
+            guard let certificate = try context.readInternalCertificate() else {
                 return .fault(subject, "\(path) has no key: name its file with --internal-key")
             }
-            guard let concern = CertificateProblem(certificate, at: workshop.time.now) else {
+            guard let concern = CertificateProblem(certificate, at: context.time.now) else {
                 return .ok(subject, "\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
             }
             return .warning(subject, concern.sentence(about: path))

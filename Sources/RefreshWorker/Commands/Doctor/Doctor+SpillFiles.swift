@@ -4,7 +4,7 @@ import Clocks
 extension Doctor {
     func spillDiagnoses() -> [Diagnosis] {
         let subject = "spill files"
-        let place = workshop.spillPlace(of: workshop.configuration.database)
+        let place = context.spillPlace(of: context.configuration.database)
         let files: [SpilledFile]
         do throws(SystemCallFailure) {
             files = try SpilledFile.list(in: place)
@@ -13,6 +13,6 @@ extension Doctor {
             return [.warning(subject, "\(error): \(advice)")]
         }
         guard !files.isEmpty else { return [.ok(subject, "none in \(place.folder)")] }
-        return files.map { .warning(subject, $0.sentence(at: workshop.time.now)) }
+        return files.map { .warning(subject, $0.sentence(at: context.time.now)) }
     }
 }

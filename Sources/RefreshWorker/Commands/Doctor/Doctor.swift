@@ -1,6 +1,6 @@
 /// Checks everything that the worker depends on, and changes nothing.
 struct Doctor: Sendable {
-    let workshop: CommandContext
+    let context: CommandContext
 
     /// Makes the checks in turn and reports each result at once, because some take time.
     func examine(_ tell: (Diagnosis) -> Void) async throws -> [Diagnosis] {
@@ -23,7 +23,7 @@ extension CommandContext {
     func examine() async throws -> ExitCode {
         let isPlain = !(inputs.environment["NO_COLOR"] ?? "").isEmpty  // https://no-color.org
         let isColoured = Output.standard.isTerminal && !isPlain
-        let diagnoses = try await Doctor(workshop: self).examine { diagnosis in
+        let diagnoses = try await Doctor(context: self).examine { diagnosis in
             Output.standard.line(diagnosis.line(isColoured: isColoured))
         }
         Output.standard.line(Diagnosis.summary(of: diagnoses))
