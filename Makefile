@@ -38,8 +38,9 @@ sanitize: toolchain packages ## run all tests under AddressSanitizer, and the C 
 	@scripts/test --sanitized
 
 TIME ?= 60
-fuzz: toolchain packages ## feed random input to every parser for TIME seconds (60)
-	@Tests/FuzzTests/run --seconds $(TIME)
+SEED ?= 0
+fuzz: toolchain packages ## feed random input to every parser for TIME seconds (60); the same input for the same SEED
+	@Tests/FuzzTests/run --seconds $(TIME) --seed $(SEED)
 
 stories: build ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run
@@ -67,7 +68,7 @@ bench-check: toolchain ## check that the benchmarks run and give correct results
 check: toolchain ## run everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory lint sanitize fuzz build faults-short stories openapi release check-units check-docs bench-check
+	@$(MAKE) --no-print-directory SEED=1 lint sanitize fuzz build faults-short stories openapi release check-units check-docs bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks

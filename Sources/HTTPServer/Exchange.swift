@@ -160,6 +160,7 @@ final class Exchange: Sendable {
         if let refusal = head.refusal(maximumSize: limits.headBytes, targetSize: targetSize) {
             return .refuse(refusal, closing: true)
         }
+        guard target.isPath else { return .refuse(.malformed("the target is not a path"), closing: true) }
         let declared = head.declaredLength ?? 0
         let isHopeless = declared / Self.patience > limits.bodyBytes
         let isTooLarge = isHopeless || declared > limits.bodyBytes && head.expectsContinue

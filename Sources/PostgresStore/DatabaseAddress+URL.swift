@@ -14,7 +14,7 @@ extension DatabaseAddress {
         let places = hosts.enumerated().map { index, host in
             // A single port applies to all hosts.
             let port = ports.count == 1 ? ports[0] : index < ports.count ? ports[index] : ""
-            return (host.contains(":") ? "[\(host)]" : escaped(host)) + (port.isEmpty ? "" : ":\(escaped(port))")
+            return placed(host) + (port.isEmpty ? "" : ":\(escaped(port))")
         }
         let user = shown["user"].map { escaped($0) + "@" } ?? ""
         var parameters = shown.filter { !placedOptions.contains($0.key) }
@@ -39,6 +39,14 @@ extension DatabaseAddress {
 
     /// `true` if the server has to prove its identity by a certificate.
     package var demandsCertificate: Bool { options["sslmode"]?.reveal() == "verify-full" }
+
+    /// Writes an IPv6 address in brackets.
+    ///
+    /// Any other text with a colon, which a connection string allows, is encoded: in brackets it could end the host.
+    private static func placed(_ host: String) -> String {
+        let isAddress = host.contains(":") && host.utf8.allSatisfy("0123456789abcdefABCDEF:.".utf8.contains)
+        return isAddress ? "[\(host)]" : escaped(host)
+    }
 
     /// Encodes everything but letters, digits and some signs as `%` and two hexadecimal digits; the slashes of a folder
     /// stay readable.

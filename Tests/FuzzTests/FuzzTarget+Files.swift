@@ -94,6 +94,7 @@ extension FuzzTarget {
             let address = try DatabaseAddress(url: Secret(text))
             let shown = try DatabaseAddress(url: Secret(address.url))
             require(!shown.holdsPassword, "the address that is shown has no password")
+            require(shown.url == address.url, "the address that is shown reads back the same")
         } catch {
             require(!error.message.isEmpty, "a refusal has a text")
         }

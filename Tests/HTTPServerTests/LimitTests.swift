@@ -111,6 +111,18 @@ struct LimitTests {
         }
     }
 
+    @Test(
+        "A target that is not a path, so that a proxy and the router would match it differently, is refused",
+        arguments: ["x/v1", "x", "*", "?a=b", "ftp://h/v1", "http:/v1", "h:443", "%2Fv1"]
+    )
+    func notAPath(target: String) async throws {
+        try await withServer(handler: Self.length) { server in
+            let client = try RawClient(port: server.port)
+            await client.send("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(await client.answer()?.status == 400)
+        }
+    }
+
     @Test("A chunked body has the same limit")
     func chunkedLimit() async throws {
         try await withServer(Self.limit, handler: Self.length) { server in

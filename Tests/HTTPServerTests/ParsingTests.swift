@@ -27,12 +27,14 @@ struct ParsingTests {
             Target(raw: "/%e2%82%ac", path: "/€", query: []),
             Target(raw: "/%ff", path: "/\u{FFFD}", query: []),
             Target(raw: "http://example.com/a?b=c", path: "/a", query: [["b", "c"]]),
+            Target(raw: "HTTPS://example.com/a", path: "/a", query: []),
             Target(raw: "http://example.com", path: "/", query: []),
             Target(raw: "http://example.com?b=c", path: "/", query: [["b", "c"]]),
         ]
     )
     func target(_ row: Target) {
         let target = RequestTarget(Array(row.raw.utf8))
+        #expect(target.isPath)
         #expect(target.path == row.path)
         #expect(target.query.map { [$0.name, $0.value] } == row.query)
     }
