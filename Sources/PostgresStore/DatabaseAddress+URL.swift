@@ -16,7 +16,7 @@ extension DatabaseAddress {
             let port = ports.count == 1 ? ports[0] : index < ports.count ? ports[index] : ""
             return placed(host) + (port.isEmpty ? "" : ":\(escaped(port))")
         }
-        let user = shown["user"].map { escaped($0) + "@" } ?? ""
+        let user = shown["user"].map { $0.isEmpty ? "" : escaped($0) + "@" } ?? ""
         var parameters = shown.filter { !placedOptions.contains($0.key) }
         if isSocket {
             parameters["host"] = shown["host"]

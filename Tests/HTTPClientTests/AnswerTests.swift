@@ -163,6 +163,7 @@ struct AnswerTests {
             .receiveFailed
         ),
         ("speaks no HTTP", [.send("SSH-2.0-OpenSSH_9.2\r\n\r\n"), .close], .receiveFailed),
+        ("has a status of five digits", [.send("HTTP/260000 \u{7f}P/\r\n\r\n8"), .close], .receiveFailed),
         ("says nothing after an interim answer", [.send("HTTP/1.1 103 Early Hints\r\n\r\n"), .close], .receiveFailed),
         (
             "has a wrong chunk size",
