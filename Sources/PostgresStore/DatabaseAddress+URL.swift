@@ -10,21 +10,22 @@ extension DatabaseAddress {
         let shown = options.filter { !secretOptions.contains($0.key) }.mapValues { $0.reveal() }
         let hosts = (shown["host"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         let ports = (shown["port"] ?? "").split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-        let isSocket = hosts.contains { $0.hasPrefix("/") }
+        // Folders of sockets, and anything else that is not a host, follow as parameters.
+        let arePlaced = hosts.allSatisfy { isName($0) || isAddress($0) } && [0, 1, hosts.count].contains(ports.count)
         let places = hosts.enumerated().map { index, host in
             // A single port applies to all hosts.
             let port = ports.count == 1 ? ports[0] : index < ports.count ? ports[index] : ""
-            return placed(host) + (port.isEmpty ? "" : ":\(escaped(port))")
+            return (isAddress(host) ? "[\(host)]" : host) + (port.isEmpty ? "" : ":\(escaped(port))")
         }
         let user = shown["user"].map { $0.isEmpty ? "" : escaped($0) + "@" } ?? ""
         var parameters = shown.filter { !placedOptions.contains($0.key) }
-        if isSocket {
+        if !arePlaced {
             parameters["host"] = shown["host"]
             parameters["port"] = shown["port"]
         }
-        let query = parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\(escaped($0.value))" }
-        return "postgres://" + user + (isSocket ? "" : places.joined(separator: ",")) + "/"
-            + escaped(shown["dbname"] ?? "")
+        let query = parameters.sorted { $0.key < $1.key }.map { "\($0.key)=\(escaped($0.value, except: "/"))" }
+        return "postgres://" + user + (arePlaced ? places.joined(separator: ",") : "") + "/"
+            + escaped(shown["dbname"] ?? "", except: "/")
             + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
     }
 
@@ -40,18 +41,17 @@ extension DatabaseAddress {
     /// `true` if the server has to prove its identity by a certificate.
     package var demandsCertificate: Bool { options["sslmode"]?.reveal() == "verify-full" }
 
-    /// Writes an IPv6 address in brackets.
-    ///
-    /// Any other text with a colon, which a connection string allows, is encoded: in brackets it could end the host.
-    private static func placed(_ host: String) -> String {
-        let isAddress = host.contains(":") && host.utf8.allSatisfy("0123456789abcdefABCDEF:.".utf8.contains)
-        return isAddress ? "[\(host)]" : escaped(host)
+    private static func isName(_ host: String) -> Bool { escaped(host) == host }
+
+    /// `true` for an IPv6 address, which a URL holds in brackets.
+    private static func isAddress(_ host: String) -> Bool {
+        host.contains(":") && host.utf8.allSatisfy("0123456789abcdefABCDEF:.".utf8.contains)
     }
 
     /// Encodes everything but letters, digits and some signs as `%` and two hexadecimal digits; the slashes of a folder
-    /// stay readable.
-    private static func escaped(_ text: String) -> String {
-        let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/".utf8)
+    /// stay readable with `except`.
+    private static func escaped(_ text: String, except more: String = "") -> String {
+        let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~\(more)".utf8)
         return text.utf8.map { byte in
             let digits = String(byte, radix: 16, uppercase: true)
             return plain.contains(byte) ? String(UnicodeScalar(byte)) : "%" + (digits.count == 1 ? "0" : "") + digits
