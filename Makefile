@@ -8,13 +8,14 @@ export SWIFT
 # The release build has its own folder: it links the Swift runtime statically, so its objects differ.
 RELEASE_FOLDER := .build/static
 BINARY := $(RELEASE_FOLDER)/release/refresh-worker
+RELEASE_BUILD = $(SWIFT) build --configuration release --static-swift-stdlib --scratch-path $(RELEASE_FOLDER) $(BUILD_FLAGS)
 SOURCES := $(shell find Sources -type f) Package.swift
 # An import of a target that Package.swift does not declare is an error.
 BUILD_FLAGS := --explicit-target-dependency-import-check error
 
 .DEFAULT_GOAL := help
-.PHONY: run build test sanitize fuzz check format lint stories faults faults-short openapi check-units check-docs release install uninstall clean bench \
-	bench-check help toolchain packages
+.PHONY: run build test sanitize fuzz check format lint stories faults faults-short openapi check-units check-docs release release-programs tested install \
+	uninstall clean bench bench-check help toolchain packages
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -42,18 +43,27 @@ SEED ?= 0
 fuzz: toolchain packages ## feed random input to every parser for TIME seconds (60); the same input for the same SEED
 	@Tests/FuzzTests/run --seconds $(TIME) --seed $(SEED)
 
-stories: build ## run the real program end to end (about five minutes)
+# The end-to-end tests run the debug build, which is quick to repeat, or with RELEASE=1 the program that is installed.
+RELEASE ?=
+ifeq ($(RELEASE),)
+tested: build
+else
+tested: release-programs
+export BINARIES := $(CURDIR)/$(RELEASE_FOLDER)/release
+endif
+
+stories: tested ## run the real program end to end (about five minutes)
 	@Tests/EndToEnd/run
 
-faults: build ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)
+faults: tested ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)
 	@scripts/ensure-packages check
 	@Tests/Faults/run
 
-faults-short: build ## run a short part of the faults with a fixed seed (about a minute)
+faults-short: tested ## run a short part of the faults with a fixed seed (about a minute)
 	@scripts/ensure-packages check
 	@Tests/Faults/run --short
 
-openapi: build ## compare the running worker with docs/openapi.yaml (about two minutes)
+openapi: tested ## compare the running worker with docs/openapi.yaml (about two minutes)
 	@scripts/ensure-python-tools
 	@Tests/OpenAPI/run
 
@@ -68,7 +78,7 @@ bench-check: toolchain ## check that the benchmarks run and give correct results
 check: toolchain ## run everything that a change must pass
 	@scripts/ensure-packages check
 	@scripts/ensure-python-tools
-	@$(MAKE) --no-print-directory SEED=1 lint sanitize fuzz build faults-short stories openapi release check-units check-docs bench-check
+	@$(MAKE) --no-print-directory SEED=1 RELEASE=1 lint sanitize fuzz faults-short stories openapi release check-units check-docs bench-check
 
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
@@ -85,11 +95,13 @@ check-docs: ## check the links of the documents
 release: $(BINARY) ## build the program for machines without Swift
 	@echo "release: $(BINARY) is ready"
 
+release-programs: toolchain packages
+	@$(RELEASE_BUILD)
+
 $(BINARY): $(SOURCES)
 	@scripts/ensure-toolchain
 	@scripts/ensure-packages build
-	@$(SWIFT) build --configuration release --static-swift-stdlib --product refresh-worker \
-		--scratch-path $(RELEASE_FOLDER) $(BUILD_FLAGS)
+	@$(RELEASE_BUILD) --product refresh-worker
 	@touch $@
 
 install: $(BINARY) ## install the program, its units and an example configuration (PREFIX, DESTDIR)
