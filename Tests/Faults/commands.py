@@ -73,11 +73,15 @@ def rotate(one):
     one.run("keys", "rotate")
     tokens(one, one.google.accounts)
     for key in sealing_nothing(one):
-        kills += killed(one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key)
+        kills += killed(
+            one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key
+        )
         tokens(one, one.google.accounts)
         # 75 means that the killed command had retired the key: it stays in the file for a day.
         one.run("keys", "retire", key, expect=(0, 75))
-        if not any(line.startswith(key) and " retired " in line for line in (one.disk / "keys").read_text().splitlines()):
+        if not any(
+            line.startswith(key) and " retired " in line for line in (one.disk / "keys").read_text().splitlines()
+        ):
             raise Fault(f"key {key} is not marked as retired: {one.story}")
     tokens(one, one.google.accounts)
     return {"kills": kills}
@@ -106,7 +110,9 @@ def bring_in(one):
 
 def back_up(one):
     target = one.disk / "backup.sqlite"
-    kills = killed(one, [("write/*", 80), ("sync/*", 4), ("rename/*", 1), ("unlink/*", 2), ("open/*", 12)], "backup", target)
+    kills = killed(
+        one, [("write/*", 80), ("sync/*", 4), ("rename/*", 1), ("unlink/*", 2), ("open/*", 12)], "backup", target
+    )
     if kills and not target.exists():
         one.run("backup", target)
     is_whole(target)
@@ -131,7 +137,9 @@ def copy_to_server(one):
     proxy = Proxy(server.folder / ".s.PGSQL.5432")
     try:
         source = one.database
-        kills = copy_twice(one, source, address(proxy), [("send/net", 50), ("receive/net", 60), ("write/wal", 8), ("sync/wal", 3)])
+        kills = copy_twice(
+            one, source, address(proxy), [("send/net", 50), ("receive/net", 60), ("write/wal", 8), ("sync/wal", 3)]
+        )
         one.database = server.url
         tokens(one, one.google.accounts)
         is_left(one, source)

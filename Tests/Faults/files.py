@@ -26,7 +26,7 @@ def plan(chance, index):
         return [f"fail:read/wal:p={chance.choice([0.05, 0.15, 0.3])}", f"fail:read/db:p={chance.choice([0.01, 0.1])}"]
     rate = chance.choice([0.005, 0.02, 0.1, 0.3])
     codes = [errno.EIO, errno.EIO, errno.ENOSPC, errno.EDQUOT]
-    kinds = chance.sample([
+    return chance.sample([
         f"fail:write/wal:p={rate}:{chance.choice(codes)}",
         f"short:write/wal:p={rate / 2}:{chance.choice(codes)}",
         f"fail:write/db:p={rate}:{chance.choice(codes)}",
@@ -40,7 +40,6 @@ def plan(chance, index):
         f"fail:truncate/shm:p={rate}:{errno.ENOSPC}",
         f"fail:unlink/*:p={rate}",
     ], chance.randrange(2, 6))
-    return kinds
 
 
 def trial(part, seed, index, base, template):

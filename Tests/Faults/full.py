@@ -54,7 +54,16 @@ def trial(part, seed, index, base, template):
 
 def kill_recovery(one):
     """Kills a command that finds the spill file; returns 1 if it was killed."""
-    kind, most = one.chance.choice([("write/wal", 40), ("sync/*", 3), ("unlink/spill", 1), ("open/spill", 2), ("read/spill", 3), ("sync/folder", 1)])
+    kind, most = one.chance.choice(
+        [
+            ("write/wal", 40),
+            ("sync/*", 3),
+            ("unlink/spill", 1),
+            ("open/spill", 2),
+            ("read/spill", 3),
+            ("sync/folder", 1),
+        ]
+    )
     for word in range(one.control.FIRST_RULE, one.control.WORDS):
         one.control.set(word, 0)
     one.control.set(one.control.ON, 1)

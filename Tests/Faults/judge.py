@@ -47,14 +47,16 @@ def judge(trial, complete=False, may_lose=False):
         elif held > account.issued:
             wrong.append(f"{name}: holds token number {held}, which was never issued")
         elif held < account.issued and complete:
-            wrong.append(f"{name}: token number {account.issued} was issued and {held} is stored, although nothing was cut off")
+            wrong.append(
+                f"{name}: token number {account.issued} was issued and {held} is stored, although nothing was cut off"
+            )
         elif held < account.issued:
             explained += 1  # The answer with the newest token was lost on the way, and was never reported as stored.
         elif line["state"] in ENDED:
             uses = [f"{at:.3f} {number} {'granted' if granted else 'refused'}" for at, number, granted in account.uses]
             wrong.append(
-                f"{name}: {line['state']} ({line.get('reason')}), but the server holds its token {held} as good; its uses: "
-                + ", ".join(uses)
+                f"{name}: {line['state']} ({line.get('reason')}), but the server holds its token {held} as good; its "
+                f"uses: {', '.join(uses)}"
             )
         doubled += repeats(name, account, reports.get(name, []), trial)
     problems, losses = [], len(lost)
@@ -88,7 +90,9 @@ def repeats(name, account, reports, trial):
             # The outcome is known once it is reported, and lost with the process that waited for it.
             known = len(reports) > number and sorted(reports)[number] < at - SLACK
             if known:
-                found.append(f"{name}: token number {number} was used at {first:.3f}, reported, and used again at {at:.3f}")
+                found.append(
+                    f"{name}: token number {number} was used at {first:.3f}, reported, and used again at {at:.3f}"
+                )
         elif granted:
             used[number] = at
     return found

@@ -51,7 +51,9 @@ def without_syncs(part, seed, index, base, template):
         verdict = refusal(one)
         one.say(verdict)
         if "reported tokens lost" not in verdict:
-            raise Fault(f"{omitted} syncs were left out, and the judge found no lost token: {verdict or 'it found nothing'}")
+            raise Fault(
+                f"{omitted} syncs were left out, and the judge found no lost token: {verdict or 'it found nothing'}"
+            )
         return {"power cuts without syncs": 1, "of these with lost tokens": 1, "syncs left out": omitted}, one.story
 
 
@@ -73,7 +75,10 @@ def page(letter):
     return letter * PAGE
 
 
-def after(chance, share, *steps, content=page(b"0") * 2):
+TWO_PAGES = page(b"0") * 2
+
+
+def after(chance, share, *steps, content=TWO_PAGES):
     """Returns the content of a file of two pages after some steps and a cut."""
     file = File(content)
     for step in steps:
@@ -123,7 +128,10 @@ def reorders(chance):
     outcomes = set()
     for _ in range(DRAWS):
         found = after(
-            chance, 0.5, lambda file: file.write(0, b"1" * SECTOR, chance), lambda file: file.write(PAGE, b"1" * SECTOR, chance)
+            chance,
+            0.5,
+            lambda file: file.write(0, b"1" * SECTOR, chance),
+            lambda file: file.write(PAGE, b"1" * SECTOR, chance),
         )
         outcomes.add((found[0:1], found[PAGE:PAGE + 1]))
     expect((b"0", b"1") in outcomes, "writes may reach the disk in another order")

@@ -14,9 +14,26 @@ def template(base):
     certificate = base / "server.pem"
     if not certificate.exists():
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", certificate, "-out", base / "cert.pem",
-             "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
-            check=True, capture_output=True,
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-keyout",
+                certificate,
+                "-out",
+                base / "cert.pem",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost",
+            ],
+            check=True,
+            capture_output=True,
         )
         with open(certificate, "a") as file:
             file.write((base / "cert.pem").read_text())
@@ -54,6 +71,8 @@ def trial(part, seed, index, base, template):
             raise Fault(f"the worker ended with {code}: {worker.said()}")
         counts = judge(one)
         if one.google.grace and one.google.refusals:
-            raise Fault(f"{one.google.refusals} refusals by a server with grace: a token was used that was two answers old")
+            raise Fault(
+                f"{one.google.refusals} refusals by a server with grace: a token was used that was two answers old"
+            )
         is_whole(one.database)
         return {**counts, "faults": one.control.hits()}, one.story

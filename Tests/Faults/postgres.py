@@ -99,7 +99,9 @@ class Pair:
         while self.one.google.requests < target:
             self.revive()
             if time.monotonic() > deadline:
-                raise Fault("hang: the workers do not refresh again: " + self.workers[0].said() + self.workers[1].said())
+                raise Fault(
+                    "hang: the workers do not refresh again: " + self.workers[0].said() + self.workers[1].said()
+                )
             time.sleep(0.1)
         for worker in self.workers:
             if code := worker.stop(60):

@@ -35,7 +35,7 @@ def run_beside(one, worker, rules):
     """Runs `--run-once` repeatedly in parallel with the daemon, as cron would, until the cut; returns the daemon's exit
     code."""
     end = worker.began + LONGEST
-    while (code := worker.wait(0)) is None and (left := end - time.time()) > 0:
+    while (code := worker.wait(0)) is None and time.time() < end:
         once = one.start("--run-once", rules=rules, journal=True)
         # A process that is elsewhere at the cut stops at its next call.
         while once.wait(0.05) is None and worker.wait(0) is None and time.time() < end:
@@ -73,7 +73,12 @@ def trial(part, seed, index, base, template):
         one.run("--run-once", "--metrics-log", one.folder / "metrics-9.jsonl", expect=(0, 75), seconds=320)
         counts = judge(one)
         is_whole(one.database)
-        return {**counts, "failed syncs": failed, "cuts after a failed sync": int(failed > 0), "power cuts": 1}, one.story
+        return {
+            **counts,
+            "failed syncs": failed,
+            "cuts after a failed sync": int(failed > 0),
+            "power cuts": 1,
+        }, one.story
 
 
 def template(base):

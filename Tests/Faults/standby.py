@@ -28,8 +28,13 @@ class Cluster:
         self.folders[1].mkdir()
         self.as_server("chown", "postgres", self.folders[1], root=True)
         self.as_server(
-            self.programs / "pg_basebackup", "--pgdata", self.folders[1] / "data", "--write-recovery-conf", "--checkpoint=fast",
-            "--dbname", f"host={self.folders[0]} user=postgres",
+            self.programs / "pg_basebackup",
+            "--pgdata",
+            self.folders[1] / "data",
+            "--write-recovery-conf",
+            "--checkpoint=fast",
+            "--dbname",
+            f"host={self.folders[0]} user=postgres",
         )
         with open(self.folders[1] / "data" / "postgresql.auto.conf", "a") as settings:
             settings.write(f"primary_conninfo = 'host=127.0.0.1 port={self.link.port} user=postgres sslmode=disable'\n")
@@ -39,7 +44,10 @@ class Cluster:
             self.query(0, "SELECT pg_reload_conf()")
         self.wait(lambda: "streaming" in self.query(0, "SELECT state FROM pg_stat_replication"), "the standby streams")
         if synchronous:
-            self.wait(lambda: "sync" in self.query(0, "SELECT sync_state FROM pg_stat_replication"), "the standby is synchronous")
+            self.wait(
+                lambda: "sync" in self.query(0, "SELECT sync_state FROM pg_stat_replication"),
+                "the standby is synchronous",
+            )
         self.proxies = [Proxy(folder / ".s.PGSQL.5432") for folder in self.folders]
         hosts = ",".join(f"127.0.0.1:{proxy.port}" for proxy in self.proxies)
         one.database = f"postgres://postgres@{hosts}/postgres?sslmode=disable&target_session_attrs=read-write"
@@ -104,7 +112,7 @@ class Cluster:
                 self.control(number, "--mode=immediate", "stop")
 
 
-def trial(part, seed, index, base, template):
+def trial(part, seed, index, base, template):  # noqa: F811
     synchronous = index % 2 == 0
     # The lag of an asynchronous standby; a synchronous one that is cut off blocks every commit instead.
     lag = 0 if synchronous else [0, 1][index // 2 % 2]
