@@ -22,7 +22,10 @@ http {{
     access_log {folder}/issued.log issued buffer=64k flush=200ms;
     client_body_temp_path {folder}/body;
     client_body_buffer_size 16k;
-    proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
     ssl_certificate {folder}/server.pem;
     ssl_certificate_key {folder}/server.key;
     ssl_session_tickets off;
@@ -41,7 +44,7 @@ http {{
         }}
     }}
 }}
-"""
+"""  # noqa: E501, since nginx takes no line break in a response
 
 
 def free_port():
@@ -108,7 +111,9 @@ class Endpoint:
 
     def _make_certificate(self):
         """A certificate authority of a day, and a certificate for localhost."""
-        run = lambda *words: subprocess.run(["openssl", *words], check=True, cwd=self.folder, capture_output=True)
+        def run(*words):
+            return subprocess.run(["openssl", *words], check=True, cwd=self.folder, capture_output=True)
+
         key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         run("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1", "-subj", "/CN=benchmark CA")
         run("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost")

@@ -51,8 +51,18 @@ class Server:
 
     def rows(self, database, query):
         """The rows of a query, as texts."""
-        words = ["psql", "--host", self.folder, "--username", "postgres", "--no-align", "--tuples-only", "--field-separator=|",
-                 "--command", query]
+        words = [
+            "psql",
+            "--host",
+            self.folder,
+            "--username",
+            "postgres",
+            "--no-align",
+            "--tuples-only",
+            "--field-separator=|",
+            "--command",
+            query,
+        ]
         answer = subprocess.run([*map(str, words), database], capture_output=True, text=True, check=True).stdout
         return [line.split("|") for line in answer.splitlines()]
 
@@ -88,4 +98,6 @@ class ServerGrants(grants.Grants):
         return written
 
     def due(self):
-        return self.server.ask(self.name, f"SELECT count(*) FROM refresh_worker.grant_schedule WHERE due_at <= {time.time() * 1000:.0f}")
+        return self.server.ask(
+            self.name, f"SELECT count(*) FROM refresh_worker.grant_schedule WHERE due_at <= {time.time() * 1000:.0f}"
+        )
