@@ -28,6 +28,7 @@ def measure(scale, folder):
                 site.start_log()
                 held = hold(store, site, place, start, seconds=scale.pick(600, 5))
                 scale.say(f"held: {held}")
+                # The grants that come due while no worker runs are the sample.
                 time.sleep(scale.pick(PERIOD * sample / size, 10))
             else:
                 speed = fill(scale, store, size, time.time(), outage=min(PERIOD * 1.2, PERIOD * sample / size))
@@ -55,6 +56,7 @@ def hold(store, site, folder, start, seconds):
     late = time.time() - start
     time.sleep(max(0, -late))
     with daemon.Daemon(store, site, folder) as worker:
+        # The measured time.
         time.sleep(seconds)
         resident = worker.resident_megabytes()
         cached = daemon.cached_megabytes(store.database)

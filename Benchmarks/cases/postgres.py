@@ -5,7 +5,7 @@ import itertools
 import signal
 import time
 
-from harness import daemon, endpoint, picture, postgres, report
+from harness import daemon, endpoint, measuring, picture, postgres, report
 
 TITLE = "Several workers on one PostgreSQL server"
 # The latency of the endpoint in seconds. At --max-rate 100000 a worker has 512 requests in flight
@@ -144,11 +144,7 @@ class Bench:
 
 def wait_until_none_is_due(store, timeout):
     """Waits until no grant is due: an answer that was not stored leaves its grant due."""
-    deadline = time.monotonic() + timeout
-    while due := store.due():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"after {timeout} s {due} grants are still due")
-        time.sleep(0.5)
+    measuring.wait_for(lambda: store.due() == 0, timeout, "no grant is due", pause=0.5)
 
 
 def repeated(log):

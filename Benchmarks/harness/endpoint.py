@@ -6,6 +6,8 @@ import socket
 import subprocess
 import time
 
+from . import measuring
+
 # The token is 220 bytes long and made of the request's id alone: SampleGrant.issuedAccessToken makes the same.
 CONFIGURATION = """
 load_module /usr/lib/nginx/modules/ngx_http_echo_module.so;
@@ -74,11 +76,7 @@ class Endpoint:
     def __enter__(self):
         nginx = shutil.which("nginx") or "/usr/sbin/nginx"
         self.process = subprocess.Popen([nginx, "-p", self.folder, "-c", self.folder / "nginx.conf"])
-        deadline = time.monotonic() + 10
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"nginx did not start: {self._errors()}")
-            time.sleep(0.02)
+        measuring.wait_for(self._answers, 10, lambda: f"nginx answers: {self._errors()}", pause=0.02)
         return self
 
     def __exit__(self, *_):
@@ -90,11 +88,7 @@ class Endpoint:
         self.settle()
         self.issued.unlink(missing_ok=True)
         self.process.send_signal(subprocess.signal.SIGUSR1)
-        deadline = time.monotonic() + 10
-        while not self.issued.exists():
-            if time.monotonic() > deadline:
-                raise SystemExit(f"nginx opened no new log: {self._errors()}")
-            time.sleep(0.01)
+        measuring.wait_for(self.issued.exists, 10, lambda: f"nginx opens a new log: {self._errors()}", pause=0.01)
 
     @staticmethod
     def settle():

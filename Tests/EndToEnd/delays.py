@@ -81,6 +81,7 @@ class PhoneNetwork(threading.Thread):
             answers.transport.abort()
 
     async def delay(self):
+        # A seeded schedule: the delays are the network that the scenario is about.
         await asyncio.sleep(self.random.random() * self.jitter)
 
 

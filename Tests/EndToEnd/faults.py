@@ -129,9 +129,16 @@ class HeldLock:
 
     def wait_for_waiter(self, name):
         """Waits until a commit of this worker waits for the rows; a renewal of leases, which may wait too, does not
-        count."""
-        condition = "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s'"
-        self.server.wait_for_session(name, condition, "waits for the rows")
+        count.
+
+        The server ends the wait after PATIENCE, and the worker tries again later. A commit that is nearly at that
+        limit could end before the caller acts on it, so only one that has just begun counts.
+        """
+        condition = (
+            "wait_event_type = 'Lock' AND query LIKE '%ORDER BY g.id FOR UPDATE OF s'"
+            " AND clock_timestamp() - query_start < interval '1 second'"
+        )
+        self.server.wait_for_session(name, condition, "waits for the rows", 3 * PATIENCE)
 
     def release(self):
         self.session.stdin.close()

@@ -88,8 +88,10 @@ def explained(error):
         return "".join(traceback.format_exception(error)).rstrip()
     calls = [call for call in traceback.extract_tb(error.__traceback__) if is_shown(call.filename)]
     places = [f"\n    {pathlib.Path(call.filename).relative_to(ROOT)}:{call.lineno} in {call.name}" for call in calls]
-    return str(error).replace("\n", "\n    ") + "".join(reversed(places))
+    notes = [f"\n    {note}" for note in getattr(error, "__notes__", [])]
+    return str(error).replace("\n", "\n    ") + "".join([*notes, *reversed(places)])
 
 
 def is_shown(filename):
-    return pathlib.Path(filename).is_relative_to(TESTS) and filename != __file__
+    """`True` for the modules of Tests; the runners say nothing about a failure."""
+    return pathlib.Path(filename).is_relative_to(TESTS) and filename.endswith(".py") and filename != __file__

@@ -53,10 +53,10 @@ class Server:
         self.is_running = False
         subprocess.run([ROOT / "scripts/postgres-for-tests", "stop", self.folder, mode], check=True, timeout=120)
 
-    def wait_for_session(self, name, condition, expectation):
+    def wait_for_session(self, name, condition, expectation, seconds=20):
         """Waits until a session with this application_name meets the condition."""
         sessions = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{name}' AND {condition}"
-        wait_for(lambda: self.query(sessions), 20, f"a session of {name} {expectation}", pause=0.05)
+        wait_for(lambda: self.query(sessions), seconds, f"a session of {name} {expectation}", pause=0.05)
 
     def end_sessions(self, name):
         self.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")

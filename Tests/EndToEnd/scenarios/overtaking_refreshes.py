@@ -23,6 +23,7 @@ class Phone:
         self.is_signed_out = False
 
     async def refresh(self, port, after=0.0):
+        # A seeded schedule of calls.
         await asyncio.sleep(after)
         body = json.dumps({"refresh_token": self.tokens["refresh_token"]}).encode()
         answer = await post(port, PATH, body)

@@ -38,7 +38,7 @@ def scenario(place):
     lock.wait_for_waiter("sleeper")
     sleeper.signal(signal.SIGSTOP)
     lock.release()
-    place.server.wait_for_session("sleeper", "state = 'idle in transaction'", "stands in the middle of a transaction")
+    place.server.wait_for_session("sleeper", "state = 'idle in transaction'", "is in the middle of a transaction")
     rounds.release(awake)
     wait_for(
         lambda: not rounds.claimed_by(worker_name(other)), 2 * PATIENCE + SCAN, "the other's answers are stored",
