@@ -43,7 +43,7 @@ def scenario(place):
     assert len(spills) == 1, "the results go to one spill file"
     place.run("results", "recover", spills[0])
     assert not spills[0].exists(), "the spill file is removed once its results are stored"
-    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"every grant stays active: {place.states()}")
+    wait_for(lambda: place.states() == {"active": GRANTS}, 20, "every grant stays active")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         place.run("token", grant["email"], "--min-ttl", "7200")

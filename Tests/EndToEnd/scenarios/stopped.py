@@ -31,7 +31,7 @@ def scenario(place):
     refused = sandbox.stats()["by_answer"].get("invalid_grant", 0)
     assert refused > 0, "Google refuses the spent tokens to cron"
     worker.signal(signal.SIGCONT)
-    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"the late answers count: {place.states()}")
+    wait_for(lambda: place.states() == {"active": GRANTS}, 20, "the late answers count")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         place.run("token", grant["email"], "--min-ttl", "7200")
