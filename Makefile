@@ -83,7 +83,7 @@ check: toolchain ## run everything that a change must pass
 format: toolchain ## format the Swift code
 	@$(SWIFT) format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks
 
-lint: toolchain ## check the format of the code and the scripts
+lint: toolchain ## check the format of the code, the Python programs and the scripts
 	@scripts/lint
 
 check-units: ## check the systemd units

@@ -28,6 +28,7 @@ def measure(scale, folder):
                 site.start_log()
                 held = hold(store, site, place, start, seconds=scale.pick(600, 5))
                 scale.say(f"held: {held}")
+                # The grants that come due while no worker runs are the sample.
                 time.sleep(scale.pick(PERIOD * sample / size, 10))
             else:
                 speed = fill(scale, store, size, time.time(), outage=min(PERIOD * 1.2, PERIOD * sample / size))
@@ -55,6 +56,7 @@ def hold(store, site, folder, start, seconds):
     late = time.time() - start
     time.sleep(max(0, -late))
     with daemon.Daemon(store, site, folder) as worker:
+        # The measured time.
         time.sleep(seconds)
         resident = worker.resident_megabytes()
         cached = daemon.cached_megabytes(store.database)
@@ -96,24 +98,51 @@ def tables(figures):
                      f"{commit['cpu_us']:.0f} / {commit['wall_us']:.0f}", f"{claim['batch_p50_us'] / 1000:.1f}"])
     held = figures["held"]
     late = held["lateness_ms"]
-    return ("A worker is started on a store of which up to 60,000 grants are overdue and nothing is in the kernel's cache. "
-            "Claim and commit are the store's alone, without an endpoint, 100 grants at a time.\n\n"
-            + report.table(["grants", "refreshes/s", "CPU-s per 1,000", "peak MB", "database MB", "start to first, ms",
-                            "claim, us of CPU / wall each", "commit, us of CPU / wall each", "claim of 100, p50 ms"], rows)
-            + f"\n\nThe steady state of {figures['rows'][-1]['grants']:,} grants, held for {held['seconds']} s:\n\n"
-            + report.table(["what", "figure"], [
-                ["refreshes/s", f"{held['per_second']:,.0f}"], ["refreshes", f"{held['refreshes']:,}"],
-                ["lateness p50 / p99 / p99.9 / most, ms", f"{late['p50']} / {late['p99']} / {late['p99.9']} / {late['most']}"],
+    return (
+        "A worker is started on a store of which up to 60,000 grants are overdue and nothing is in the kernel's cache. "
+        "Claim and commit are the store's alone, without an endpoint, 100 grants at a time.\n\n"
+        + report.table(
+            [
+                "grants",
+                "refreshes/s",
+                "CPU-s per 1,000",
+                "peak MB",
+                "database MB",
+                "start to first, ms",
+                "claim, us of CPU / wall each",
+                "commit, us of CPU / wall each",
+                "claim of 100, p50 ms",
+            ],
+            rows,
+        )
+        + f"\n\nThe steady state of {figures['rows'][-1]['grants']:,} grants, held for {held['seconds']} s:\n\n"
+        + report.table(
+            ["what", "figure"],
+            [
+                ["refreshes/s", f"{held['per_second']:,.0f}"],
+                ["refreshes", f"{held['refreshes']:,}"],
+                [
+                    "lateness p50 / p99 / p99.9 / most, ms",
+                    f"{late['p50']} / {late['p99']} / {late['p99.9']} / {late['most']}",
+                ],
                 ["grants overdue when the worker was stopped", held["overdue_at_end"]],
                 ["CPU-s per 1,000", f"{held['cpu_per_1000']:.4f}"],
-                ["resident memory at the end / at its peak, MB",
-                 f"{held['resident_megabytes']:.0f} / {held['peak_megabytes']:.0f}"],
-                ["the database's pages in the kernel's cache, MB", f"{held['file_cache_megabytes']:,.0f}"]]))
+                [
+                    "resident memory at the end / at its peak, MB",
+                    f"{held['resident_megabytes']:.0f} / {held['peak_megabytes']:.0f}",
+                ],
+                ["the database's pages in the kernel's cache, MB", f"{held['file_cache_megabytes']:,.0f}"],
+            ],
+        )
+    )
 
 
 def pictures(figures):
     labels = [f"{row['grants']:,}" for row in figures["rows"]]
-    of = lambda read: [read(row) for row in figures["rows"]]
+
+    def of(read):
+        return [read(row) for row in figures["rows"]]
+
     return {
         "growth-rate": picture.lines("Refreshes a second by stored grants", "refreshes/s", labels, {
             "refresh-worker": of(lambda row: row["per_second"])}),
@@ -126,16 +155,31 @@ def pictures(figures):
 
 def goals(figures):
     first, last, held = figures["rows"][0], figures["rows"][-1], figures["held"]
-    cost = lambda row: row["store"]["claim"]["cpu_us"] + row["store"]["commit"]["cpu_us"]
+
+    def cost(row):
+        return row["store"]["claim"]["cpu_us"] + row["store"]["commit"]["cpu_us"]
+
     due = last["grants"] / PERIOD
     p99 = held["lateness_ms"]["p99"]
     return [
-        (f"{last['grants']:,} grants of one hour held for ten minutes, p99 lateness under 1 s",
-         f"{held['per_second']:,.0f} refreshes/s of {due:,.0f}, p99 {p99} ms", p99 < 1000 and held["overdue_at_end"] < due),
-        (f"resident memory at {last['grants']:,} grants under 256 MB", f"{held['peak_megabytes']:.0f} MB",
-         held["peak_megabytes"] < 256),
-        (f"start to first refresh at {last['grants']:,} grants under 1 s", f"{last['start_to_first_seconds']:.2f} s",
-         last["start_to_first_seconds"] < 1),
-        (f"claim and commit of a grant at {last['grants']:,} against {first['grants']:,}: at most twice",
-         f"{cost(last) / cost(first):.2f} times", cost(last) <= 2 * cost(first)),
+        (
+            f"{last['grants']:,} grants of one hour held for ten minutes, p99 lateness under 1 s",
+            f"{held['per_second']:,.0f} refreshes/s of {due:,.0f}, p99 {p99} ms",
+            p99 < 1000 and held["overdue_at_end"] < due,
+        ),
+        (
+            f"resident memory at {last['grants']:,} grants under 256 MB",
+            f"{held['peak_megabytes']:.0f} MB",
+            held["peak_megabytes"] < 256,
+        ),
+        (
+            f"start to first refresh at {last['grants']:,} grants under 1 s",
+            f"{last['start_to_first_seconds']:.2f} s",
+            last["start_to_first_seconds"] < 1,
+        ),
+        (
+            f"claim and commit of a grant at {last['grants']:,} against {first['grants']:,}: at most twice",
+            f"{cost(last) / cost(first):.2f} times",
+            cost(last) <= 2 * cost(first),
+        ),
     ]

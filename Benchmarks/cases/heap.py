@@ -43,10 +43,12 @@ def race(words, count):
 def tables(figures):
     rows = [[row["name"], f"{row['entries']:,}", *(f"{row[key]:.0f}" for key, _ in OPERATIONS), f"{row['bytes']:.0f}"]
             for row in figures["rows"]]
-    return ("All entries are pushed, then a million moved to other deadlines, then the first million popped; the median of "
-            "three rounds. Each structure finds an entry by its key: ours and Go's keep its place, and what C++ has cannot "
-            "move an entry, so it pushes another and passes over the old one. All three pop the same deadlines.\n\n"
-            + report.table(["heap", "entries", *(f"{name} ns" for _, name in OPERATIONS), "bytes an entry"], rows))
+    return (
+        "All entries are pushed, then a million moved to other deadlines, then the first million popped; the median of "
+        "three rounds. Each structure finds an entry by its key: ours and Go's keep its place, and what C++ has cannot "
+        "move an entry, so it pushes another and passes over the old one. All three pop the same deadlines.\n\n"
+        + report.table(["heap", "entries", *(f"{name} ns" for _, name in OPERATIONS), "bytes an entry"], rows)
+    )
 
 
 def pictures(figures):

@@ -22,10 +22,16 @@ def measure(scale, folder):
     with endpoint.Endpoint(folder / "endpoint") as site:
         # On a busy machine, Valgrind may take longer for 64 handshakes at once than the worker's connect deadline.
         for version in scale.pick(["h2", "h1"], ["h2"]):
-            fetch = lambda count: [go, site.url(version), site.ca_file, count, version]
-            limit = lambda count: contenders.h2load(site, version, count)
+            def fetch(count):
+                return [go, site.url(version), site.ca_file, count, version]
+
+            def limit(count):
+                return contenders.h2load(site, version, count)
+
             for name, command in [("refresh-worker", None), ("x/oauth2 (Go)", fetch), ("h2load", limit)]:
-                of = lambda count: instructions(site, folder, shim, command, version, count)
+                def of(count):
+                    return instructions(site, folder, shim, command, version, count)
+
                 short, long = of(counts[0]), of(counts[1])
                 each = (long - short) / (counts[1] - counts[0])
                 scale.say(f"{name} {version}: {each:,.0f} instructions each")
@@ -75,6 +81,11 @@ def goals(figures):
     found = []
     for version, name in [("h1", "HTTP/1.1"), ("h2", "HTTP/2")]:
         share = of["refresh-worker", version] / of["x/oauth2 (Go)", version]
-        found.append((f"instructions per refresh over {name} against Go's bare fetch: at most equal", f"{share:.2f} times",
-                      share <= 1))
+        found.append(
+            (
+                f"instructions per refresh over {name} against Go's bare fetch: at most equal",
+                f"{share:.2f} times",
+                share <= 1,
+            )
+        )
     return found

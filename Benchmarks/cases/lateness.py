@@ -4,6 +4,7 @@ import shutil
 import time
 
 from harness import contenders, daemon, endpoint, grants, picture, report
+
 from .growth import PERIOD
 
 TITLE = "Lateness: from the instant at which a grant is due to its request"
@@ -55,16 +56,18 @@ def at_rate(site, folder, rate, seconds):
 def tables(figures):
     rows = [[f"{row['share']:.0%}", f"{row['offered_per_second']:,.0f}",
              *(row["lateness_ms"][name] for name, _ in QUANTILES)] for row in figures["rows"]]
-    return (f"The throughput when all is due at once was {figures['throughput']:,.0f}/s in this run. Then so many grants "
-            f"come due, at random instants, for {figures['seconds']} s each; lateness is the metrics log's.\n\n"
-            + report.table(["of the throughput", "due/s", *(f"{name} ms" for name, _ in QUANTILES)], rows))
+    return (
+        f"The throughput when all is due at once was {figures['throughput']:,.0f}/s in this run. Then so many grants "
+        f"come due, at random instants, for {figures['seconds']} s each; lateness is the metrics log's.\n\n"
+        + report.table(["of the throughput", "due/s", *(f"{name} ms" for name, _ in QUANTILES)], rows)
+    )
 
 
 def pictures(figures):
     labels = [f"{row['share']:.0%} of the throughput" for row in figures["rows"]]
     return {"lateness": picture.bars("Lateness of a refresh", "milliseconds", [
         (f"{label}, {name}", row["lateness_ms"][name])
-        for label, row in zip(labels, figures["rows"]) for name, _ in QUANTILES[:3]])}
+        for label, row in zip(labels, figures["rows"], strict=True) for name, _ in QUANTILES[:3]])}
 
 
 def goals(figures):

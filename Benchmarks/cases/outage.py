@@ -5,6 +5,7 @@ import contextlib
 import sqlite3
 
 from harness import daemon, endpoint, grants, picture, report
+
 from .growth import PERIOD
 
 TITLE = "After an outage of ten minutes with a million grants overdue"
@@ -41,7 +42,10 @@ def measure(scale, folder):
 def instants(store):
     """The due time of each grant in milliseconds, by its number."""
     with contextlib.closing(sqlite3.connect(store.database)) as connection:
-        return {int(user.removeprefix("user-")): due for user, due in connection.execute("SELECT user_id, due_at FROM grants")}
+        return {
+            int(user.removeprefix("user-")): due
+            for user, due in connection.execute("SELECT user_id, due_at FROM grants")
+        }
 
 
 def furthest_back(order):

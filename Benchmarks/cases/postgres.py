@@ -1,10 +1,11 @@
 """Several workers on one PostgreSQL: throughput, the number of calls, and faults."""
 
 import contextlib
+import itertools
 import signal
 import time
 
-from harness import daemon, endpoint, picture, postgres, report
+from harness import daemon, endpoint, measuring, picture, postgres, report
 
 TITLE = "Several workers on one PostgreSQL server"
 # The latency of the endpoint in seconds. At --max-rate 100000 a worker has 512 requests in flight
@@ -64,8 +65,16 @@ class Bench:
                 stack.close()
                 store.verify_once_each(site.issued, count)
                 answers, seconds = endpoint.span(site.issued)
-                rows.append({"latency": latency, "workers": size, "per_second": answers / seconds, "calls": answers, "due": count,
-                             "cpu_per_1000": sum(worker.cpu_seconds for worker in workers) * 1000 / count})
+                rows.append(
+                    {
+                        "latency": latency,
+                        "workers": size,
+                        "per_second": answers / seconds,
+                        "calls": answers,
+                        "due": count,
+                        "cpu_per_1000": sum(worker.cpu_seconds for worker in workers) * 1000 / count,
+                    }
+                )
                 self.scale.say(str(rows[-1]))
         return rows
 
@@ -84,12 +93,16 @@ class Bench:
             log = list(endpoint.read_log(site.issued))
         unexplained = [grant for grant, at in repeated(log) if not instant - UNSTORED < at < instant + UNSTORED]
         if found["refreshed"] != count or unexplained:
-            raise SystemExit(f"{name}: {count} grants were due, and this became of them: {found}; {len(unexplained)} were "
-                             f"asked for again although no answer was lost, as {unexplained[:3]}")
+            raise SystemExit(
+                f"{name}: {count} grants were due, and this became of them: {found}; {len(unexplained)} were "
+                f"asked for again although no answer was lost, as {unexplained[:3]}"
+            )
         instants = [at for at, _, _ in log]
-        pauses = [later - at for at, later in zip(instants, instants[1:]) if later > instant]
+        pauses = [later - at for at, later in itertools.pairwise(instants) if later > instant]
         if not pauses:
-            raise SystemExit(f"{name}: all {count} grants were refreshed before the fault came; run it on a quieter machine")
+            raise SystemExit(
+                f"{name}: all {count} grants were refreshed before the fault came; run it on a quieter machine"
+            )
         row = {"fault": name, "due": count, "calls": found["issued"], "asked_twice": found["issued"] - count,
                "most_calls_of_one": found["most"], "until_all_done_seconds": max(instants) - instant,
                "longest_pause_seconds": max(pauses)}
@@ -131,11 +144,7 @@ class Bench:
 
 def wait_until_none_is_due(store, timeout):
     """Waits until no grant is due: an answer that was not stored leaves its grant due."""
-    deadline = time.monotonic() + timeout
-    while due := store.due():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"after {timeout} s {due} grants are still due")
-        time.sleep(0.5)
+    measuring.wait_for(lambda: store.due() == 0, timeout, "no grant is due", pause=0.5)
 
 
 def repeated(log):
@@ -185,19 +194,52 @@ def tables(figures):
               f"{row['calls']:,}"] for row in figures["crews"]]
     faults = [[row["fault"], f"{row['until_all_done_seconds']:.1f}", f"{row['longest_pause_seconds']:.1f}",
                f"{row['due']:,}", f"{row['calls']:,}", row["most_calls_of_one"]] for row in figures["faults"]]
-    return ("Endpoint, server and workers share the processors, so where these are the limit more workers do not do more.\n\n"
-            + report.table(["endpoint's latency, ms", "workers", "refreshes/s together", "times one worker",
-                            "CPU-s per 1,000, workers alone", "grants due", "calls"], crews)
-            + "\n\nA fault when a quarter is done, at 50 ms of latency. A lease lasts 30 s. A call more than grants due is that "
-            "of a grant whose answer the fault kept from being stored.\n\n"
-            + report.table(["fault", "until all was done, s", "longest pause between two answers, s", "grants due", "calls",
-                            "most calls for one grant"], faults)
-            + f"\n\nA day of hourly refreshes of {figures['day']['grants']:,} grants, done without a pause, and what it leaves "
-            "behind.\n\n"
-            + report.table(["after hours", "table", "MB with indexes", "dead rows", "updates", "of them heap-only"],
-                           [[hour, name, f"{of['megabytes']:.0f}", f"{of['dead']:,}", f"{of['updates']:,}",
-                             f"{of['heap_only']:.0%}"]
-                            for hour, sizes in figures["day"]["sizes"] for name, of in sorted(sizes.items())]))
+    return (
+        "Endpoint, server and workers share the processors, so where these are the limit more workers do not do "
+        "more.\n\n"
+        + report.table(
+            [
+                "endpoint's latency, ms",
+                "workers",
+                "refreshes/s together",
+                "times one worker",
+                "CPU-s per 1,000, workers alone",
+                "grants due",
+                "calls",
+            ],
+            crews,
+        )
+        + "\n\nA fault when a quarter is done, at 50 ms of latency. A lease lasts 30 s. A call more than grants due is "
+        "that of a grant whose answer the fault kept from being stored.\n\n"
+        + report.table(
+            [
+                "fault",
+                "until all was done, s",
+                "longest pause between two answers, s",
+                "grants due",
+                "calls",
+                "most calls for one grant",
+            ],
+            faults,
+        )
+        + f"\n\nA day of hourly refreshes of {figures['day']['grants']:,} grants, done without a pause, and what it "
+        "leaves behind.\n\n"
+        + report.table(
+            ["after hours", "table", "MB with indexes", "dead rows", "updates", "of them heap-only"],
+            [
+                [
+                    hour,
+                    name,
+                    f"{of['megabytes']:.0f}",
+                    f"{of['dead']:,}",
+                    f"{of['updates']:,}",
+                    f"{of['heap_only']:.0%}",
+                ]
+                for hour, sizes in figures["day"]["sizes"]
+                for name, of in sorted(sizes.items())
+            ],
+        )
+    )
 
 
 def pictures(figures):

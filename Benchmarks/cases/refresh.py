@@ -28,7 +28,9 @@ def measure(scale, folder):
 
 def summary(name, version, runs):
     """The best and the median of the rounds: the best round was least disturbed by other programs of the machine."""
-    of = lambda key: [run[key] for run in runs]
+    def of(key):
+        return [run[key] for run in runs]
+
     return {"name": name, "version": version,
             "per_second": {"best": max(of("per_second")), "median": statistics.median(of("per_second"))},
             "cpu_per_1000": {"best": min(of("cpu_per_1000")), "median": statistics.median(of("cpu_per_1000"))},
@@ -40,28 +42,41 @@ def tables(figures):
              f"{one['per_second']['best']:,.0f}", f"{one['per_second']['median']:,.0f}",
              f"{one['cpu_per_1000']['best']:.4f}", f"{one['cpu_per_1000']['median']:.4f}",
              f"{one['peak_megabytes']:.0f}"] for one in figures["contenders"]]
-    return (f"{figures['rounds']} rounds in turns, {figures['count']:,} grants each, fewer for Python. The worker claims, "
-            "opens, asks, seals and commits durably; all others only ask. The endpoint's log is the clock.\n\n"
-            + report.table(["client", "refreshes/s, best", "median", "CPU-s per 1,000, best", "median", "peak MB"], rows))
+    return (
+        f"{figures['rounds']} rounds in turns, {figures['count']:,} grants each, fewer for Python. The worker claims, "
+        "opens, asks, seals and commits durably; all others only ask. The endpoint's log is the clock.\n\n"
+        + report.table(["client", "refreshes/s, best", "median", "CPU-s per 1,000, best", "median", "peak MB"], rows)
+    )
 
 
 def pictures(figures):
-    label = lambda one: f"{one['name']}, {one['version']}"
-    of = lambda key: [(label(one), one[key]["median"]) for one in figures["contenders"]]
+    def label(one):
+        return f"{one['name']}, {one['version']}"
+
+    def of(key):
+        return [(label(one), one[key]["median"]) for one in figures["contenders"]]
+
     return {"refresh-rate": picture.bars("Refreshes a second", "median", of("per_second")),
             "refresh-cpu": picture.bars("Processor time of the client for 1,000 refreshes", "CPU-seconds, median",
                                         of("cpu_per_1000"))}
 
 
 def goals(figures):
-    of = lambda name, version, key: next(
-        one[key]["median"] for one in figures["contenders"] if (one["name"], one["version"]) == (name, version))
+    def of(name, version, key):
+        return next(
+            one[key]["median"] for one in figures["contenders"] if (one["name"], one["version"]) == (name, version))
+
     found = []
     for version, name in [("h1", "HTTP/1.1"), ("h2", "HTTP/2")]:
         ours = of("refresh-worker", version, "cpu_per_1000")
         share = ours / of("x/oauth2 (Go)", version, "cpu_per_1000")
-        found.append((f"CPU-seconds per refresh over {name} against Go's bare fetch: at most equal", f"{share:.2f} times",
-                      share <= 1))
+        found.append(
+            (
+                f"CPU-seconds per refresh over {name} against Go's bare fetch: at most equal",
+                f"{share:.2f} times",
+                share <= 1,
+            )
+        )
         limit = of("refresh-worker", version, "per_second") / of("h2load", version, "per_second")
         found.append((f"refreshes/s over {name} against h2load: at least a third, half is the wish", f"{limit:.2f}",
                       limit >= 1 / 3))

@@ -6,7 +6,9 @@ import re
 from harness import paths, picture, programs, report
 
 TITLE = "Vending: valid tokens a second, handed to a service"
-LINE = re.compile(r"^(/healthz|tokens): .*: (\d+) a second, p50 ([\d.]+) ms, p99 ([\d.]+) ms.*, ([\d.]+) us of CPU each$", re.M)
+LINE = re.compile(
+    r"^(/healthz|tokens): .*: (\d+) a second, p50 ([\d.]+) ms, p99 ([\d.]+) ms.*, ([\d.]+) us of CPU each$", re.M
+)
 
 
 def measure(scale, folder):

@@ -65,9 +65,14 @@ def everybody():
     """All contenders, in the order of their turns."""
     go = programs.build_go("x_oauth2")
     python = programs.python()
-    peer = lambda script: lambda site, version, count: [
-        python, paths.BENCHMARKS / "peers" / script, site.url(version), site.ca_file, count]
-    oauth2 = lambda site, version, count: [go, site.url(version), site.ca_file, count, version]
+
+    def peer(script):
+        return lambda site, version, count: [
+            python, paths.BENCHMARKS / "peers" / script, site.url(version), site.ca_file, count]
+
+    def oauth2(site, version, count):
+        return [go, site.url(version), site.ca_file, count, version]
+
     return [
         Worker("h2"), Contender("x/oauth2 (Go)", "h2", oauth2), Contender("h2load", "h2", h2load),
         Worker("h1"), Contender("x/oauth2 (Go)", "h1", oauth2), Contender("h2load", "h1", h2load),

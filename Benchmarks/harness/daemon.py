@@ -64,13 +64,12 @@ class Daemon:
 
     def wait_for(self, answers, timeout):
         """Waits until the endpoint has given that many answers."""
-        deadline = time.monotonic() + timeout
-        while self.count() < answers:
-            if self.process.poll() is not None:
-                raise SystemExit(f"the worker ended early: {self.errors.read_text()}")
-            if time.monotonic() > deadline:
-                raise SystemExit(f"after {timeout} s only {self.answers} of {answers} grants were refreshed")
-            time.sleep(0.25)
+        measuring.wait_for(
+            lambda: self.count() >= answers or self.process.poll() is not None, timeout,
+            lambda: f"{answers} grants are refreshed, not only {self.answers}",
+        )
+        if self.answers < answers:
+            raise SystemExit(f"the worker ended early: {self.errors.read_text()}")
 
     def lateness(self):
         """The lateness of every refresh, in milliseconds and in order; a refresh that failed ends the benchmark."""

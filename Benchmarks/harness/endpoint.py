@@ -6,6 +6,8 @@ import socket
 import subprocess
 import time
 
+from . import measuring
+
 # The token is 220 bytes long and made of the request's id alone: SampleGrant.issuedAccessToken makes the same.
 CONFIGURATION = """
 load_module /usr/lib/nginx/modules/ngx_http_echo_module.so;
@@ -22,7 +24,10 @@ http {{
     access_log {folder}/issued.log issued buffer=64k flush=200ms;
     client_body_temp_path {folder}/body;
     client_body_buffer_size 16k;
-    proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
     ssl_certificate {folder}/server.pem;
     ssl_certificate_key {folder}/server.key;
     ssl_session_tickets off;
@@ -41,7 +46,7 @@ http {{
         }}
     }}
 }}
-"""
+"""  # noqa: E501, since nginx takes no line break in a response
 
 
 def free_port():
@@ -71,11 +76,7 @@ class Endpoint:
     def __enter__(self):
         nginx = shutil.which("nginx") or "/usr/sbin/nginx"
         self.process = subprocess.Popen([nginx, "-p", self.folder, "-c", self.folder / "nginx.conf"])
-        deadline = time.monotonic() + 10
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"nginx did not start: {self._errors()}")
-            time.sleep(0.02)
+        measuring.wait_for(self._answers, 10, lambda: f"nginx answers: {self._errors()}", pause=0.02)
         return self
 
     def __exit__(self, *_):
@@ -87,11 +88,7 @@ class Endpoint:
         self.settle()
         self.issued.unlink(missing_ok=True)
         self.process.send_signal(subprocess.signal.SIGUSR1)
-        deadline = time.monotonic() + 10
-        while not self.issued.exists():
-            if time.monotonic() > deadline:
-                raise SystemExit(f"nginx opened no new log: {self._errors()}")
-            time.sleep(0.01)
+        measuring.wait_for(self.issued.exists, 10, lambda: f"nginx opens a new log: {self._errors()}", pause=0.01)
 
     @staticmethod
     def settle():
@@ -108,7 +105,9 @@ class Endpoint:
 
     def _make_certificate(self):
         """A certificate authority of a day, and a certificate for localhost."""
-        run = lambda *words: subprocess.run(["openssl", *words], check=True, cwd=self.folder, capture_output=True)
+        def run(*words):
+            return subprocess.run(["openssl", *words], check=True, cwd=self.folder, capture_output=True)
+
         key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         run("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1", "-subj", "/CN=benchmark CA")
         run("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost")

@@ -53,7 +53,18 @@ class Grants:
 
     def exercise(self, count, ahead=0):
         """Claims and commits grants without an endpoint, as if it were later, and returns the cost of each."""
-        words = [paths.SEED, "exercise", "--database", self.database, "--keys", self.keys, "--grants", count, "--ahead", ahead]
+        words = [
+            paths.SEED,
+            "exercise",
+            "--database",
+            self.database,
+            "--keys",
+            self.keys,
+            "--grants",
+            count,
+            "--ahead",
+            ahead,
+        ]
         return json.loads(self._call(*words))
 
     def due(self, instant=None):

@@ -5,8 +5,18 @@ import os
 import pathlib
 import subprocess
 import threading
+import time
 
 TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def wait_for(condition, seconds, expectation, pause=0.25):
+    """Polls until the condition is true; the expectation is a text, or a function that returns one at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"not within {seconds} s: {expectation() if callable(expectation) else expectation}")
+        time.sleep(pause)
 
 
 @dataclasses.dataclass

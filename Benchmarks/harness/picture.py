@@ -28,8 +28,13 @@ def lines(title, unit, labels, series):
     """One line for each named series over evenly spaced labels, from zero up."""
     left, right, top, bottom = 70, 20, 60, 300
     most = max(max(values) for values in series.values()) or 1
-    x = lambda place: left + (WIDTH - left - right) * place / max(1, len(labels) - 1)
-    y = lambda value: bottom - (bottom - top) * value / most
+
+    def x(place):
+        return left + (WIDTH - left - right) * place / max(1, len(labels) - 1)
+
+    def y(value):
+        return bottom - (bottom - top) * value / most
+
     parts = []
     for part in range(5):
         value = most * part / 4

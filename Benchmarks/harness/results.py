@@ -16,7 +16,7 @@ def store(name, figures, started):
         "benchmark": name,
         "command": f"Benchmarks/run {name}",
         "commit": commit(),
-        "time": datetime.datetime.fromtimestamp(started, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "time": datetime.datetime.fromtimestamp(started, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "machine": machine(),
         "versions": versions(),
         "figures": figures,
@@ -46,9 +46,15 @@ def versions():
                 for line in output(python, "-m", "pip", "freeze").splitlines()}
     found = {
         "swift": first_line(os.environ.get("SWIFT", "swift"), "--version"),
-        "curl": debian("libcurl4"), "sqlite": debian("libsqlite3-0"), "openssl": debian("libssl3"),
-        "nginx": debian("nginx"), "nghttp2": debian("nghttp2-client"), "postgresql": debian("postgresql-15"),
-        "go": debian("golang-go"), "x/oauth2": debian("golang-golang-x-oauth2-dev"), "python": platform.python_version(),
+        "curl": debian("libcurl4"),
+        "sqlite": debian("libsqlite3-0"),
+        "openssl": debian("libssl3"),
+        "nginx": debian("nginx"),
+        "nghttp2": debian("nghttp2-client"),
+        "postgresql": debian("postgresql-15"),
+        "go": debian("golang-go"),
+        "x/oauth2": debian("golang-golang-x-oauth2-dev"),
+        "python": platform.python_version(),
     }
     found.update({name: packages[name] for name in ["aiohttp", "google-auth", "httpx", "uvloop"] if name in packages})
     return {name: version for name, version in found.items() if version}

@@ -11,7 +11,7 @@ import threading
 import time
 import urllib.parse
 
-from harness import CLIENT, check, wait_for
+from expectations import wait_for
 
 JWT_SECRET = "the app's own secret, which is long enough"
 NOTICE_SECRET = "the secret that signs the notices, too"
@@ -52,7 +52,7 @@ class Answer:
         return json.loads(self.body)
 
     def expect(self, status):
-        check(self.status == status, f"status {self.status}, not {status}: {self.body[:300]!r}")
+        assert self.status == status, f"the answer has the expected status; its body: {self.body[:300]!r}"
         return self
 
 
@@ -233,5 +233,5 @@ class Accounts:
     def close(self):
         if self.worker and self.worker.process.poll() is None:
             self.worker.stop()
-        check(self.backend.forged == 0, f"{self.backend.forged} notices had a wrong signature")
+        assert self.backend.forged == 0, "every notice has a valid signature"
         self.backend.shutdown()

@@ -81,6 +81,7 @@ class PhoneNetwork(threading.Thread):
             answers.transport.abort()
 
     async def delay(self):
+        # A seeded schedule: the delays are the network that the scenario is about.
         await asyncio.sleep(self.random.random() * self.jitter)
 
 
@@ -98,7 +99,10 @@ async def post(port, path, body):
     """Sends JSON and returns the status and the body; `None` if the answer is lost."""
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        head = f"POST {path} HTTP/1.1\r\nHost: worker\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: worker\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
         writer.write(head.encode() + body)
         message = await read_message(reader)
         writer.close()

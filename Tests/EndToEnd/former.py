@@ -25,7 +25,7 @@ CLIENT_SECRET_NAME = "Google-OAuth-Client-ID"
 
 
 def now_text(zone=""):
-    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f") + zone
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + zone
 
 
 def claims_of(text, secret):
@@ -60,7 +60,7 @@ class PayPulse:
     def connect(self, user, grant, **changes):
         self.secrets[f"gmail/user/{user}"] = json.dumps({
             "access_token": grant["access_token"], "refresh_token": grant["refresh_token"], "expires_in": 3600,
-            "expires_at": datetime.datetime.fromtimestamp(grant["expires_at"], datetime.timezone.utc)
+            "expires_at": datetime.datetime.fromtimestamp(grant["expires_at"], datetime.UTC)
             .strftime("%Y-%m-%dT%H:%M:%S.%f"),
             "scope": grant["scope"], "token_type": "Bearer", "created_at": now_text(),
             "google_user_id": "", "google_email": grant["email"], "google_name": "Google's name",

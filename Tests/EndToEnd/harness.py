@@ -16,13 +16,13 @@ import time
 import urllib.error
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from expectations import ROOT, wait_for
+from postgres_server import Server
+
 BINARIES = pathlib.Path(os.environ.get("BINARIES", ROOT / ".build" / "debug"))
 WORKER = BINARIES / "refresh-worker"
 SANDBOX = BINARIES / "google-sandbox"
 CLIENT = "1234-demo.apps.googleusercontent.com"
-
-
 # Each grant with the name of the worker that holds its lease.
 GRANTS = "SELECT grants.*, leases.owner AS lease_owner FROM grants LEFT JOIN boot.leases ON grant_id = id"
 BOOT = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -32,29 +32,8 @@ GRANTS_ON_SERVER = """
 """
 
 
-class Failed(AssertionError):
-    """An expectation of the scenario failed."""
-
-
 class Skipped(Exception):
     """The scenario needs something that is missing; the message names it."""
-
-
-def check(condition, message):
-    if not condition:
-        raise Failed(message)
-
-
-def wait_for(condition, seconds, message, pause=0.1):
-    """Polls until the condition is true, and returns its value."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise Failed(f"not within {seconds} s: {message}")
-        time.sleep(pause)
 
 
 class Sandbox:
@@ -67,7 +46,7 @@ class Sandbox:
         )
         line = self.process.stdout.readline()
         self.url = line.split()[-1]
-        check(self.url.startswith("http://127.0.0.1:"), f"the sandbox said: {line!r}")
+        assert self.url.startswith("http://127.0.0.1:"), "the sandbox prints its address"
 
     def call(self, path, body=None, timeout=60):
         data = None if body is None else json.dumps(body).encode()
@@ -76,7 +55,7 @@ class Sandbox:
             with urllib.request.urlopen(request, timeout=timeout) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            raise Failed(f"sandbox {path}: {error.code} {error.read()[:200]!r}") from error
+            raise AssertionError(f"the sandbox answers {path}: {error.code} {error.read()[:200]!r}") from error
 
     def settings(self, **changes):
         return self.call("/control/settings", changes)
@@ -110,76 +89,6 @@ def with_values(statement, values):
         literal = str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
         statement = statement.replace("?", literal, 1)
     return statement
-
-
-class Server:
-    """A PostgreSQL server for one scenario, on a socket in its folder."""
-
-    def __init__(self, folder, primary=None):
-        # The server runs as another user, which must be able to reach the folder.
-        folder.chmod(0o755)
-        self.folder = folder / ("postgres" if primary is None else "standby")
-        self.is_running = False
-        self.standbys = []
-        if primary is None:
-            self.start()
-        else:
-            self.control("standby", primary.folder)
-
-    def control(self, action, *more, environment=None):
-        result = subprocess.run(
-            [ROOT / "scripts/postgres-for-tests", action, self.folder, *more], capture_output=True, text=True, timeout=120,
-            env={**os.environ, **(environment or {})},
-        )
-        check(result.returncode == 0, f"PostgreSQL: {action} failed: {result.stderr[-500:]}")
-        self.is_running = True
-        self.url = f"postgres://postgres@/postgres?host={self.folder}"
-
-    def start(self, environment=None):
-        self.control("start", environment=environment)
-        self.execute("ALTER ROLE postgres SET search_path = refresh_worker, public")
-
-    def standby(self):
-        """A streaming standby of this server; it ends with the server."""
-        standby = Server(self.folder.parent, primary=self)
-        self.standbys.append(standby)
-        return standby
-
-    def wait_until_replayed(self, standby):
-        """Waits until the standby has everything that this server has committed."""
-        position = self.execute("SELECT pg_current_wal_lsn()").strip()
-        replayed = f"SELECT pg_last_wal_replay_lsn() >= '{position}'::pg_lsn"
-        wait_for(lambda: standby.execute(replayed).strip() == "t", 20, "the standby has replayed everything")
-
-    def promote(self):
-        self.control("promote")
-
-    def stop(self, mode="immediate"):
-        self.is_running = False
-        subprocess.run([ROOT / "scripts/postgres-for-tests", "stop", self.folder, mode], check=True, timeout=120)
-
-    def wait_for_session(self, name, condition, message):
-        """Waits until a session with this application_name meets the condition."""
-        sessions = f"SELECT pid FROM pg_stat_activity WHERE application_name = '{name}' AND {condition}"
-        wait_for(lambda: self.query(sessions), 20, f"a session of {name} {message}", pause=0.05)
-
-    def end_sessions(self, name):
-        self.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
-
-    def query(self, statement):
-        """The rows of a statement, each a dictionary."""
-        wrapped = f"SELECT coalesce(json_agg(row), '[]') FROM ({statement}) AS row"
-        return json.loads(self.execute(wrapped))
-
-    def execute(self, statement):
-        """Runs SQL as the administrator and returns the output of psql."""
-        result = subprocess.run(
-            ["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
-             f"--command={statement}", self.url],
-            capture_output=True, text=True, timeout=60,
-        )
-        check(result.returncode == 0, f"psql: {statement}: {result.stderr[-500:]}")
-        return result.stdout
 
 
 class Place:
@@ -223,9 +132,8 @@ class Place:
         with open(self.folder / "commands.log", "a") as log:
             log.write(f"$ {' '.join(map(str, extra))}\n{result.stdout}{result.stderr}-> {result.returncode}\n")
         if expect is not None:
-            check(
-                result.returncode == expect,
-                f"{' '.join(map(str, extra))}: exit {result.returncode}, not {expect}: {result.stderr[-500:]}",
+            assert result.returncode == expect, (
+                f"`{' '.join(map(str, extra))}` exits with the expected code; it wrote: {result.stderr[-500:]}"
             )
         return result
 
@@ -281,11 +189,6 @@ class Place:
             counts[row["state"]] = row["n"]
         return counts
 
-    def integrity(self):
-        if self.server:
-            return ["ok"]
-        return [row["integrity_check"] for row in self.rows("PRAGMA integrity_check")]
-
     def close(self, keep):
         for worker in self.workers:
             worker.kill()
@@ -328,7 +231,7 @@ class Worker:
 
     def wait_started(self):
         wait_for(lambda: self.events("started") or self.process.poll() is not None, 30, "the worker started")
-        check(self.process.poll() is None, f"the worker ended at once: {self.errors.read_text()[-500:]}")
+        assert self.process.poll() is None, f"the worker runs; it wrote: {self.errors.read_text()[-500:]}"
         return self
 
     def signal(self, number):
@@ -338,7 +241,7 @@ class Worker:
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)
         code = self.process.wait(timeout=60)
-        check(code == expect, f"the worker ended with {code}, not {expect}: {self.errors.read_text()[-500:]}")
+        assert code == expect, f"the worker exits with the expected code; it wrote: {self.errors.read_text()[-500:]}"
 
     def kill(self):
         if self.process.poll() is None:

@@ -10,7 +10,7 @@ import threading
 import urllib.error
 import urllib.request
 
-from harness import ROOT, check
+from harness import ROOT
 
 # The code of the function, before it had a worker and, with its token, after.
 FUNCTION = '''
@@ -31,9 +31,9 @@ def documented_function():
     """The Python of docs/vending.md: ten lines in addition to the imports."""
     text = (ROOT / "docs" / "vending.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    check(len(blocks) == 1, f"docs/vending.md shows {len(blocks)} pieces of Python")
+    assert len(blocks) == 1, "docs/vending.md shows one piece of Python"
     lines = [line for line in blocks[0].splitlines() if line and not line.startswith("import ")]
-    check(len(lines) <= 10, f"the documented function has {len(lines)} lines")
+    assert len(lines) <= 10, "the documented function has at most ten lines"
     return blocks[0]
 
 

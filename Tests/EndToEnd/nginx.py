@@ -5,7 +5,8 @@ import socket
 import subprocess
 
 from accounts import free_port
-from harness import ROOT, Skipped, check, wait_for
+from expectations import wait_for
+from harness import ROOT, Skipped
 
 PROGRAM = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 MAIN = """
@@ -37,7 +38,7 @@ class Nginx:
         port = free_port()
         text = (ROOT / "deploy" / "nginx" / name).read_text()
         for old, new in replacements.items():
-            check(old in text, f"{name} does not contain {old!r}")
+            assert old in text, f"{name} contains {old!r}"
             text = text.replace(old, str(new).format(port=port))
         return cls(place.folder, text, port)
 
@@ -53,13 +54,13 @@ class Nginx:
         main.write_text(MAIN.format(folder=self.folder, site=site, user="user root;" if root else ""))
         command = [PROGRAM, "-c", main, "-e", self.folder / "nginx-error.log", "-p", self.folder]
         tried = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=60)
-        check(tried.returncode == 0, f"nginx refuses its configuration: {tried.stderr}")
+        assert tried.returncode == 0, f"nginx accepts its configuration; it wrote: {tried.stderr}"
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL)
         self.wait_until_open()
 
     def wait_until_open(self):
         def connects():
-            check(self.process.poll() is None, f"nginx ended: {self.errors()}")
+            assert self.process.poll() is None, f"nginx runs; it wrote: {self.errors()}"
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=10).close()
                 return True

@@ -8,7 +8,7 @@ import random
 import threading
 
 from accounts import Answer
-from harness import check, wait_for
+from expectations import wait_for
 
 
 class Phone:
@@ -83,6 +83,7 @@ class EnginePhone(Phone):
             return self.burst()
         self.fetch("/api/auth/me")
         self.fetch("/api/conversations")
+        return None
 
     def burst(self):
         """Calls on separate connections, which overtake each other."""
@@ -164,7 +165,9 @@ class Crowd:
 
     def check(self, message):
         shown = "\n    ".join(self.problems[:5])
-        check(not self.problems, f"{message}: {len(self.problems)} problems of phones:\n    {shown}")
+        assert not self.problems, (
+            f"{message}: every phone gets what it asks for; {len(self.problems)} problems:\n    {shown}"
+        )
 
     def stop(self):
         self.ended.set()

@@ -5,7 +5,8 @@ import subprocess
 import threading
 import time
 
-from harness import check, wait_for
+from expectations import wait_for
+from integrity import damage
 from observer import Observer
 
 GRANTS = 1000
@@ -48,7 +49,7 @@ def storm(place, cron_every=None):
             up_at = time.monotonic()
             unlucky_since = time.time()
         observer.ended.wait(0.2)
-    check(not schedule, "every revocation was made")
+    assert not schedule, "every revocation is made"
 
     wait_for(lambda: place.states().get("disconnected") == len(gone), 90, "each revoked grant is disconnected")
     expired = observer.stop()
@@ -80,29 +81,33 @@ def verify(place, gone, expired, down_at, up_at, unlucky):
         for entry in expired
         if not down_at <= entry[0] <= up_at + GRACE_AFTER_OUTAGE and not (entry[0] > up_at and entry[1] in unlucky)
     ]
-    check(not outside, f"{len(outside)} looks found a live grant without a valid token, such as {outside[:3]}")
+    assert not outside, "every live grant has a valid token"
     rows = place.grants()
     for user, row in rows.items():
         if user in gone:
-            check((row["state"], row["reason"]) == ("disconnected", "invalid_grant"), f"{user} is {row['state']}, {row['reason']}")
+            assert (row["state"], row["reason"]) == ("disconnected", "invalid_grant"), (
+                f"{user}'s revoked grant is disconnected"
+            )
         else:
-            check(row["state"] in ("active", "retrying"), f"{user} is {row['state']}, {row['reason']}")
-    endings = place.rows("SELECT grant_id, count(*) AS n FROM grant_events WHERE to_state = 'disconnected' GROUP BY grant_id")
-    check(len(endings) == len(gone), f"{len(endings)} grants were ever disconnected")
-    check(all(row["n"] == 1 for row in endings), "each revoked grant is disconnected exactly once")
+            assert row["state"] in ("active", "retrying"), f"{user}'s grant lives"
+    endings = place.rows(
+        "SELECT grant_id, count(*) AS n FROM grant_events WHERE to_state = 'disconnected' GROUP BY grant_id"
+    )
+    assert len(endings) == len(gone), "exactly the revoked grants are disconnected"
+    assert all(row["n"] == 1 for row in endings), "each revoked grant is disconnected exactly once"
 
     stats = place.sandbox.stats()
-    check(stats["concurrent_same_grant"] == 0, f"{stats['concurrent_same_grant']} times two asked for one grant at once")
-    check(stats["unexpected_fields"] == 0, "a field was sent that a public client does not send")
+    assert stats["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
+    assert stats["unexpected_fields"] == 0, "only the fields of a public client are sent"
     # A grant is due between lifetime x (1 - 1/5 - 1/6) and lifetime x (1 - 1/5) after its last refresh.
     seconds = time.time() - place.rows("SELECT min(created_at) AS t FROM grants")[0]["t"] / 1000
     good = stats["by_answer"].get("ok", 0)
     most = len(rows) * (seconds / (LIFETIME * (1 - 1 / 5 - 1 / 6)) + 1)
     least = (len(rows) - len(gone)) * ((seconds - OUTAGE - 10) / (LIFETIME * 4 / 5) - 1)
-    check(least <= good <= most, f"{good} refreshes, expected {least:.0f} to {most:.0f}")
+    assert least <= good <= most, "the number of refreshes follows from the lifetime"
     refused = stats["by_answer"].get("invalid_grant", 0)
-    check(refused <= 2 * len(gone), f"{refused} refusals of {len(gone)} revoked grants")
-    check(place.integrity() == ["ok"], "the database is whole")
+    assert refused <= 2 * len(gone), "a revoked grant is refused at most twice"
+    assert damage(place) == {}, "the database is intact"
 
 
 class Cron(threading.Thread):
@@ -120,7 +125,7 @@ class Cron(threading.Thread):
         try:
             while not self.ended.wait(self.every):
                 result = self.place.run("--run-once", expect=None)
-                check(result.returncode in (0, 75), f"--run-once ended with {result.returncode}: {result.stderr[-300:]}")
+                assert result.returncode in (0, 75), f"--run-once exits with 0 or 75; it wrote: {result.stderr[-300:]}"
                 self.runs += 1
         except (AssertionError, subprocess.SubprocessError) as error:
             self.trouble = error
@@ -130,4 +135,4 @@ class Cron(threading.Thread):
         self.join()
         if self.trouble:
             raise self.trouble
-        check(self.runs > 10, f"cron ran {self.runs} times")
+        assert self.runs > 10, "cron runs often"

@@ -20,7 +20,9 @@ class Authority:
         self.folder = folder
         self.file = folder / "authority.pem"
         self.key = folder / "authority.key"
-        openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj", "/CN=Authority", "-keyout", self.key, "-out", self.file)
+        openssl(
+            "req", "-x509", *NEW_KEY, "-days", "2", "-subj", "/CN=Authority", "-keyout", self.key, "-out", self.file
+        )
 
     def issue(self, name, days=2, to=None, host="localhost"):
         """Puts a certificate for `host`, and its key, into `to`.pem and `to`.key; with negative days it has expired."""

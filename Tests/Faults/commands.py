@@ -8,7 +8,7 @@ import sqlite3
 
 from judge import is_whole
 from postgres import Proxy, Server, address
-from trial import Fault, Template, Trial, command
+from trial import Template, Trial, command
 
 GRANTS = 60
 HERE = pathlib.Path(__file__).resolve().parent
@@ -53,8 +53,9 @@ def killed(one, kinds, *arguments, stdin=None):
     if one.chance.random() < 0.5:
         one.new_boot()  # Then the killed process does not count as living, and the next command does not wait.
     one.say(f"{' '.join(map(str, arguments[:2]))} under {rule}: {result.returncode}")
-    if result.returncode not in (0, -9):
-        raise Fault(f"{arguments} under {rule} ended with {result.returncode}: {result.stderr[-400:]}")
+    assert result.returncode in (0, -9), (
+        f"{arguments} under {rule} succeeds or is killed; it wrote: {result.stderr[-400:]}"
+    )
     return int(result.returncode == -9)
 
 
@@ -62,8 +63,7 @@ def tokens(one, names):
     """Raises unless each user's first token is stored and readable."""
     stored = one.stored()
     for name in names:
-        if stored.get(name, {}).get("refresh_token") != f"1//{name}-0-refresh":
-            raise Fault(f"{name}: stored is {stored.get(name)}")
+        assert stored.get(name, {}).get("refresh_token") == f"1//{name}-0-refresh", f"{name}'s first token is stored"
 
 
 def rotate(one):
@@ -73,12 +73,14 @@ def rotate(one):
     one.run("keys", "rotate")
     tokens(one, one.google.accounts)
     for key in sealing_nothing(one):
-        kills += killed(one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key)
+        kills += killed(
+            one, [("rename/keys", 1), ("write/keys", 1), ("sync/keys", 1), ("sync/folder", 1)], "keys", "retire", key
+        )
         tokens(one, one.google.accounts)
         # 75 means that the killed command had retired the key: it stays in the file for a day.
         one.run("keys", "retire", key, expect=(0, 75))
-        if not any(line.startswith(key) and " retired " in line for line in (one.disk / "keys").read_text().splitlines()):
-            raise Fault(f"key {key} is not marked as retired: {one.story}")
+        [line] = [line for line in (one.disk / "keys").read_text().splitlines() if line.startswith(key)]
+        assert " retired " in line, f"the key {key} is marked as retired"
     tokens(one, one.google.accounts)
     return {"kills": kills}
 
@@ -97,8 +99,7 @@ def bring_in(one):
     }) + "\n" for name in names)
     kills = killed(one, [("write/wal", 200), ("sync/*", 8), ("write/db", 60)], "grants", "import", "-", stdin=lines)
     before = one.stored()
-    if not before.keys() >= one.google.accounts.keys():
-        raise Fault("the killed import removed grants")
+    assert before.keys() >= one.google.accounts.keys(), "the killed import keeps every grant"
     one.run("grants", "import", "-", stdin=lines)
     tokens(one, [*names, *one.google.accounts])
     return {"kills": kills}
@@ -106,7 +107,9 @@ def bring_in(one):
 
 def back_up(one):
     target = one.disk / "backup.sqlite"
-    kills = killed(one, [("write/*", 80), ("sync/*", 4), ("rename/*", 1), ("unlink/*", 2), ("open/*", 12)], "backup", target)
+    kills = killed(
+        one, [("write/*", 80), ("sync/*", 4), ("rename/*", 1), ("unlink/*", 2), ("open/*", 12)], "backup", target
+    )
     if kills and not target.exists():
         one.run("backup", target)
     is_whole(target)
@@ -131,7 +134,9 @@ def copy_to_server(one):
     proxy = Proxy(server.folder / ".s.PGSQL.5432")
     try:
         source = one.database
-        kills = copy_twice(one, source, address(proxy), [("send/net", 50), ("receive/net", 60), ("write/wal", 8), ("sync/wal", 3)])
+        kills = copy_twice(
+            one, source, address(proxy), [("send/net", 50), ("receive/net", 60), ("write/wal", 8), ("sync/wal", 3)]
+        )
         one.database = server.url
         tokens(one, one.google.accounts)
         is_left(one, source)
@@ -147,8 +152,7 @@ def copy_twice(one, source, target, kinds):
     kills = killed(one, kinds, *line)
     again = one.run(*line, expect=None)
     # 73 means that the target is in use: the killed command had finished, which the source's refusal confirms.
-    if again.returncode not in (0, 73):
-        raise Fault(f"the copy does not continue: {again.stderr[-400:]}")
+    assert again.returncode in (0, 73), f"the second copy continues the first; it wrote: {again.stderr[-400:]}"
     return kills
 
 
@@ -157,8 +161,7 @@ def is_left(one, source):
     is_whole(source)
     refused = command(one.arguments()[:1], "--database", source, "--key-file", one.disk / "keys", "--client-id", "x",
                       "--run-once", environment=one.environment(), expect=None)
-    if refused.returncode != 78:
-        raise Fault(f"the source store is still used: {refused.returncode} {refused.stderr[-300:]}")
+    assert refused.returncode == 78, f"the source is not used any more; the worker wrote: {refused.stderr[-300:]}"
 
 
 def upgrade(one):
@@ -193,8 +196,7 @@ def upgrade_server(one):
         one.database = server.url
         one.run("grants", "import", "-", stdin=NEW_GRANT)
         whole = before if version == OLD_VERSION else server.query(SCHEMA)
-        if found != whole:
-            raise Fault(f"the killed upgrade left a schema that says version {version} and is not whole: {found}")
+        assert found == whole, f"the killed upgrade leaves a whole schema of version {version}"
         tokens(one, OLD_USERS + ["new"])
     finally:
         proxy.close()

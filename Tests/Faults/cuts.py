@@ -3,5 +3,5 @@
 from postgres import JOBS_FACTOR, cut, run_trial, template  # noqa: F401
 
 
-def trial(part, seed, index, base, template):
+def trial(part, seed, index, base, template):  # noqa: F811
     return run_trial(part, seed, index, base, template, cut)

@@ -3,7 +3,7 @@
 import errno
 
 from judge import is_whole, judge
-from trial import Fault, Template, Trial
+from trial import Template, Trial
 
 GRANTS = 120
 SPAN = 10  # seconds under faults
@@ -26,7 +26,7 @@ def plan(chance, index):
         return [f"fail:read/wal:p={chance.choice([0.05, 0.15, 0.3])}", f"fail:read/db:p={chance.choice([0.01, 0.1])}"]
     rate = chance.choice([0.005, 0.02, 0.1, 0.3])
     codes = [errno.EIO, errno.EIO, errno.ENOSPC, errno.EDQUOT]
-    kinds = chance.sample([
+    return chance.sample([
         f"fail:write/wal:p={rate}:{chance.choice(codes)}",
         f"short:write/wal:p={rate / 2}:{chance.choice(codes)}",
         f"fail:write/db:p={rate}:{chance.choice(codes)}",
@@ -40,7 +40,6 @@ def plan(chance, index):
         f"fail:truncate/shm:p={rate}:{errno.ENOSPC}",
         f"fail:unlink/*:p={rate}",
     ], chance.randrange(2, 6))
-    return kinds
 
 
 def trial(part, seed, index, base, template):
@@ -87,8 +86,9 @@ def again(one, rules, deadline):
 def accept(worker, code):
     """After temporary faults, an exit must let systemd restart the worker, and must not report the intact file as
     damaged."""
-    if code not in PASSING or not worker.said() or "is damaged" in worker.said():
-        raise Fault(f"the worker ended with {code}: {worker.said()}")
+    assert code in PASSING, f"the exit code lets systemd restart the worker; it wrote: {worker.said()}"
+    assert worker.said(), "the worker gives the reason of its exit"
+    assert "is damaged" not in worker.said(), "the intact file is not reported as damaged"
 
 
 def recover(one, worker):
@@ -104,10 +104,7 @@ def recover(one, worker):
     while not worker.wait_for(has_settled, SETTLING, "the worker refreshes again after the faults have ended"):
         accept(worker, worker.process.returncode)
         exits += 1
-        if exits > 3:
-            raise Fault(f"the worker does not start after the faults have ended: {worker.said()}")
+        assert exits <= 3, f"the worker starts after the faults have ended; it wrote: {worker.said()}"
         worker = one.start()
-    code = worker.stop()
-    if code != 0:
-        raise Fault(f"the worker ended with {code} after the faults had ended: {worker.said()}")
+    assert worker.stop() == 0, f"the worker stops in order after the faults have ended; it wrote: {worker.said()}"
     return exits

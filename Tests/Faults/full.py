@@ -7,7 +7,7 @@ import errno
 
 from disk import Disk, chance_for
 from judge import is_whole, judge
-from trial import ORDERLY, Fault, Template, Trial
+from trial import ORDERLY, Template, Trial
 
 GRANTS = 120
 
@@ -31,8 +31,7 @@ def trial(part, seed, index, base, template):
         failures = one.chance.choice([0, 0, 1, 2, 5])
         worker.wait_for(lambda: one.control.hits() >= failures, 60, f"{failures} writes have failed")
         code = worker.stop(45)
-        if code not in ORDERLY:
-            raise Fault(f"the worker ended with {code}: {worker.said()}")
+        assert code in ORDERLY, f"the worker stops in order; it wrote: {worker.said()}"
         one.control.set(one.control.ON, 0)
         if is_cut:
             disk.replay(one.journal)
@@ -54,7 +53,16 @@ def trial(part, seed, index, base, template):
 
 def kill_recovery(one):
     """Kills a command that finds the spill file; returns 1 if it was killed."""
-    kind, most = one.chance.choice([("write/wal", 40), ("sync/*", 3), ("unlink/spill", 1), ("open/spill", 2), ("read/spill", 3), ("sync/folder", 1)])
+    kind, most = one.chance.choice(
+        [
+            ("write/wal", 40),
+            ("sync/*", 3),
+            ("unlink/spill", 1),
+            ("open/spill", 2),
+            ("read/spill", 3),
+            ("sync/folder", 1),
+        ]
+    )
     for word in range(one.control.FIRST_RULE, one.control.WORDS):
         one.control.set(word, 0)
     one.control.set(one.control.ON, 1)
@@ -62,6 +70,7 @@ def kill_recovery(one):
     result = one.run("grants", "list", rules=[rule], expect=None)
     one.control.set(one.control.ON, 0)
     one.say(f"recovery under {rule}: {result.returncode}")
-    if result.returncode not in (0, -9):
-        raise Fault(f"the recovery under {rule} ended with {result.returncode}: {result.stderr[-400:]}")
+    assert result.returncode in (0, -9), (
+        f"the recovery under {rule} succeeds or is killed; it wrote: {result.stderr[-400:]}"
+    )
     return int(result.returncode == -9)

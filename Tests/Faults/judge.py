@@ -6,7 +6,6 @@ import sqlite3
 import time
 
 from google import number_of, owner_of
-from trial import Fault
 
 ENDED = {"disconnected", "reauth_required"}
 # A report is written after its commit: allow for the time between the commit and the line's time stamp.
@@ -19,7 +18,7 @@ def seconds(text):
 
 
 def judge(trial, complete=False, may_lose=False):
-    """Judges a trial whose worker has ended; raises `Fault` with all problems, and returns the counts.
+    """Judges a trial whose worker has ended; fails with all problems, and returns the counts.
 
     `complete` means that every answer reached a worker that survived: then none may be missing in the store. `may_lose`
     means that the store may lose commits, like an asynchronous standby: losses are counted and are not faults.
@@ -47,14 +46,16 @@ def judge(trial, complete=False, may_lose=False):
         elif held > account.issued:
             wrong.append(f"{name}: holds token number {held}, which was never issued")
         elif held < account.issued and complete:
-            wrong.append(f"{name}: token number {account.issued} was issued and {held} is stored, although nothing was cut off")
+            wrong.append(
+                f"{name}: token number {account.issued} was issued and {held} is stored, although nothing was cut off"
+            )
         elif held < account.issued:
             explained += 1  # The answer with the newest token was lost on the way, and was never reported as stored.
         elif line["state"] in ENDED:
             uses = [f"{at:.3f} {number} {'granted' if granted else 'refused'}" for at, number, granted in account.uses]
             wrong.append(
-                f"{name}: {line['state']} ({line.get('reason')}), but the server holds its token {held} as good; its uses: "
-                + ", ".join(uses)
+                f"{name}: {line['state']} ({line.get('reason')}), but the server holds its token {held} as good; its "
+                f"uses: {', '.join(uses)}"
             )
         doubled += repeats(name, account, reports.get(name, []), trial)
     problems, losses = [], len(lost)
@@ -71,8 +72,7 @@ def judge(trial, complete=False, may_lose=False):
         problems.append(f"{len(overlaps)} times two requests for one grant at once, such as {overlaps[0]}")
     if trial.google.pipelined:
         problems.append(f"{trial.google.pipelined} requests on a connection whose last answer had not left")
-    if problems:
-        raise Fault("; ".join(problems))
+    assert not problems, "the worker kept its guarantees: " + "; ".join(problems)
     return {
         "reports": sum(map(len, reports.values())), "answers lost unreported": explained, "void with a token": void,
         "requests": trial.google.requests, **({"grants that lost a reported token": losses} if may_lose else {}),
@@ -88,7 +88,9 @@ def repeats(name, account, reports, trial):
             # The outcome is known once it is reported, and lost with the process that waited for it.
             known = len(reports) > number and sorted(reports)[number] < at - SLACK
             if known:
-                found.append(f"{name}: token number {number} was used at {first:.3f}, reported, and used again at {at:.3f}")
+                found.append(
+                    f"{name}: token number {number} was used at {first:.3f}, reported, and used again at {at:.3f}"
+                )
         elif granted:
             used[number] = at
     return found
@@ -98,5 +100,4 @@ def is_whole(database):
     """Raises unless SQLite's integrity check passes."""
     with contextlib.closing(sqlite3.connect(database, timeout=10)) as connection:
         rows = connection.execute("PRAGMA integrity_check").fetchall()
-    if rows != [("ok",)]:
-        raise Fault(f"the database is damaged: {rows[:3]}")
+    assert rows == [("ok",)], "the database is intact"

@@ -1,7 +1,7 @@
 """kill -9 on SQLite at the n-th call of a kind: at each step of claim, send, commit and checkpoint."""
 
 from judge import is_whole, judge
-from trial import ORDERLY, Fault, Template, Trial
+from trial import ORDERLY, Template, Trial
 
 GRANTS = 120
 LIVES = 3  # kills in each trial
@@ -62,6 +62,5 @@ def life(one, rule, stops):
         return 1
     if code == -9:
         return 1
-    if code not in ORDERLY:
-        raise Fault(f"the worker ended with {code}: {worker.said()}")
+    assert code in ORDERLY, f"the worker ends in order; it wrote: {worker.said()}"
     return 0

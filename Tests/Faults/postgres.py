@@ -2,18 +2,14 @@
 server."""
 
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
-import time
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "EndToEnd"))
-
-from harness import Server  # noqa: E402
-from judge import judge  # noqa: E402
-from proxy import Proxy  # noqa: E402
-from trial import ORDERLY, Fault, Template, Trial, command  # noqa: E402
+from expectations import wait_for
+from judge import judge
+from postgres_server import Server
+from proxy import Proxy
+from trial import ORDERLY, Template, Trial, command, pause
 
 GRANTS = 120
 EVENTS = 5  # kills or cuts in each trial
@@ -87,23 +83,24 @@ class Pair:
             code = worker.wait(0)
             if code is None:
                 continue
-            if code not in ORDERLY and code != -9:
-                raise Fault(f"the worker ended with {code}: {worker.said()}")
+            assert code == -9 or code in ORDERLY, f"the worker ends in order; it wrote: {worker.said()}"
             self.workers[number] = self.start(number)
 
     def settle(self):
         """Waits until refreshes go on after the last fault, and stops the workers."""
         self.revive()
         target = self.one.google.requests + GRANTS
-        deadline = time.monotonic() + SETTLING
-        while self.one.google.requests < target:
+
+        def refreshes_again():
             self.revive()
-            if time.monotonic() > deadline:
-                raise Fault("hang: the workers do not refresh again: " + self.workers[0].said() + self.workers[1].said())
-            time.sleep(0.1)
+            return self.one.google.requests >= target
+
+        wait_for(refreshes_again, SETTLING, lambda: "the workers refresh again; they wrote: " + self.said())
         for worker in self.workers:
-            if code := worker.stop(60):
-                raise Fault(f"the worker ended with {code} after the faults had ended: {worker.said()}")
+            assert worker.stop(60) == 0, f"the worker stops in order after the faults; it wrote: {worker.said()}"
+
+    def said(self):
+        return "".join(worker.said() for worker in self.workers)
 
     def close(self):
         self.proxy.close()
@@ -145,7 +142,7 @@ def kill_backend(pair, chance):
 
 def restart_server(pair, chance):
     pair.server.stop(chance.choice(["immediate", "fast"]))
-    time.sleep(chance.choice([0, 0.5, 2]))
+    pause(chance.choice([0, 0.5, 2]))
     pair.server.start()
 
 
@@ -155,9 +152,9 @@ def run_trial(part, seed, index, base, template, event):
         try:
             for _ in range(EVENTS):
                 # At some point within a round of refreshes.
-                time.sleep(0.3 + one.chance.random())
+                pause(0.3 + one.chance.random())
                 one.say(event(pair, one.chance))
-                time.sleep(one.chance.random())
+                pause(one.chance.random())
                 pair.revive()
             pair.settle()
             counts = judge(one)
@@ -179,7 +176,7 @@ def cut(pair, chance):
         pair.proxy.reset()
         return kind
     pair.proxy.pass_only(*([] if kind == "nothing passes" else [kind.split()[0]]))
-    time.sleep(seconds)
+    pause(seconds)
     if chance.random() < 0.5:
         pair.proxy.reset()
     pair.proxy.pass_only("requests", "answers")

@@ -14,19 +14,15 @@ import time
 import uuid
 
 from disk import chance_for
+from expectations import ROOT, seen, wait_for
 from google import Google
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARIES = pathlib.Path(os.environ.get("BINARIES", ROOT / ".build" / "debug")).resolve()
 WORKER = BINARIES / "refresh-worker"
 CLIENT = "1234-demo.apps.googleusercontent.com"
 # Exit codes by which the worker reports that it stops for a reason in its log.
 ORDERLY = {0, 74, 75, 78}
 COMMAND_SECONDS = 60
-
-
-class Fault(AssertionError):
-    """A guarantee of the worker did not hold."""
 
 
 class Control:
@@ -92,6 +88,11 @@ class Template:
             shutil.copy2(self.folder / name, folder / name)
 
 
+def pause(seconds):
+    """Lets the workers run before the next fault: a time of the seeded schedule, not a wait for an event."""
+    time.sleep(seconds)
+
+
 def read_users(database):
     """The user of each grant, by the grant's id as the metrics log writes it."""
     with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)) as connection:
@@ -107,9 +108,10 @@ def command(arguments, *extra, stdin=None, environment=None, expect=(0,), second
             env={"PATH": os.environ["PATH"], **(environment or {})},
         )
     except subprocess.TimeoutExpired as error:
-        raise Fault(f"`{' '.join(map(str, extra))}` hangs: not done within {seconds} s") from error
-    if expect is not None and result.returncode not in expect:
-        raise Fault(f"`{' '.join(map(str, extra))}` ended with {result.returncode}: {result.stderr[-600:]}")
+        raise AssertionError(f"`{' '.join(map(str, extra))}` ends within {seconds} s") from error
+    assert expect is None or result.returncode in expect, (
+        f"`{' '.join(map(str, extra))}` exits with an expected code; it wrote: {result.stderr[-600:]}"
+    )
     return result
 
 
@@ -145,8 +147,8 @@ class Trial:
         self.google.stop()
         if kind is None:
             shutil.rmtree(self.folder)
-        elif kind is Fault and self.story:
-            raise Fault(f"{error}\n    {'; '.join(self.story)}") from error
+        else:
+            error.add_note("; ".join(self.story))
 
     def new_boot(self):
         # Leases and pauses of another boot count as over.
@@ -224,24 +226,20 @@ class Worker:
         self.ended = self.ended or time.time()
         return code
 
-    def wait_for(self, condition, seconds, message):
-        deadline = time.monotonic() + seconds
-        while not condition():
-            if self.process.poll() is not None:
-                self.wait(1)
-                return False
-            if time.monotonic() > deadline:
-                raise Fault(f"hang: not within {seconds} s: {message}\n{self.said()}")
-            time.sleep(0.02)
-        return True
+    def wait_for(self, condition, seconds, expectation):
+        """Waits until the condition is true; returns `False` if the worker ends before."""
+        wait_for(
+            lambda: condition() or self.wait(0) is not None, seconds,
+            lambda: f"{expectation}\n{seen(condition)}\nthe worker wrote: {self.said()}", pause=0.02,
+        )
+        return condition()
 
     def stop(self, seconds=30):
         """Stops it by SIGTERM and returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         code = self.wait(seconds)
-        if code is None:
-            raise Fault(f"hang: SIGTERM does not end the worker within {seconds} s\n{self.said()}")
+        assert code is not None, f"SIGTERM ends the worker within {seconds} s; it wrote: {self.said()}"
         return code
 
     def end(self):

@@ -9,7 +9,7 @@ import sys
 import schemathesis
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "EndToEnd")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "EndToEnd"), str(HERE.parent / "Python")]
 sys.dont_write_bytecode = True
 
 import accounts  # noqa: E402

@@ -27,7 +27,7 @@ class Stage:
         sandbox = home.sandbox
         user, vended = "some-user", "vended-user"
         grants = [sandbox.create(email=f"{name}@gmail.com", scope=accounts.WHOLE_SCOPE)[0] for name in (user, vended)]
-        for name, grant in zip((user, vended), grants):
+        for name, grant in zip((user, vended), grants, strict=True):
             home.connect(grant, accounts.user_token(name)).expect(201)
         return cls(
             public_port=home.port,
@@ -56,7 +56,9 @@ class Stage:
     def vended_token(self):
         """The token that is vended now."""
         listener = accounts.Listener(self.internal_port)
-        return listener.get(f"/v1/grants/{self.vended_user}/token", accounts.SERVICE_KEY).expect(200).json["access_token"]
+        return (
+            listener.get(f"/v1/grants/{self.vended_user}/token", accounts.SERVICE_KEY).expect(200).json["access_token"]
+        )
 
     def security_event(self):
         """A verification event signed like Google's, which shows that events arrive."""

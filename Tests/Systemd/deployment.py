@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 
-from machine import check, wait_for
+from expectations import wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARIES = ROOT / ".build" / "static" / "release"
@@ -47,12 +47,16 @@ class Deployment:
     @staticmethod
     def host(*words):
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=590)
-        check(done.returncode == 0, f"{' '.join(words)}: {(done.stdout + done.stderr)[-1500:]}")
+        assert done.returncode == 0, (
+            f"`{' '.join(words)}` exits with 0; it wrote: {(done.stdout + done.stderr)[-1500:]}"
+        )
 
     def documented(self, line, **more):
         """Runs a line of docs/running.md, exactly as it is written there."""
         text = (ROOT / "docs" / "running.md").read_text()
-        check(re.search(rf"^ +{re.escape(line)}( +#.*)?$", text, re.MULTILINE), f"docs/running.md does not have the line: {line}")
+        assert re.search(rf"^ +{re.escape(line)}( +#.*)?$", text, re.MULTILINE), (
+            f"docs/running.md has the line `{line}`"
+        )
         return self.shell("cd /root; " + line, **more)
 
     def configure(self, **changes):
@@ -152,13 +156,13 @@ class Deployment:
     def summary(self, cursor):
         """The last summary of a pass since a place in the journal."""
         found = [line for line in self.journal(ONCE, since=cursor).splitlines() if '"event":"run_once"' in line]
-        check(found, f"there is no summary: {self.journal(ONCE, since=cursor)[-500:]}")
+        assert found, f"the pass writes a summary: {self.journal(ONCE, since=cursor)[-500:]}"
         return json.loads(found[-1])
 
     def wait_refreshing(self, seconds=40):
         """Waits until every grant was refreshed after now."""
         before = self.successes()
-        check(before, "there is no grant")
+        assert before, "grants are stored"
         wait_for(lambda: all(value != before[user] for user, value in self.successes().items()), seconds,
                  lambda: "every grant is refreshed: " + self.journal()[-500:], pause=0.5)
 

@@ -9,38 +9,27 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
-import time
+
+from expectations import wait_for
 
 # The packages for the installed worker, the sandbox and the checks.
 PACKAGES = [
-    "systemd", "systemd-sysv", "dbus", "libcurl4", "libsqlite3-0", "libpq5", "libssl3", "libmicrohttpd12", "libgnutls30", "logrotate",
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "libcurl4",
+    "libsqlite3-0",
+    "libpq5",
+    "libssl3",
+    "libmicrohttpd12",
+    "libgnutls30",
+    "logrotate",
     "curl",
 ]
 ENVIRONMENT = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "SYSTEMD_COLORS": "0",
     "SYSTEMD_PAGER": "", "HOME": "/root",
 }
-
-
-class Failed(AssertionError):
-    """An expectation of a check failed."""
-
-
-def check(condition, message):
-    if not condition:
-        raise Failed(message)
-
-
-def wait_for(condition, seconds, message, pause=0.1):
-    """Polls until the condition is true, and returns its value."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > deadline:
-            raise Failed(f"not within {seconds} s: {message() if callable(message) else message}")
-        time.sleep(pause)
 
 
 class Machine:
@@ -75,7 +64,7 @@ class Machine:
 
     def init(self):
         """The number of the machine's first process, as this machine counts; it is the one child of systemd-nspawn."""
-        check(self.process.poll() is None, f"systemd-nspawn ended: see {self.folder}/console.log")
+        assert self.process.poll() is None, f"systemd-nspawn runs; its output is in {self.folder}/console.log"
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         return next((child for child in children if self.comm(child) == "systemd"), None)
 
@@ -97,7 +86,9 @@ class Machine:
         """Runs a command that must end with an exit code, any if it is `None`, and returns its standard output."""
         done = self.run(*words, **more)
         said = (done.stdout + done.stderr)[-700:]
-        check(expect is None or done.returncode == expect, f"{' '.join(words)}: ended with {done.returncode}: {said}")
+        assert expect is None or done.returncode == expect, (
+            f"`{' '.join(words)}` exits with the expected code; it wrote: {said}"
+        )
         return done.stdout
 
     def shell(self, script, **more):
@@ -118,7 +109,7 @@ class Machine:
             try:
                 self.run("systemctl", "poweroff", timeout=20)
                 self.process.wait(60)
-            except (subprocess.TimeoutExpired, Failed):
+            except (subprocess.TimeoutExpired, AssertionError):
                 # The death of its first process ends the whole machine.
                 self.process.kill()
                 self.process.wait(20)
@@ -128,7 +119,9 @@ class Machine:
         self.power_off()
         # A mount that was left behind would show folders of another run.
         mounts = [line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines()]
-        check(not any(mount.startswith(str(self.folder)) for mount in mounts), f"{self.folder} is still mounted on")
+        assert not any(mount.startswith(str(self.folder)) for mount in mounts), (
+            f"nothing is mounted below {self.folder}"
+        )
         shutil.rmtree(self.folder)
 
 

@@ -11,7 +11,7 @@ import threading
 
 from accounts import Accounts
 from faults import Clocks
-from harness import BINARIES, check
+from harness import BINARIES
 
 HOUR = 3600
 
@@ -55,7 +55,7 @@ class Forward(http.server.BaseHTTPRequestHandler):
         finally:
             worker.close()
         if loses == "answer":
-            check(answer.status == 200, f"the refresh whose answer is lost was answered {answer.status}")
+            assert answer.status == 200, "the refresh whose response is lost succeeds in the worker"
             network.answered.set()
             if network.holds:
                 network.released.wait(60)
@@ -65,6 +65,7 @@ class Forward(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
+        return None
 
     do_GET = do_POST = forward
 
@@ -92,7 +93,7 @@ def scenario(place):
     def run(action, stdin="", expect=0):
         app = start(action)
         out, err = app.communicate(stdin, timeout=120)
-        check(app.returncode == expect, f"{action}: exit {app.returncode}: {out}{err}")
+        assert app.returncode == expect, f"{action} exits with the expected code; it wrote: {out}{err}"
         return out + err
 
     def is_alive(story):
@@ -100,8 +101,8 @@ def scenario(place):
         for hours in (0, 1):
             if hours:
                 clocks.advance(hours * HOUR)
-            check("knows user" in run("call"), f"signed out after {story}")
-        check(place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 1, f"not one session after {story}")
+            assert "knows user" in run("call"), f"the user is still signed in after {story}"
+        assert place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 1, f"one session is left after {story}"
 
     def restart_worker():
         accounts.worker.kill()
@@ -109,7 +110,7 @@ def scenario(place):
 
     def lose(what, restarts=False):
         network.loses = what
-        check("could not be reached" in run("refresh", expect=1), f"the {what} was not lost")
+        assert "could not be reached" in run("refresh", expect=1), f"the {what} is lost on the way"
         network.loses = None
         if restarts:
             restart_worker()
@@ -120,7 +121,7 @@ def scenario(place):
         network.released.clear()
         network.loses, network.holds = "answer", True
         app = start("refresh")
-        check(network.answered.wait(60), "the worker did not answer the refresh")
+        assert network.answered.wait(60), "the worker answers the refresh"
         app.kill()
         app.wait()
         app.communicate()
@@ -156,10 +157,10 @@ def scenario(place):
         clocks.advance(61)
     is_alive("three lost answers in a row")
 
-    check("logged out" in run("log-out"), "the log-out")
-    check("Nobody is signed in" in run("call", expect=1), "the log-out did not last")
-    check(place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 0, "the session did not end with the log-out")
-    check(not network.failures, f"the worker did not answer: {network.failures}")
+    assert "logged out" in run("log-out"), "the log-out succeeds"
+    assert "Nobody is signed in" in run("call", expect=1), "the app stays signed out"
+    assert place.rows("SELECT count(*) AS n FROM sessions")[0]["n"] == 0, "the log-out ends the session"
+    assert not network.failures, "the worker answers each request"
     network.shutdown()
     accounts.close()
     return "24 faults of the app, the network and the worker did not sign out any user"

@@ -4,7 +4,6 @@ The fake AWS is moto's server, which checks signatures, session tokens and permi
 """
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -15,7 +14,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import CLIENT, ROOT, Skipped, check, wait_for
+from expectations import wait_for
+from harness import CLIENT, ROOT, Skipped
+from integrity import damage
 
 # It checks the file that a dry run must not create.
 STORE = "sqlite"
@@ -49,7 +50,9 @@ class Moto:
     @staticmethod
     def scope(service):
         """The part of a signature from which moto finds the service while it does not check signatures."""
-        return f"AWS4-HMAC-SHA256 Credential=x/20260101/{REGION}/{service}/aws4_request, SignedHeaders=host, Signature=x"
+        return (
+            f"AWS4-HMAC-SHA256 Credential=x/20260101/{REGION}/{service}/aws4_request, SignedHeaders=host, Signature=x"
+        )
 
     def secrets(self, operation, **fields):
         headers = {
@@ -87,7 +90,7 @@ class Moto:
         self.iam("PutRolePolicy", RoleName="r", PolicyName="p", PolicyDocument=self.policy(actions))
         names = ("AccessKeyId", "SecretAccessKey", "SessionToken")
         values = self.query("sts", "AssumeRole", names, "2011-06-15", RoleArn=arn, RoleSessionName="s")
-        return dict(zip(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), values))
+        return dict(zip(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), values, strict=True))
 
     @staticmethod
     def policy(actions):
@@ -95,7 +98,11 @@ class Moto:
         return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
     def checks_signatures(self, does):
-        self.post("/moto-api/reset-auth", b"0" if does else b"inf", {"Authorization": self.scope("iam"), "Content-Type": "text/plain"})
+        self.post(
+            "/moto-api/reset-auth",
+            b"0" if does else b"inf",
+            {"Authorization": self.scope("iam"), "Content-Type": "text/plain"},
+        )
 
     def stop(self):
         self.process.terminate()
@@ -148,7 +155,16 @@ def story(place, moto):
     importer, stranger, session = moto.user("importer", *permissions), moto.user("stranger"), moto.session(*permissions)
     moto.checks_signatures(True)
 
-    source = ["--from", "aws-secrets-manager", "--prefix", "gmail/user/", "--region", REGION, "--aws-endpoint", moto.url]
+    source = [
+        "--from",
+        "aws-secrets-manager",
+        "--prefix",
+        "gmail/user/",
+        "--region",
+        REGION,
+        "--aws-endpoint",
+        moto.url,
+    ]
     base_environment, base_arguments = dict(place.environment), place.arguments
     said = []
 
@@ -166,14 +182,16 @@ def story(place, moto):
 
     # A dry run stores nothing and does not create a database.
     told = bring(importer, "--dry-run", "--log-level", "info")
-    check(f"{COUNT} to store, 0 to replace, 0 to keep, 1 bad" in told, f"the dry run says {told[-300:]!r}")
-    check("user 'u7': would be stored" in told, "and names each user")
-    check(not place.database.exists(), "there is no database yet")
+    assert f"{COUNT} to store, 0 to replace, 0 to keep, 1 bad" in told, (
+        f"the dry run counts the secrets; it wrote: {told[-300:]}"
+    )
+    assert "user 'u7': would be stored" in told, "the dry run names each user"
+    assert not place.database.exists(), "the dry run makes no database"
 
     # Each error is explained, and nothing is stored.
     def refused(credentials, *names, expect=78, extra=()):
         told = bring(credentials, *extra, expect=expect)
-        check(all(name in told for name in names), f"{names} are not all in {told!r}")
+        assert all(name in told for name in names), "the refusal names each missing permission"
 
     refused({}, "AWS_ACCESS_KEY_ID", "--aws-credentials-file")
     refused(stranger, "secretsmanager:ListSecrets", "secretsmanager:GetSecretValue")
@@ -192,18 +210,22 @@ def story(place, moto):
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=30)
     partly = len(place.rows())
-    check(0 < partly < COUNT, f"the import was killed in the middle: {partly} stored")
+    assert 0 < partly < COUNT, "the kill interrupts the import"
     told = bring(session)
-    check(f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in told, f"it continued: {told[-300:]!r}")
-    check("gmail/user/broken" in told and "BROKEN" not in told, "the bad secret is named, its content is not shown")
+    assert f"{COUNT - partly} stored, 0 replaced, {partly} kept, 1 bad" in told, (
+        f"the second import continues the first; it wrote: {told[-300:]}"
+    )
+    assert "gmail/user/broken" in told and "BROKEN" not in told, (
+        "the import names the bad secret and does not show its content"
+    )
     rows = place.grants()
-    check(set(rows) == {f"u{number}" for number in range(COUNT)}, "all users, and only they, are stored")
-    check(all(row["client_id"] == CLIENT for row in rows.values()), "the client id is that of the secret")
+    assert set(rows) == {f"u{number}" for number in range(COUNT)}, "exactly the users of the good secrets are stored"
+    assert all(row["client_id"] == CLIENT for row in rows.values()), "each grant has the client id of its secret"
 
     # The grants work.
-    check(place.run("token", "u7", "--min-ttl", "7200", expect=None).returncode == 0, "an imported grant vends")
+    assert place.run("token", "u7", "--min-ttl", "7200", expect=None).returncode == 0, "an imported grant vends a token"
     told = place.run("grants", "show", "u5").stdout
-    check("refresh token   none" in told, f"a grant without a refresh token was imported: {told!r}")
+    assert "refresh token   none" in told, "a secret without a refresh token is imported"
 
     # Credentials from a file, whose mode is checked.
     file = place.folder / "credentials"
@@ -211,17 +233,20 @@ def story(place, moto):
         "[other]\naws_access_key_id = x\naws_secret_access_key = y\n\n# mine\n[mine]\n"
         + "".join(f"{name.lower()} = {value}\n" for name, value in session.items())
     )
-    os.chmod(file, 0o644)
+    file.chmod(0o644)
     refused({"AWS_PROFILE": "mine"}, "chmod 600", extra=("--aws-credentials-file", file))
-    os.chmod(file, 0o600)
+    file.chmod(0o600)
     refused({}, "profile 'default'", extra=("--aws-credentials-file", file))
     told = bring({"AWS_PROFILE": "mine"}, "--aws-credentials-file", file)
-    check(f"0 stored, 0 replaced, {COUNT} kept" in told, f"nothing is doubled: {told[-300:]!r}")
+    assert f"0 stored, 0 replaced, {COUNT} kept" in told, f"a second import changes nothing; it wrote: {told[-300:]}"
 
     # --replace stores only newer grants.
     moto.checks_signatures(False)
     newer = place.sandbox.create(email="newer@example.com")[0]
-    for number, changes in ((1, {"created_at": moment(time.time() + 1)}), (2, {"created_at": moment(time.time() - 86400)})):
+    for number, changes in (
+        (1, {"created_at": moment(time.time() + 1)}),
+        (2, {"created_at": moment(time.time() - 86400)}),
+    ):
         text = json.dumps(content(newer, google_email=None, **changes))
         # moto dates versions in whole seconds: this version needs a later date than the previous one.
         last = int(time.time())
@@ -229,18 +254,22 @@ def story(place, moto):
         moto.secrets("PutSecretValue", SecretId=f"gmail/user/u{number}", SecretString=text)
     moto.checks_signatures(True)
     told = bring(session, "--replace", "--dry-run")
-    check(f"1 to replace, {COUNT - 1} to keep" in told, f"the dry run says {told[-300:]!r}")
-    check(place.grants()["u1"]["generation"] == 1, "and replaced nothing")
+    assert f"1 to replace, {COUNT - 1} to keep" in told, (
+        f"the dry run announces one replacement; it wrote: {told[-300:]}"
+    )
+    assert place.grants()["u1"]["generation"] == 1, "the dry run replaces nothing"
     told = bring(session, "--replace")
-    check(f"1 replaced, {COUNT - 1} kept" in told, f"the newer one was taken: {told[-300:]!r}")
+    assert f"1 replaced, {COUNT - 1} kept" in told, f"the import takes the newer secret; it wrote: {told[-300:]}"
     generations = {user: row["generation"] for user, row in place.grants().items() if row["generation"] != 1}
-    check(generations == {"u1": 2}, f"other refresh tokens are in place of: {generations}")
-    check(place.integrity() == ["ok"], "the database is whole")
+    assert generations == {"u1": 2}, "the import replaces only the newer refresh token"
+    assert damage(place) == {}, "the database is intact"
 
-    secrets = [value for one in (importer, stranger, session) for name, value in one.items() if name != "AWS_ACCESS_KEY_ID"]
+    secrets = [
+        value for one in (importer, stranger, session) for name, value in one.items() if name != "AWS_ACCESS_KEY_ID"
+    ]
     secrets += [grant[name] for grant in grants for name in ("access_token", "refresh_token")]
     leaked = [number for number, secret in enumerate(secrets) if any(secret in text for text in said)]
-    check(not leaked, f"secrets number {leaked} were printed")
+    assert not leaked, "no secret is printed"
     return f"{COUNT} grants in three pages; killed after {partly}"
 
 

@@ -2,11 +2,11 @@
 
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 
-from harness import WORKER, check, wait_for
+from harness import WORKER
+from integrity import damage
 
 # It is about locked and damaged files.
 STORE = "sqlite"
@@ -21,7 +21,7 @@ def scenario(place):
     def refused(code, *command, names, stdin=None, prefix=()):
         result = place.run(*command, expect=code, stdin=stdin, prefix=prefix)
         for name in names:
-            check(name in result.stderr, f"{' '.join(map(str, command))}: {name!r} is not in {result.stderr!r}")
+            assert name in result.stderr, f"`{' '.join(map(str, command))}` names {name!r}"
         return result
 
     refused(64, "--no-such-flag", names=["--no-such-flag"])
@@ -33,28 +33,33 @@ def scenario(place):
     # Import: bad lines are named, good ones are stored, and no existing grant changes.
     fresh = sandbox.create(1)[0]
     lines = [
-        "{not json", json.dumps({"user_id": "x" * 1_000_000, "access_token": "a", "expires_in": 1}),
-        json.dumps({"access_token": "a"}), json.dumps({"user_id": "fresh", "refresh_token": fresh["refresh_token"]}),
-        json.dumps({"user_id": "fresh", "refresh_token": "another"}), json.dumps({"user_id": grants[0]["email"], "refresh_token": "z"}),
+        "{not json",
+        json.dumps({"user_id": "x" * 1_000_000, "access_token": "a", "expires_in": 1}),
+        json.dumps({"access_token": "a"}),
+        json.dumps({"user_id": "fresh", "refresh_token": fresh["refresh_token"]}),
+        json.dumps({"user_id": "fresh", "refresh_token": "another"}),
+        json.dumps({"user_id": grants[0]["email"], "refresh_token": "z"}),
     ]
-    result = refused(65, "grants", "import", "-", names=["line 1", "line 2", "line 3", "line 5", "line 6"], stdin="\n".join(lines))
-    check("line 4" not in result.stderr, "the good line is stored")
-    check(len(place.rows()) == 4, "three old grants and the new one")
+    result = refused(
+        65, "grants", "import", "-", names=["line 1", "line 2", "line 3", "line 5", "line 6"], stdin="\n".join(lines)
+    )
+    assert "line 4" not in result.stderr, "the good line is accepted"
+    assert len(place.rows()) == 4, "the three old grants and the new one are stored"
     refused(66, "grants", "import", place.folder / "missing.jsonl", names=["missing.jsonl"])
 
     # The key file.
-    os.chmod(place.keys, 0o644)
+    place.keys.chmod(0o644)
     refused(78, "--run-once", names=[str(place.keys), "chmod"])
-    os.chmod(place.keys, 0o600)
+    place.keys.chmod(0o600)
     saved = place.keys.read_bytes()
     place.keys.unlink()
     refused(78, "--run-once", names=[str(place.keys), "keys generate"])
     place.generate_keys()
     wrong = place.run("token", "fresh", expect=78)
-    check("key" in wrong.stderr, f"a wrong key is reported: {wrong.stderr!r}")
+    assert "key" in wrong.stderr, "the error names the wrong key"
     place.keys.write_bytes(saved)
-    os.chmod(place.keys, 0o600)
-    check(place.run("token", "fresh").stdout.strip(), "with the right key all is well")
+    place.keys.chmod(0o600)
+    assert place.run("token", "fresh").stdout.strip(), "the right key opens the token"
 
     # The database.
     def with_database(change, code, names):
@@ -96,8 +101,8 @@ def scenario(place):
          "--token-endpoint", "https://no-such-host.invalid/token", "--metrics-log", place.folder / "none.jsonl"],
         capture_output=True, text=True, timeout=120,
     )
-    check(result.returncode in (0, 75), f"an endpoint that does not resolve: exit {result.returncode}")
-    check(set(place.states()) <= {"active", "retrying"}, f"states: {place.states()}")
+    assert result.returncode in (0, 75), "an endpoint without an address is a temporary failure"
+    assert set(place.states()) <= {"active", "retrying"}, "an endpoint without an address ends no grant"
 
     # A full disk is reported, and the database stays intact.
     full = place.folder / "full"
@@ -106,15 +111,17 @@ def scenario(place):
         try:
             original, place.database = place.database, full / "grants.sqlite"
             more = sandbox.create(3000)
-            lines = "".join(json.dumps({"user_id": g["email"], "refresh_token": g["refresh_token"]}) + "\n" for g in more)
+            lines = "".join(
+                json.dumps({"user_id": g["email"], "refresh_token": g["refresh_token"]}) + "\n" for g in more
+            )
             result = place.run("grants", "import", "-", expect=74, stdin=lines)
-            check("full" in result.stderr.lower(), f"a full disk is reported: {result.stderr[-300:]!r}")
-            check(place.integrity() == ["ok"], "the database on the full disk is whole")
+            assert "full" in result.stderr.lower(), "the error names the full disk"
+            assert damage(place) == {}, "the database on the full disk is intact"
         finally:
             place.database = original
             subprocess.run(["umount", full], check=True)
         note = ""
     else:
         note = "skipped the full disk: mounting needs root"
-    check(place.integrity() == ["ok"], "the database is whole")
+    assert damage(place) == {}, "the database is intact"
     return note

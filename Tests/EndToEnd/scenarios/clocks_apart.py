@@ -1,8 +1,8 @@
 """Two workers on one database, their clocks an hour before and an hour behind it: no grant is refreshed early, late or
 twice."""
 
+from expectations import wait_for
 from faults import DATABASE_NOW, wait_acquainted, wrong_clock
-from harness import check, wait_for
 
 STORE = "postgres"
 
@@ -22,18 +22,20 @@ def scenario(place):
     workers = []
     for seconds, words in ((-3600, "ahead of this machine's"), (3600, "behind this machine's")):
         wrong = {"LD_PRELOAD": library, "CLOCK_WRONG_BY": str(seconds)}
-        said = place.run("doctor", expect=None, prefix=("env", *(f"{name}={value}" for name, value in wrong.items()))).stdout
-        check(words in said, f"the clock is not wrong: {said}")
+        said = place.run(
+            "doctor", expect=None, prefix=("env", *(f"{name}={value}" for name, value in wrong.items()))
+        ).stdout
+        assert words in said, "the worker's clock is wrong"
         workers.append(place.start(environment=wrong).wait_started())
     wait_acquainted(place, 2)
     wait_for(lambda: all(row["last_success_at"] for row in look(place).values()), 30, "every grant was refreshed once")
     watch = Watch(place)
     wait_for(watch.look, 4 * LIFETIME, "every grant was refreshed again", pause=0.2)
     for worker in workers:
-        check(worker.events("refresh", outcome="refreshed"), "each worker has its part")
+        assert worker.events("refresh", outcome="refreshed"), "each worker refreshes its share"
         worker.stop()
-    check(not watch.early, f"{len(watch.early)} refreshes came early, such as {watch.early[:3]} ms")
-    check(not watch.late, f"{len(watch.late)} refreshes came late, such as {watch.late[:3]} ms")
+    assert not watch.early, "no refresh comes early (milliseconds)"
+    assert not watch.late, "no refresh comes late (milliseconds)"
     return judge(place, workers, watch.refreshes)
 
 
@@ -56,7 +58,7 @@ class Watch:
         self.known = present
         now = int(self.place.server.execute(DATABASE_NOW))
         dead = [user for user, row in present.items() if row["access_expires_at"] <= now]
-        check(not dead, f"{len(dead)} grants have no valid token")
+        assert not dead, "every grant has a valid token"
         return len(self.refreshed) == GRANTS
 
     def judge(self, user, former, row):
@@ -68,10 +70,11 @@ class Watch:
         if after > MARGIN * 1000:
             self.late.append((user, after))
         lives = row["access_expires_at"] - row["last_success_at"]
-        check(abs(lives - LIFETIME * 1000) < 5_000, f"{user}: a token of {LIFETIME} s was stored to live {lives} ms")
-        check(
-            row["last_success_at"] < row["due_at"] < row["access_expires_at"],
-            f"{user}: refreshed, due and expiring at {row}",
+        assert abs(lives - LIFETIME * 1000) < 5_000, (
+            f"{user}'s token is stored with its lifetime of {LIFETIME} s (in milliseconds)"
+        )
+        assert row["last_success_at"] < row["due_at"] < row["access_expires_at"], (
+            f"{user}'s grant is due after its refresh and before its token expires"
         )
 
 
@@ -85,8 +88,10 @@ def judge(place, workers, seen):
     stats = place.sandbox.stats(grants=True)
     done = sum(len(worker.events("refresh", outcome="refreshed")) for worker in workers)
     called = sum(grant["requests"] for grant in stats["grants"])
-    check(called == done, f"the workers tell of {done} refreshes, and the sandbox of {called} calls")
-    check(stats["concurrent_same_grant"] == 0, "two asked for one grant at once")
-    check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
-    check(not any(worker.events("clock_step") for worker in workers), "a constantly wrong clock was reported as a step")
+    assert called == done, "the workers report as many refreshes as the sandbox answered"
+    assert stats["concurrent_same_grant"] == 0, "no two requests for one grant run at once"
+    assert place.states() == {"active": GRANTS}, "every grant is active"
+    assert not any(worker.events("clock_step") for worker in workers), (
+        "a constantly wrong clock is not reported as a step"
+    )
     return f"{done} refreshes, {seen} of them watched"

@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 
-from harness import check, wait_for
+from expectations import wait_for
 
 
 class Command:
@@ -23,12 +23,14 @@ class Command:
         """Sends a signal, and returns when the command has said that it stops."""
         self.process.send_signal(number)
         wait_for(
-            lambda: "stopping" in self.errors.read_text() or self.process.poll() is not None, 30, "the signal is noticed"
+            lambda: "stopping" in self.errors.read_text() or self.process.poll() is not None,
+            30,
+            "the signal is noticed",
         )
 
     def expect(self, code):
         ended = self.process.wait(timeout=60)
-        check(ended == code, f"the command ended with {ended}, not {code}: {self.errors.read_text()[-500:]}")
+        assert ended == code, f"the command exits with the expected code; it wrote: {self.errors.read_text()[-500:]}"
 
 
 def scenario(place):
@@ -49,12 +51,12 @@ def scenario(place):
     token = Command(place, "late", "token", "late@example.com")
     sandbox.call("/control/wait?holding=1")
     token.stop()
-    check(token.process.poll() is None, "it waits for the answer")
+    assert token.process.poll() is None, "the command waits for the response"
     sandbox.call("/control/release", {})
     token.expect(143)
-    check(token.output.read_text() == "", "a stopped command prints no token")
-    check(lease("late") is None, "the lease was given back")
-    check(not place.rows("SELECT * FROM workers"), "the command is not counted as a worker")
+    assert token.output.read_text() == "", "a stopped command prints no token"
+    assert lease("late") is None, "the lease is given back"
+    assert not place.rows("SELECT * FROM workers"), "the command does not count as a worker"
     # Strict rotation: only the rotated token still works.
     place.run("token", "late@example.com", "--min-ttl", "86400")
 
@@ -79,8 +81,10 @@ def scenario(place):
     wait_for(lambda: len(place.rows("SELECT * FROM workers")) > workers, 30, "the command has started")
     token.stop()
     token.expect(143)
-    check(sandbox.call("/control/wait?holding=1") is not None and lease("shared") == owner, "the daemon's request goes on")
-    check(len(place.rows("SELECT * FROM workers")) == workers, "the command is not counted as a worker")
+    assert sandbox.call("/control/wait?holding=1") is not None and lease("shared") == owner, (
+        "the daemon's request goes on"
+    )
+    assert len(place.rows("SELECT * FROM workers")) == workers, "the command does not count as a worker"
     sandbox.call("/control/release", {})
     worker.stop()
 
@@ -92,12 +96,12 @@ def scenario(place):
     )
     silent.settimeout(60)
     connection, _ = silent.accept()
-    check(connection.recv(65536), "the revocation was sent")
+    assert connection.recv(65536), "the revocation is sent"
     disconnect.stop()
     disconnect.expect(143)
-    check(place.grants()["left@example.com"]["state"] == "disconnected", "the grant has ended here")
-    check(lease("left") is None, "the lease was given back")
-    check("Google could not be told yet" in disconnect.output.read_text(), "the command names the remaining work")
+    assert place.grants()["left@example.com"]["state"] == "disconnected", "the grant is ended in the database"
+    assert lease("left") is None, "the lease is given back"
+    assert "Google could not be told yet" in disconnect.output.read_text(), "the command names the remaining work"
     connection.close()
     silent.close()
     return "four commands stopped"

@@ -3,7 +3,7 @@ received."""
 
 import signal
 
-from harness import check, wait_for
+from expectations import wait_for
 
 GRANTS = 8
 
@@ -35,13 +35,15 @@ def scenario(place):
     sleeper.signal(signal.SIGCONT)
     code = sleeper.process.wait(timeout=60)
     said = sleeper.errors.read_text()
-    check(code == 78, f"the sleeper ended with {code}: {said}")
-    check(str(new) in said and "results recover" in said, said)
+    assert code == 78, f"the sleeper stops at its copied database; it wrote: {said}"
+    assert str(new) in said and "results recover" in said, (
+        "the sleeper names the new database and the recovery of its results"
+    )
     spills = list(place.folder.glob("grants.sqlite.unsaved-*"))
-    check(len(spills) == 1, f"one spill file, not {spills}")
+    assert len(spills) == 1, "the results go to one spill file"
     place.run("results", "recover", spills[0])
-    check(not spills[0].exists(), "the file goes when its results are stored")
-    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"every grant stays active: {place.states()}")
+    assert not spills[0].exists(), "the spill file is removed once its results are stored"
+    wait_for(lambda: place.states() == {"active": GRANTS}, 20, "every grant stays active")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         place.run("token", grant["email"], "--min-ttl", "7200")

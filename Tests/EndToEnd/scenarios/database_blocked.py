@@ -5,8 +5,8 @@ import subprocess
 import time
 
 from accounts import Accounts
+from expectations import wait_for
 from faults import Rounds
-from harness import check, wait_for
 
 STORE = "postgres"
 
@@ -24,8 +24,8 @@ def scenario(place):
     lock = TableLock(place.server)
     wait_for(lambda: readiness(accounts)[0] == 503, 15, "not ready while nothing can be stored")
     locked = [readiness(accounts) for _ in range(ASKED)]
-    check(all(status == 503 for status, _, _ in locked), "not ready as long as the lock is held")
-    check(locked[0][1]["checks"]["database"] == "busy", f"{locked[0][1]}")
+    assert all(status == 503 for status, _, _ in locked), "the worker is not ready while the lock is held"
+    assert locked[0][1]["checks"]["database"] == "busy", "the probe says that the database is busy"
     lock.release()
     wait_for(accounts.is_ready, 15, "it is ready when the lock is gone")
 
@@ -33,14 +33,14 @@ def scenario(place):
     wait_for(lambda: readiness(accounts)[0] == 503, 15, "not ready while the server is away")
     away = [readiness(accounts) for _ in range(ASKED)]
     slowest = max(sorted(seconds for _, _, seconds in answers)[ASKED * 3 // 4] for answers in (locked, away))
-    check(slowest < 0.1, f"three in four answers take up to {slowest:.3f} s")
+    assert slowest < 0.1, "three in four responses take less than 0.1 s"
     wait_for(lambda: accounts.worker.errors.read_text().count(LOST) >= 1, 30, "it says that the database is lost")
     place.server.start()
     wait_for(accounts.is_ready, 30, "it is ready when the server is back")
     log = accounts.worker.errors.read_text()
-    check("\t" not in log and "u{9}" not in log, "the log has tabs of libpq's")
+    assert "\t" not in log and "u{9}" not in log, "the log holds none of libpq's tabs"
     wait_for(lambda: accounts.worker.errors.read_text().count(BACK) >= 1, 20, "it says that the database is back")
-    check('error="The database' in log, "a message begins in lower case")
+    assert 'error="The database' in log, "a message begins in upper case"
 
     # The schema is dropped and created again by another worker: the first worker must not use the new tables.
     said = accounts.worker.errors.read_text().count(BACK)
@@ -48,9 +48,11 @@ def scenario(place):
     wait_for(lambda: accounts.worker.events("alarm", kind="database_tables_lost"), 20, "an alarm about the tables")
     newcomer = place.start("--max-rate", "10").wait_started()
     wait_for(lambda: "created again" in accounts.worker.errors.read_text(), 20, "it refuses the new tables")
-    check(not accounts.is_ready(), "it is not ready with other tables")
-    check(accounts.worker.errors.read_text().count(BACK) == said, "it says that the database can be used again")
-    check(len(accounts.worker.events("alarm", kind="database_tables_lost")) == 1, "one alarm")
+    assert not accounts.is_ready(), "the worker is not ready with other tables"
+    assert accounts.worker.errors.read_text().count(BACK) == said, (
+        "the worker does not report that the database can be used again"
+    )
+    assert len(accounts.worker.events("alarm", kind="database_tables_lost")) == 1, "the new tables raise one alarm"
     newcomer.stop()
     accounts.worker.kill()
     accounts.close()
@@ -68,7 +70,7 @@ class TableLock:
         self.session.stdin.write("BEGIN; LOCK TABLE grants IN EXCLUSIVE MODE; SELECT 'held';\n")
         self.session.stdin.flush()
         while "held" not in (line := self.session.stdout.readline()):
-            check(line, "psql ended before it had the lock")
+            assert line, "psql locks the rows"
 
     def release(self):
         self.session.stdin.close()

@@ -1,8 +1,8 @@
 """The network between worker and database fails: it drops answers, then everything, and then resets the connections."""
 
 from accounts import Accounts
+from expectations import wait_for
 from faults import PATIENCE, Rounds, named
-from harness import check, wait_for
 from proxy import Proxy
 
 STORE = "postgres"
@@ -26,7 +26,7 @@ def scenario(place):
     proxy.pass_only("requests")
     rounds.release(rounds.emails)
     wait_for(lambda: said(accounts, LOST) == 1, 2 * PATIENCE + 10, "it notices that nothing comes back")
-    check(not is_ready(accounts), "it is not ready")
+    assert not is_ready(accounts), "the worker is not ready"
     proxy.pass_only("requests", "answers")
     rounds.wait_stored(40, "all answers are stored")
     wait_for(lambda: said(accounts, BACK) == 1, 20, "it says that the database is back")
@@ -38,7 +38,7 @@ def scenario(place):
     rounds.release(rounds.emails)
     wait_for(lambda: said(accounts, LOST) == 2, 2 * PATIENCE + 10, "it notices that nothing gets through")
     opened = connections(place)
-    check(opened <= 10, f"{opened} connections were left at the server")
+    assert opened <= 10, "the server is left with at most ten connections"
     proxy.reset()
     proxy.pass_only("requests", "answers")
     rounds.wait_stored(40, "all answers are stored")

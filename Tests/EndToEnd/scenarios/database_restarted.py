@@ -5,8 +5,8 @@ import json
 import time
 
 from accounts import Accounts
+from expectations import wait_for
 from faults import Rounds
-from harness import check, wait_for
 
 STORE = "postgres"
 
@@ -28,16 +28,18 @@ def scenario(place):
         # The database is away for every answer.
         rounds.release(rounds.emails)
         wait_for(lambda: readiness(accounts)[0] == 503, 30, "it says that it is not ready")
-        check(readiness(accounts)[1]["checks"]["database"] == "unreachable", f"{readiness(accounts)}")
+        assert readiness(accounts)[1]["checks"]["database"] == "unreachable", (
+            "the probe says that the database is unreachable"
+        )
         wait_for(lambda: said(accounts, LOST) == count, 30, "it says that the database is lost")
         wait_for(lambda: time.monotonic() >= stopped + seconds, AWAY + 5, "the database is away for a while")
         place.server.start()
         rounds.wait_stored(30, "the answers that waited in memory are stored")
         wait_for(lambda: said(accounts, BACK) == count, 30, "it says that the database is back")
         wait_for(accounts.is_ready, 10, "it is ready again")
-    check(said(accounts, LOST) == said(accounts, BACK) == len(restarts), "each loss and each return is reported once")
+    assert said(accounts, LOST) == said(accounts, BACK) == len(restarts), "each loss and each return is reported once"
     alarms = accounts.worker.events("alarm", kind="store_failing")
-    check(len(alarms) == 1, f"{len(alarms)} alarms, not one in the hour")
+    assert len(alarms) == 1, "the restarts raise one alarm an hour"
     accounts.close()
     return f"{len(restarts)} restarts; {rounds.judge()}"
 

@@ -3,13 +3,13 @@
 import re
 import shutil
 
-from harness import check, wait_for
+from expectations import wait_for
 
 REFRESHES = 5
 
 
 def scenario(place):
-    check(shutil.which("strace"), "strace is missing: install it")
+    assert shutil.which("strace"), "strace is installed"
     sandbox = place.sandbox
     sandbox.settings(lifetime=4, rotation=True, strict_rotation=True)
     place.generate_keys()
@@ -34,8 +34,8 @@ def scenario(place):
         elif re.search(r"fdatasync.*= 0$|fsync.*= 0$", line):
             durable = answered
         elif "write(" in line and '\\"outcome\\":\\"refreshed\\"' in line:
-            check(answered and durable, f"a success was reported before it was durable: {line[:200]}")
+            assert answered and durable, f"a success is reported only once it is durable: {line[:200]}"
             answered = False
             reported += 1
-    check(reported >= REFRESHES, f"the trace shows {reported} reports")
+    assert reported >= REFRESHES, "the trace shows every report"
     return f"{reported} reports, each after its fdatasync"

@@ -1,6 +1,7 @@
 """Functions on other machines: the internal listener over TLS, its certificate, and the routes that need a
 credential."""
 
+import contextlib
 import http.client
 import os
 import signal
@@ -10,7 +11,7 @@ import threading
 
 import mail
 from accounts import SERVICE_KEY, Accounts, free_port, user_token
-from harness import check, wait_for
+from expectations import wait_for
 from tls import Authority, TLSListener
 
 
@@ -41,12 +42,12 @@ def refuses_to_start(place, accounts, tls, key):
     def refused(words, *flags):
         result = place.run(*accounts.extra, *flags, expect=78)
         for word in words:
-            check(word in result.stderr, f"{flags}: {result.stderr}")
+            assert word in result.stderr, f"the refusal of {flags} names {word!r}"
 
     plain = Accounts(place, start=False)
     result = place.run(*plain.extra, "--listen-internal", tls[1], expect=78)
     for word in ["--internal-certificate", "unix:", "nginx"]:
-        check(word in result.stderr, result.stderr)
+        assert word in result.stderr, f"the refusal names {word!r}"
     refused(["No such file"], "--internal-certificate", place.folder / "none.pem")
     refused(["no certificate in PEM"], "--internal-certificate", key)
     refused(["does not belong"], "--internal-key", place.folder / "authority.key")
@@ -62,8 +63,8 @@ def refuses_to_start(place, accounts, tls, key):
             *plain.extra, "--listen-internal", "systemd:internal", prefix=["bash", "-c", shell, "bash"],
             pass_fds=[listener.fileno()],
         )
-        check(worker.process.wait(timeout=60) == 78, "it vends tokens in the clear on a socket of systemd's")
-        check("--internal-certificate" in worker.errors.read_text(), worker.errors.read_text())
+        assert worker.process.wait(timeout=60) == 78, "a clear socket from systemd is refused"
+        assert "--internal-certificate" in worker.errors.read_text(), "the refusal names the missing flag"
 
 
 def versions(port, authority):
@@ -75,12 +76,14 @@ def versions(port, authority):
         context.set_ciphers("ALL:@SECLEVEL=0")
         context.minimum_version = context.maximum_version = version
         try:
-            with socket.create_connection(("localhost", port), timeout=30) as raw:
-                with context.wrap_socket(raw, server_hostname="localhost") as wrapped:
-                    spoken = wrapped.version()
+            with (
+                socket.create_connection(("localhost", port), timeout=30) as raw,
+                context.wrap_socket(raw, server_hostname="localhost") as wrapped,
+            ):
+                spoken = wrapped.version()
         except (ssl.SSLError, ConnectionError):
             spoken = None
-        check((spoken == version.name.replace("_", ".")) == is_spoken, f"{version.name}: {spoken}")
+        assert (spoken == version.name.replace("_", ".")) == is_spoken, f"{version.name} is spoken: {is_spoken}"
 
 
 def credentials(accounts):
@@ -89,13 +92,15 @@ def credentials(accounts):
     accounts.vend("ada").expect(200)
     for bearer in (None, "wrong"):
         accounts.vend("ada", bearer=bearer).expect(401)
-        check(internal.get("/status", bearer).expect(401).json["error"] == "unauthorized", "the status was disclosed")
-        check(internal.get("/readyz", bearer).expect(200).body == b"ready\n", "the details were disclosed")
+        assert internal.get("/status", bearer).expect(401).json["error"] == "unauthorized", "a stranger gets no status"
+        assert internal.get("/readyz", bearer).expect(200).body == b"ready\n", "a stranger gets no details of readiness"
         internal.get("/healthz", bearer).expect(200)
     for bearer in (None, SERVICE_KEY):
-        check("--internal-metrics" in internal.get("/metrics", bearer).expect(404).json["message"], "no advice")
-    check("grants" in internal.get("/status", SERVICE_KEY).expect(200).json, "the status")
-    check(internal.get("/readyz", SERVICE_KEY).expect(200).json["ready"], "the details")
+        assert "--internal-metrics" in internal.get("/metrics", bearer).expect(404).json["message"], (
+            "the refusal names the flag that opens the route"
+        )
+    assert "grants" in internal.get("/status", SERVICE_KEY).expect(200).json, "a service gets the status"
+    assert internal.get("/readyz", SERVICE_KEY).expect(200).json["ready"], "a service gets the details of readiness"
 
 
 def function(accounts, authority, url):
@@ -106,10 +111,12 @@ def function(accounts, authority, url):
     }
     accounts.expire("ada")
     found = mail.fetch("ada", **environment)
-    check(found == ["message-of-ada@gmail.com"], f"the function found {found}")
-    check("401" in mail.fetch("ada", **{**environment, "WORKER_CREDENTIAL": "wrong"}), "a wrong credential")
-    check("404" in mail.fetch("nobody", **environment), "a user without a grant")
-    check("CERTIFICATE_VERIFY_FAILED" in mail.fetch("ada", **{**environment, "SSL_CERT_FILE": "/dev/null"}), "trust")
+    assert found == ["message-of-ada@gmail.com"], "the function reads the user's mail"
+    assert "401" in mail.fetch("ada", **{**environment, "WORKER_CREDENTIAL": "wrong"}), "a wrong credential gets 401"
+    assert "404" in mail.fetch("nobody", **environment), "a user without a grant gets 404"
+    assert "CERTIFICATE_VERIFY_FAILED" in mail.fetch("ada", **{**environment, "SSL_CERT_FILE": "/dev/null"}), (
+        "the function refuses a certificate that it does not trust"
+    )
     gmail.shutdown()
 
 
@@ -137,14 +144,14 @@ class Callers:
         self.ended.set()
         for thread in self.threads:
             thread.join(60)
-        check(not self.failures, f"{len(self.failures)} calls failed: {self.failures[:3]}")
+        assert not self.failures, "every call succeeds during the reloads"
 
 
 def reload(place, accounts, authority, port):
     """New connections get the new certificate, open ones continue, no call fails; a broken pair changes nothing."""
     internal, worker = accounts.internal, accounts.worker
     lasting = internal.opened()
-    check(internal.name_shown(lasting) == "first", "the first certificate")
+    assert internal.name_shown(lasting) == "first", "the first certificate is shown"
 
     def ask():
         lasting.request("GET", "/v1/grants/ada/token", headers={"Authorization": f"Bearer {SERVICE_KEY}"})
@@ -152,16 +159,16 @@ def reload(place, accounts, authority, port):
         answer.read()
         return answer.status
 
-    check(ask() == 200, "the lasting connection")
+    assert ask() == 200, "the kept connection works"
     callers = Callers(internal, 3)
     for name in ["second", "third", "fourth"]:
         authority.issue(name, to="first")
         worker.signal(signal.SIGHUP)
         wait_for(lambda: internal.certificate_name() == name, 20, f"the {name} certificate is shown")
-        check(ask() == 200, "the lasting connection ended with the reload")
+        assert ask() == 200, "the reload keeps the connection open"
     callers.stop()
-    check(callers.answers > 0, "no service called")
-    check(internal.name_shown(lasting) == "first", "it is the same connection")
+    assert callers.answers > 0, "services call during the reloads"
+    assert internal.name_shown(lasting) == "first", "the kept connection is still the first one"
 
     # Only the certificate is replaced: its key is missing.
     key = place.folder / "first.key"
@@ -173,8 +180,10 @@ def reload(place, accounts, authority, port):
     services.write_text(known.replace('"users": ["*"]', '"users": ["nobody"]'))
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "does not belong" in worker.errors.read_text(), 20, "the broken pair is reported")
-    check("not reloaded, everything stays as it was" in worker.errors.read_text(), "no word of what stays")
-    check(internal.certificate_name() == "fourth", "the old certificate is gone")
+    assert "not reloaded, everything stays as it was" in worker.errors.read_text(), (
+        "the worker says that nothing was reloaded"
+    )
+    assert internal.certificate_name() == "fourth", "the last good certificate is shown"
     accounts.vend("ada").expect(200)
     services.write_text(known)
     authority.issue("sixth", to="first")
@@ -191,15 +200,15 @@ def stalls(accounts, port):
         client.settimeout(60)
     accounts.vend("ada").expect(200)
     for client in stalled:
-        check(client.recv(1000) == b"", "a stalled handshake was answered")
+        assert client.recv(1000) == b"", "a stalled handshake is closed without a response"
         client.close()
     # Plain HTTP on the TLS port.
     plain = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     plain.request("GET", "/healthz")
-    try:
-        check(plain.getresponse().status == 0, "plain HTTP was answered")
-    except (http.client.HTTPException, ConnectionError):
-        pass
+    status = None
+    with contextlib.suppress(http.client.HTTPException, ConnectionError):
+        status = plain.getresponse().status
+    assert status is None, "plain HTTP gets no response"
     accounts.vend("ada").expect(200)
 
 
@@ -207,11 +216,17 @@ def metrics_and_expiry(place, accounts, authority, port):
     """The setting for metrics, and the warnings of an expired certificate."""
     authority.issue("late", days=-1, to="first")
     worker = accounts.worker = place.start(*accounts.extra, "--internal-metrics").wait_started()
-    alarm = wait_for(lambda: worker.events("alarm", kind="certificate_expired"), 20, "an expired certificate is alarming")
-    check("first.pem" in alarm[0]["text"] and "reload" in alarm[0]["text"], f"{alarm}")
+    alarm = wait_for(
+        lambda: worker.events("alarm", kind="certificate_expired"), 20, "an expired certificate is alarming"
+    )
+    assert "first.pem" in alarm[0]["text"] and "reload" in alarm[0]["text"], (
+        "the alarm names the certificate and the remedy"
+    )
     doctor = place.run(*accounts.extra, "doctor", expect=None).stdout
     lines = [line for line in doctor.splitlines() if "internal certificate" in line]
-    check(len(lines) == 1 and lines[0].startswith("WARN") and "expired at" in lines[0], f"{lines}")
+    assert len(lines) == 1 and lines[0].startswith("WARN") and "expired at" in lines[0], (
+        "the log has one warning about the certificate"
+    )
 
     authority.issue("short", days=3, to="first")
     worker.signal(signal.SIGHUP)
@@ -219,10 +234,10 @@ def metrics_and_expiry(place, accounts, authority, port):
     wait_for(lambda: shown(internal) == "short", 20, "the new certificate is shown")
     end = ssl.cert_time_to_seconds(internal.opened().sock.getpeercert()["notAfter"])
     gauge = f"refresh_worker_internal_certificate_expiry_timestamp_seconds {end}\n".encode()
-    check(gauge in internal.get("/metrics").expect(200).body, "the gauge of the new certificate's end")
+    assert gauge in internal.get("/metrics").expect(200).body, "the metrics show the end of the new certificate"
     internal.get("/status").expect(401)
     doctor = place.run(*accounts.extra, "doctor", expect=None).stdout
-    check("valid until" in doctor, doctor)
+    assert "valid until" in doctor, "the doctor shows the end of the certificate"
     accounts.internal = internal
     accounts.close()
 

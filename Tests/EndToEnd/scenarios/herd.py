@@ -4,7 +4,7 @@ import concurrent.futures
 import threading
 
 from accounts import SERVICE_KEY, Accounts, user_token
-from harness import check, wait_for
+from expectations import wait_for
 
 CALLERS = 1000
 
@@ -30,9 +30,9 @@ def scenario(place):
         sandbox.call("/control/release", {"email": "ada@gmail.com"})
         sandbox.call("/control/grants/set", {"email": "ada@gmail.com", "hold": False})
         answers = [call.result().expect(200).json for call in asked]
-    check(len({answer["access_token"] for answer in answers}) == 1, "one token for all")
+    assert len({answer["access_token"] for answer in answers}) == 1, "all callers get one token"
     stats = sandbox.stats()
-    check(stats["by_route"]["token"] == 1, f"{stats['by_route']} calls")
+    assert stats["by_route"]["token"] == 1, "the callers cause one call"
     wait_for(lambda: len(accounts.worker.events("vend")) == CALLERS, 20, "every vend is audited")
 
     # After a 401 from Google: a forced refresh is shared, and happens at most once in ten seconds. The last one is made
@@ -42,10 +42,10 @@ def scenario(place):
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         path = "/v1/grants/u-1/token/refresh"
         renewed = list(pool.map(lambda _: accounts.internal.post(path, named, SERVICE_KEY).expect(200).json, range(20)))
-    check(len({answer["access_token"] for answer in renewed}) == 1, "one new token for all")
-    check(renewed[0]["access_token"] != named["access_token"], "a new token")
-    check(sandbox.stats()["by_route"]["token"] == 2, "one more call")
-    again = accounts.internal.post(path, {"access_token": renewed[0]["access_token"]}, SERVICE_KEY)
-    check(sandbox.stats()["by_route"]["token"] == 2, f"a call within ten seconds of the last ({again.status})")
+    assert len({answer["access_token"] for answer in renewed}) == 1, "all callers get one new token"
+    assert renewed[0]["access_token"] != named["access_token"], "the new token replaces the rejected one"
+    assert sandbox.stats()["by_route"]["token"] == 2, "the callers cause one more call"
+    accounts.internal.post(path, {"access_token": renewed[0]["access_token"]}, SERVICE_KEY)
+    assert sandbox.stats()["by_route"]["token"] == 2, "no call follows within ten seconds of the last"
     accounts.close()
     return f"{CALLERS} callers"

@@ -2,20 +2,25 @@
 
 import concurrent.futures
 import json
-import os
 import signal
 import time
 
-from harness import check, wait_for
+from expectations import wait_for
 
 
 def scenario(place):
     sandbox = place.sandbox
     sandbox.settings(lifetime=3600)
     place.generate_keys()
-    hold = lambda grant: sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
-    release = lambda: sandbox.call("/control/release", {})
-    requests = lambda: sandbox.stats()["by_route"].get("token", 0)
+
+    def hold(grant):
+        return sandbox.call("/control/grants/set", {"refresh_token": grant["refresh_token"], "hold": True})
+
+    def release():
+        return sandbox.call("/control/release", {})
+
+    def requests():
+        return sandbox.stats()["by_route"].get("token", 0)
 
     # `token` shares the daemon's refresh, and the exit codes 77 and 67 have their documented meaning.
     shared = sandbox.create_expired("shared@example.com")
@@ -30,22 +35,22 @@ def scenario(place):
         wait_for(lambda: len(place.rows("SELECT * FROM workers")) == 4, 20, "three callers wait beside the daemon")
         release()
         tokens = {caller.result().stdout.strip() for caller in callers}
-    check(len(tokens) == 1 and requests() == 1, f"{len(tokens)} tokens of {requests()} requests")
+    assert len(tokens) == 1 and requests() == 1, "all callers get the token of one request"
     place.run("token", "nobody@example.com", expect=67)
     sandbox.change(shared, revoked=True)
     place.run("token", "shared@example.com", "--min-ttl", "86400", expect=77)
-    check(place.grants()["shared@example.com"]["state"] == "disconnected", "the caller's refresh ended the grant")
+    assert place.grants()["shared@example.com"]["state"] == "disconnected", "the caller's refresh ends the grant"
 
     # Reload: the log level changes, the metrics file is opened again, and a bad file changes nothing.
     moved = worker.metrics.with_suffix(".1")
-    os.rename(worker.metrics, moved)
+    worker.metrics.rename(moved)
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\n")
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "reloaded" in worker.errors.read_text(), 20, "the reload is reported")
     grant = sandbox.create_expired("later@example.com")
     place.bring_in([grant])
     wait_for(lambda: worker.events("refresh", outcome="refreshed"), 30, "the new file gets the lines")
-    check("debug refresh" in worker.errors.read_text(), "the new log level holds")
+    assert "debug refresh" in worker.errors.read_text(), "the new log level holds"
     # A setting that a reload does not apply is named each time, until a restart.
     configuration.write_text("REFRESH_WORKER_LOG_LEVEL=debug\nREFRESH_WORKER_SUMMARY_INTERVAL=7\n")
     for count in (1, 2):
@@ -56,7 +61,7 @@ def scenario(place):
     configuration.write_text("REFRESH_WORKER_LOG_LEVL=debug\n")
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "LOG_LEVL" in worker.errors.read_text(), 20, "the bad key is named")
-    check(worker.process.poll() is None, "the worker goes on")
+    assert worker.process.poll() is None, "the worker keeps running"
 
     # SIGTERM lets what is in flight finish.
     slow = sandbox.create_expired("slow@example.com")
@@ -66,9 +71,9 @@ def scenario(place):
     worker.signal(signal.SIGTERM)
     wait_for(lambda: worker.events("stopping", in_flight=1), 20, "the worker stops")
     release()
-    check(worker.process.wait(timeout=30) == 0, "a gentle stop ends with 0")
-    check(worker.events("refresh", outcome="refreshed")[-1], "what was in flight was stored")
-    check(place.grants()["slow@example.com"]["lease_owner"] is None, "no lease is left")
+    assert worker.process.wait(timeout=30) == 0, "a graceful stop exits with 0"
+    assert worker.events("refresh", outcome="refreshed")[-1], "the result in flight is stored"
+    assert place.grants()["slow@example.com"]["lease_owner"] is None, "the stop leaves no lease"
 
     # A request that does not finish is abandoned at the deadline, and a second signal does not wait for it.
     stuck = sandbox.create_expired("stuck@example.com")
@@ -77,10 +82,12 @@ def scenario(place):
     worker = place.start("--stop-deadline", "2").wait_started()
     sandbox.call("/control/wait?holding=1")
     worker.signal(signal.SIGTERM)
-    check(worker.process.wait(timeout=30) == 0, "it ends at its deadline")
-    check(place.grants()["stuck@example.com"]["lease_owner"] is None, "the lease was given back")
+    assert worker.process.wait(timeout=30) == 0, "the stop ends at its deadline"
+    assert place.grants()["stuck@example.com"]["lease_owner"] is None, "the stop gives the lease back"
     # It was sent, so it may have been processed: it is tried again after a pause.
-    check(place.grants()["stuck@example.com"]["state"] == "retrying", "the outcome of the request is unknown")
+    assert place.grants()["stuck@example.com"]["state"] == "retrying", (
+        "a request with an unknown outcome leaves its grant retrying"
+    )
     worker = place.start("--stop-deadline", "600").wait_started()
     wait_for(lambda: place.grants()["stuck@example.com"]["lease_owner"], 30, "it is tried again")
     sandbox.call("/control/wait?holding=1")
@@ -88,15 +95,15 @@ def scenario(place):
     wait_for(lambda: worker.events("stopping", reason="SIGTERM"), 20, "the first signal is heard")
     asked = time.monotonic()
     worker.signal(signal.SIGTERM)
-    check(worker.process.wait(timeout=30) == 143, "the second ends it at once")
-    check(time.monotonic() - asked < 20, "it did not wait")
+    assert worker.process.wait(timeout=30) == 143, "the second signal ends the worker at once"
+    assert time.monotonic() - asked < 20, "the second signal does not wait"
     release()
 
     # Cron alone also does the work, and reports it in one line.
     result = place.run("--run-once", expect=None)
-    check(result.stdout.splitlines()[-1].startswith('{"event":"run_once","due":'), "the summary is the last line")
+    assert result.stdout.splitlines()[-1].startswith('{"event":"run_once","due":'), "the summary is the last line"
     log = place.folder / "once.jsonl"
     place.run("--run-once", "--metrics-log", log, expect=None)
     last = json.loads(log.read_text().splitlines()[-1])
-    check(last["event"] == "run_once", "a metrics log in a file ends with the summary too")
+    assert last["event"] == "run_once", "a metrics log in a file ends with the summary too"
     return f"{requests()} requests"

@@ -1,7 +1,6 @@
 """The listeners: refused settings, sockets from systemd, the mode of a unix socket, probes and draining."""
 
 import json
-import os
 import signal
 import socket
 import stat
@@ -9,7 +8,7 @@ import subprocess
 import threading
 
 from accounts import JWT_SECRET, SERVICE_KEY, Accounts, Listener, user_token
-from harness import check, wait_for
+from expectations import wait_for
 
 
 def scenario(place):
@@ -23,34 +22,42 @@ def scenario(place):
     early.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
     inherited = [*accounts.extra, "--listen", "systemd:public"]
     shell = f'exec 3<&{listener.fileno()}; LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=public exec "$@"'
-    accounts.worker = place.start(*inherited, prefix=["bash", "-c", shell, "bash"], pass_fds=[listener.fileno()]).wait_started()
-    check(early.makefile("rb").read().startswith(b"HTTP/1.1 200"), "the early client was not answered")
+    accounts.worker = place.start(
+        *inherited, prefix=["bash", "-c", shell, "bash"], pass_fds=[listener.fileno()]
+    ).wait_started()
+    assert early.makefile("rb").read().startswith(b"HTTP/1.1 200"), (
+        "a client that connects before the start gets its response"
+    )
     public = accounts.public = Listener(port)
     public.get("/v1/user/me", user_token("u-1")).expect(200)
 
     # The unix socket is closed to other users, and replaces one that a killed worker left.
-    mode = stat.S_IMODE(os.stat(accounts.socket).st_mode)
-    check(mode == 0o660, f"the socket's mode is {mode:o}")
+    mode = stat.S_IMODE(accounts.socket.stat().st_mode)
+    assert mode == 0o660, "the socket has its mode"
     accounts.worker.kill()
-    check(accounts.socket.exists(), "the killed worker left its socket")
+    assert accounts.socket.exists(), "a killed worker leaves its socket"
     accounts.worker = place.start(*accounts.extra, "--socket-mode", "0600").wait_started()
     wait_for(accounts.is_ready, 30, "it listens on its socket again")
-    check(stat.S_IMODE(os.stat(accounts.socket).st_mode) == 0o600, "the mode that was asked for")
+    assert stat.S_IMODE(accounts.socket.stat().st_mode) == 0o600, "the socket has the requested mode"
     second = place.run(*accounts.extra, "--metrics-log", place.folder / "second.jsonl", expect=73)
-    check("listen" in second.stderr, f"{second.stderr}")
-    check(accounts.is_ready(), "a second worker took the first one's socket away")
+    assert "listen" in second.stderr, "the second worker says that it cannot listen"
+    assert accounts.is_ready(), "the first worker keeps its socket"
     public = accounts.public = Listener(accounts.port)
 
     # The probes of Kubernetes and curl.
     for path in ("/healthz", "/readyz", "/metrics", "/status"):
         asked = ["curl", "--silent", "--fail", "--unix-socket", str(accounts.socket), f"http://localhost{path}"]
         answer = subprocess.run(asked, capture_output=True, text=True, timeout=30)
-        check(answer.returncode == 0 and answer.stdout, f"curl {path}: {answer.returncode}")
-    check(public.get("/readyz").expect(200).body == b"ready\n", "the public probe")
+        assert answer.returncode == 0 and answer.stdout, f"curl gets {path}"
+    assert public.get("/readyz").expect(200).body == b"ready\n", "the public probe shows no details"
     metrics = accounts.internal.get("/metrics").expect(200)
-    check(metrics.headers["content-type"].startswith("text/plain; version=0.0.4"), f"{metrics.headers}")
+    assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4"), (
+        "the metrics have Prometheus's content type"
+    )
     status = json.loads(place.run("status", "--json").stdout)
-    check(set(accounts.internal.get("/status").expect(200).json) == set(status), "the same report as the command's")
+    assert set(accounts.internal.get("/status").expect(200).json) == set(status), (
+        "the route reports what the command reports"
+    )
 
     # Services are read again on SIGHUP; a broken file keeps the known ones.
     grant = place.sandbox.create(email="ada@gmail.com")[0]
@@ -61,7 +68,7 @@ def scenario(place):
     services.write_text("{")
     accounts.worker.signal(signal.SIGHUP)
     wait_for(lambda: "not reloaded" in accounts.worker.errors.read_text(), 10, "the broken file is reported")
-    check("CommandFailure" not in accounts.worker.errors.read_text(), "the error is shown as a program sees it")
+    assert "CommandFailure" not in accounts.worker.errors.read_text(), "the log shows no type names"
     accounts.vend("u-1").expect(200)
     services.write_text(known.replace('"users": ["*"]', '"users": ["u-2"]'))
     accounts.worker.signal(signal.SIGHUP)
@@ -82,9 +89,9 @@ def scenario(place):
     wait_for(lambda: accounts.internal.get("/readyz").status == 503, 10, "not ready while draining")
     place.sandbox.call("/control/release", {"email": "ada@gmail.com"})
     caller.join(30)
-    check(answers and answers[0].status == 200, f"the begun request got {answers and answers[0].status}")
-    check(accounts.worker.process.wait(timeout=60) == 0, "it did not stop gently")
-    check(not accounts.socket.exists(), "the socket's file stayed")
+    assert answers and answers[0].status == 200, "the request that had begun is answered"
+    assert accounts.worker.process.wait(timeout=60) == 0, "the worker stops gracefully"
+    assert not accounts.socket.exists(), "the stop removes the socket's file"
     accounts.close()
     return ""
 
@@ -98,10 +105,10 @@ def refuses_to_start(place, accounts):
         result = subprocess.run(
             command, capture_output=True, text=True, timeout=60, env={**place.environment, **(environment or {})}
         )
-        check(result.returncode == code, f"{flags}: exit {result.returncode}: {result.stderr}")
+        assert result.returncode == code, f"{flags} are refused with code {code}; the error: {result.stderr}"
         for word in words:
-            check(word in result.stderr, f"{flags}: {result.stderr}")
-        check(JWT_SECRET not in result.stderr and SERVICE_KEY not in result.stderr, "a secret was printed")
+            assert word in result.stderr, f"the refusal of {flags} names {word!r}"
+        assert JWT_SECRET not in result.stderr and SERVICE_KEY not in result.stderr, "no secret is printed"
 
     services = folder / "services.json"
     services.chmod(0o644)

@@ -4,6 +4,7 @@ Their phones call continuously. No phone is signed out, no call is refused, and 
 """
 
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -11,8 +12,9 @@ import subprocess
 import time
 
 from accounts import Accounts, free_port
+from expectations import wait_for
 from former import ENGINE_SECRET, PAYPULSE_SECRET, Engine, Former, PayPulse, claims_of
-from harness import CLIENT, ROOT, WORKER, Server, Skipped, check, wait_for
+from harness import CLIENT, ROOT, WORKER, Server, Skipped
 from observer import Observer
 from phones import Crowd, EnginePhone, PayPulsePhone
 
@@ -73,7 +75,7 @@ class Shell:
         self.process.stdin.write(f"{text}\necho '{marker}'\n")
         self.process.stdin.flush()
         wait_for(lambda: marker in self.read(start) or self.process.poll() is not None, 300, f"{text[-200:]} has ended")
-        check(self.process.poll() is None, f"the shell ended with {self.process.poll()}: {self.read(start)[-2000:]}")
+        assert self.process.poll() is None, f"the shell runs; it wrote: {self.read(start)[-2000:]}"
         return self.read(start).replace(f"{marker}\n", "")
 
     def read(self, start):
@@ -83,7 +85,7 @@ class Shell:
         """Runs a block of commands of the document."""
         text = (ROOT / "docs" / "moving.md").read_text()
         blocks = re.findall(rf"^```sh {self.name} {section}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-        check(len(blocks) == 1, f"docs/moving.md has {len(blocks)} blocks '{self.name} {section}'")
+        assert len(blocks) == 1, f"docs/moving.md has one block '{self.name} {section}'"
         return self.type(blocks[0])
 
     def close(self):
@@ -95,14 +97,22 @@ class Proxy:
     """nginx in front of the former backends and of the worker."""
 
     def __init__(self, place, former, worker):
-        self.program = shutil.which("nginx") or "/usr/sbin/nginx"
-        if not os.path.exists(self.program):
+        self.program = pathlib.Path(shutil.which("nginx") or "/usr/sbin/nginx")
+        if not self.program.exists():
             raise Skipped("nginx is not installed: scripts/ensure-packages check installs it")
         self.folder = place.folder
         self.port = free_port()
         self.former, self.worker = former, worker
         self.write([])
-        arguments = [self.program, "-p", str(self.folder), "-c", str(self.folder / "nginx.conf"), "-e", str(self.folder / "nginx.log")]
+        arguments = [
+            self.program,
+            "-p",
+            str(self.folder),
+            "-c",
+            str(self.folder / "nginx.conf"),
+            "-e",
+            str(self.folder / "nginx.log"),
+        ]
         self.process = subprocess.Popen([*arguments, "-g", "daemon off;"])
 
     def write(self, moved):
@@ -170,7 +180,7 @@ def move(place, database, crowd, closing):
         grants += place.sandbox.call("/control/grants", {"count": count, "prefix": f"life{lifetime}"})
     place.sandbox.settings(lifetime=3599)
     payers = [paypulse.sign_up(number) for number in range(EACH)]
-    for user, grant in zip(payers, grants):
+    for user, grant in zip(payers, grants[:EACH], strict=True):
         paypulse.connect(user, grant)
     readers = engine.sign_up(*range(EACH))
     for number, user in enumerate(payers):
@@ -193,20 +203,29 @@ def move(place, database, crowd, closing):
 
     # Users and grants are copied while the phones keep calling.
     amazon.follow("prepare")
-    check((amazon.folder / "worker-was-started").exists(), "the document starts the worker")
+    assert (amazon.folder / "worker-was-started").exists(), "the document starts the worker"
     worker = accounts.start()
     told = amazon.follow("users")
-    check(f"{EACH + 3} read: {EACH + 3} stored, 0 completed, 0 replaced, 0 kept, 0 unchanged, 0 bad" in told, told)
+    assert f"{EACH + 3} read: {EACH + 3} stored, 0 completed, 0 replaced, 0 kept, 0 unchanged, 0 bad" in told, (
+        "the import of users stores all of them"
+    )
     imported_at = time.time()
     told = amazon.follow("grants")
-    check(f"{EACH} secrets: {EACH} stored, 0 replaced, 0 kept, 0 bad" in told, told)
-    lasting = {user for user, grant in zip(payers, grants) if grant["expires_at"] > imported_at + 60}
-    check(len(lasting) >= EACH // 3, f"{len(lasting)} grants have a valid token")
+    assert f"{EACH} secrets: {EACH} stored, 0 replaced, 0 kept, 0 bad" in told, (
+        "the import of secrets stores all of them"
+    )
+    lasting = {
+        user for user, grant in zip(payers, grants[:EACH], strict=True) if grant["expires_at"] > imported_at + 60
+    }
+    assert len(lasting) >= EACH // 3, "a third of the grants have a valid token"
     observer = Observer(place, lambda user: user in lasting)
     observer.start()
     told = server.follow("users")
-    check(f"{EACH} read: {EACH} stored" in told, told)
-    now = lambda: int(time.time() * 1000)
+    assert f"{EACH} read: {EACH} stored" in told, "the import of PayPulse's users stores all of them"
+
+    def now():
+        return int(time.time() * 1000)
+
     wait_for(
         lambda: all(row["access_expires_at"] > now() for row in place.rows("SELECT access_expires_at FROM grants")),
         120, "each grant has a valid access token",
@@ -216,7 +235,7 @@ def move(place, database, crowd, closing):
 
     # The former backends remain in use.
     late_payers = [paypulse.sign_up(EACH + number) for number in range(LATE)]
-    for user, grant in zip(late_payers, grants[EACH:]):
+    for user, grant in zip(late_payers, grants[EACH:], strict=True):
         paypulse.connect(user, grant)
     late_readers = engine.sign_up(*range(EACH, EACH + LATE))
     for user in leaving:
@@ -238,37 +257,49 @@ def move(place, database, crowd, closing):
     proxy.write([*PAYPULSE_PATHS, *ENGINE_PATHS])
     server.follow("switch")
     told = server.follow("again")
-    check(f"{EACH + LATE} read: " in told and ", 0 bad" in told, told)
+    assert f"{EACH + LATE} read: " in told and ", 0 bad" in told, (
+        "the later import reads all users of the former backend"
+    )
     told = amazon.follow("again")
-    check(f"{EACH + LATE} read: " in told and ", 0 bad" in told, told)
-    check(f"{EACH + LATE} secrets: {LATE} stored" in told, told)
+    assert f"{EACH + LATE} read: " in told and ", 0 bad" in told, "the later import reads all users of PayPulse"
+    assert f"{EACH + LATE} secrets: {LATE} stored" in told, "the later import stores the late secrets"
     for phone in late:
         phone.is_copied = phone.may_restart = True
     amazon.follow("deleted")
-    check((amazon.folder / "ids-after").read_text().split() == sorted([*payers, *late_payers]), "the later scan's ids")
+    assert (amazon.folder / "ids-after").read_text().split() == sorted([*payers, *late_payers]), (
+        "the later scan finds every id"
+    )
     crowd.wait("the worker serves it", rounds=2, condition=has_session_of_worker)
     counts = dict(former.counts)
     crowd.wait("the worker serves it alone")
     for path in ["/v1/user/me", "/api/auth/me", "/api/auth/refresh"]:
-        check(former.counts[path] == counts[path], f"the former backend is still asked for {path}")
+        assert former.counts[path] == counts[path], f"the former backend is not asked for {path}"
 
     # The counts.
     told = amazon.follow("check")
-    check(f"{EACH + LATE} read: 0 to store, 0 to complete, 0 to replace, 0 to keep, {EACH + LATE} unchanged" in told, told)
-    check(f"{EACH + LATE} secrets: 0 to store, 0 to replace, {EACH + LATE} to keep, 0 bad" in told, told)
+    assert f"{EACH + LATE} read: 0 to store, 0 to complete, 0 to replace, 0 to keep, {EACH + LATE} unchanged" in told, (
+        "a repeated import changes no user"
+    )
+    assert f"{EACH + LATE} secrets: 0 to store, 0 to replace, {EACH + LATE} to keep, 0 bad" in told, (
+        "a repeated import changes no secret"
+    )
     told = server.follow("check")
-    check(f"{EACH + LATE} read: 0 to store, 0 to complete, " in told and ", 0 bad" in told, told)
-    check(place.states() == {"active": EACH + LATE}, f"the states are {place.states()}")
+    assert f"{EACH + LATE} read: 0 to store, 0 to complete, " in told and ", 0 bad" in told, (
+        "a repeated import changes no user of PayPulse"
+    )
+    assert place.states() == {"active": EACH + LATE}, "every grant is active"
     late_by = observer.stop()
-    check(not late_by, f"{len(late_by)} looks at grants whose token had expired: {late_by[:3]}")
+    assert not late_by, "no grant's token expires"
 
     # And back.
     amazon.follow("back")
-    check(len(paypulse.secrets) == EACH + LATE + 1, f"{len(paypulse.secrets)} secrets")
+    assert len(paypulse.secrets) == EACH + LATE + 1, "PayPulse has each user's secret"
     proxy.write([])
     server.follow("switch")
     crowd.wait("the former backends serve it again", rounds=2)
-    check(former.counts["/api/auth/me"] > counts["/api/auth/me"], "the former backend is asked again")
+    assert former.counts["/api/auth/me"] > counts["/api/auth/me"], (
+        "after the way back, the former backend is asked again"
+    )
     crowd.stop()
     crowd.check("in the end")
     worker.stop()

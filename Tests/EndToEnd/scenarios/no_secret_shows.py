@@ -2,7 +2,7 @@
 
 import re
 
-from harness import check, wait_for
+from expectations import wait_for
 
 
 def scenario(place):
@@ -16,40 +16,56 @@ def scenario(place):
     worker = place.start(*debug, "--summary-interval", "1").wait_started()
     known = sandbox.call("/control/faults")
     faults = ["invalid_rapt", "html502", "unauthorized_client", "reset", "garbage200", "without_access_token"]
-    for grant, fault in zip(grants[4:], faults):
-        check(fault in known, f"the fake Google knows the fault {fault}")
+    for grant, fault in zip(grants[4:], faults, strict=False):
+        assert fault in known, "the sandbox knows the fault"
         sandbox.change(grant, answer={"preset": fault, "times": 1})
     # A server that repeats the token in its error: the token must not appear in a log.
     echo = grants[3]
-    sandbox.change(echo, answer={
-        "status": 400, "body": '{"error":"strange","error_description":"token %s is odd"}' % echo["refresh_token"], "times": 3,
-    })
+    sandbox.change(
+        echo,
+        answer={
+            "status": 400,
+            "body": '{{"error":"strange","error_description":"token {} is odd"}}'.format(echo["refresh_token"]),
+            "times": 3,
+        },
+    )
     wait_for(lambda: worker.events("refresh", verdict="strange"), 60, "the odd answer came")
     wait_for(lambda: len(worker.events("refresh", outcome="refreshed")) > 40, 90, "many refreshes")
     secrets |= {grant["refresh_token"] for grant in sandbox.call("/control/grants")}
     token = place.run("token", grants[0]["email"], *debug)
     access = token.stdout.strip()
-    check(access and access not in token.stderr, "the token is on standard output alone")
+    assert access and access not in token.stderr, "the token is on standard output alone"
     secrets.add(access)
     outputs = [token.stderr]
     for command in (
-        ["grants", "list", "--json"], ["grants", "list"], ["grants", "show", grants[0]["email"]],
-        ["grants", "show", grants[0]["email"], "--json"], ["status"], ["status", "--json"], ["doctor"], ["keys", "list"],
-        ["keys", "rotate"], ["--run-once"], ["grants", "export"], ["grants", "disconnect", grants[1]["email"]],
-        ["token", grants[1]["email"]], ["token", grants[2]["refresh_token"]], ["grants", "add", "x", grants[2]["refresh_token"]],
+        ["grants", "list", "--json"],
+        ["grants", "list"],
+        ["grants", "show", grants[0]["email"]],
+        ["grants", "show", grants[0]["email"], "--json"],
+        ["status"],
+        ["status", "--json"],
+        ["doctor"],
+        ["keys", "list"],
+        ["keys", "rotate"],
+        ["--run-once"],
+        ["grants", "export"],
+        ["grants", "disconnect", grants[1]["email"]],
+        ["token", grants[1]["email"]],
+        ["token", grants[2]["refresh_token"]],
+        ["grants", "add", "x", grants[2]["refresh_token"]],
         ["--nonsense", grants[2]["access_token"]],
     ):
         result = place.run(*command, *debug, expect=None)
         outputs += [result.stdout, result.stderr]
     worker.stop()
     key_material = [line.split()[1] for line in place.keys.read_text().splitlines() if line and line[0] not in "#"]
-    check(len(key_material) == 2, "there are two keys after a rotation")
+    assert len(key_material) == 2, "a rotation leaves two keys"
     outputs += [worker.metrics.read_text(), worker.errors.read_text()]
     for text in outputs:
         found = [secret for secret in [*secrets, *key_material] if secret in text]
-        check(not found, f"{len(found)} secrets show in an output that begins {text[:80]!r}")
-        check(not re.search(r"ya29\.[\w-]{8}", text), f"an access token shows in an output that begins {text[:80]!r}")
+        assert not found, f"no output holds a secret; this one begins {text[:80]!r}"
+        assert not re.search(r"ya29\.[\w-]{8}", text), f"no output holds an access token; this one begins {text[:80]!r}"
     for path in place.folder.glob("grants.sqlite*"):
         content = path.read_bytes()
-        check(not any(secret.encode() in content for secret in secrets), f"a token is unsealed in {path.name}")
+        assert not any(secret.encode() in content for secret in secrets), f"each token in {path.name} is sealed"
     return f"{len(secrets)} tokens and {len(key_material)} keys looked for in {len(outputs)} outputs"

@@ -3,7 +3,7 @@ notified."""
 
 
 from accounts import Accounts, user_token
-from harness import check, wait_for
+from expectations import wait_for
 
 
 def scenario(place):
@@ -13,12 +13,12 @@ def scenario(place):
     grant = sandbox.create(email="bob@gmail.com")[0]
     bearer = user_token("u-7")
     accounts.connect(grant, bearer).expect(201)
-    check(accounts.profile(bearer)["gmail_account_connected"] is True, "connected")
+    assert accounts.profile(bearer)["gmail_account_connected"] is True, "the profile says connected"
     sandbox.call("/control/grants/set", {"email": "bob@gmail.com", "revoked": True})
     notice = accounts.backend.wait_for("u-7", 1, seconds=60)[0]
-    check(notice["data"]["reason"] == "invalid_grant", f"{notice}")
+    assert notice["data"]["reason"] == "invalid_grant", "the notice names Google's refusal"
     profile = accounts.profile(bearer)
-    check(profile["gmail_account_connected"] is False, "the profile still says connected")
+    assert profile["gmail_account_connected"] is False, "the profile says disconnected"
 
     # The backend is away for a while and the worker is killed during that time: the notice still arrives, once.
     accounts.backend.refusals = 3
@@ -27,19 +27,23 @@ def scenario(place):
     accounts.worker.kill()
     accounts.start()
     notices = accounts.backend.wait_for("u-7", 2, seconds=90)
-    check([notice["data"]["connected"] for notice in notices] == [False, True], f"{notices}")
+    assert [notice["data"]["connected"] for notice in notices] == [False, True], "the late notices come in order"
 
     # Sent again on request, with the same ids.
     place.run("notices", "replay", "--user", "u-7")
     notices = accounts.backend.wait_for("u-7", 4)
-    check([n["id"] for n in notices[:2]] == [n["id"] for n in notices[2:4]], "the same ids, in order")
+    assert [n["id"] for n in notices[:2]] == [n["id"] for n in notices[2:4]], (
+        "repeated notices have the same ids in the same order"
+    )
 
     # A cron job alone also notifies the backend.
     accounts.worker.stop()
     sandbox.call("/control/grants/set", {"email": "bob@gmail.com", "revoked": True})
     place.set_due(0)
     place.run("--run-once", *accounts.extra)
-    check(len(accounts.backend.of("u-7")) == 5, f"{accounts.backend.of('u-7')}")
-    check(accounts.backend.of("u-7")[-1]["data"]["connected"] is False, "the cron job's notice")
+    assert len(accounts.backend.of("u-7")) == 5, "the backend gets the cron job's notice"
+    assert accounts.backend.of("u-7")[-1]["data"]["connected"] is False, (
+        "the cron job's notice reports the disconnection"
+    )
     accounts.close()
     return ""

@@ -5,7 +5,7 @@ import signal
 import sqlite3
 import subprocess
 
-from harness import check, wait_for
+from expectations import wait_for
 
 STORE = "postgres"
 PASSWORD = "the-password-of-the-test"
@@ -28,7 +28,7 @@ def scenario(place):
     copies(place)
     starts_before_the_server(place)
     for log in place.folder.glob("*.log"):
-        check(PASSWORD not in log.read_text(), f"{log.name} holds the password")
+        assert PASSWORD not in log.read_text(), f"{log.name} does not hold the password"
     return f"{len(place.grants())} grants on PostgreSQL {server.execute('SHOW server_version').split()[0]}"
 
 
@@ -36,38 +36,46 @@ def looks_at_nothing(place):
     """Commands that only read do not create tables."""
     for words in (["status"], ["grants", "list"], ["grants", "show", "a"], ["token", "a"], ["notices", "replay"]):
         result = place.run(*words, expect=78)
-        check("holds no tables of refresh-worker yet" in result.stderr, f"{words}: {result.stderr}")
-    check("nothing is sealed" in place.run("keys", "list").stderr, "keys list knows that nothing is sealed")
-    check("not there yet: the worker makes them" in place.run("doctor", expect=None).stdout, "the doctor says so too")
+        assert "holds no tables of refresh-worker yet" in result.stderr, f"{words} says that the database is empty"
+    assert "nothing is sealed" in place.run("keys", "list").stderr, "keys list says that nothing is sealed"
+    assert "not there yet: the worker makes them" in place.run("doctor", expect=None).stdout, (
+        "the doctor says that the tables are made later"
+    )
     there = place.server.execute("SELECT to_regnamespace('refresh_worker') IS NULL").strip()
-    check(there == "t", "a command that only looks has made a schema")
+    assert there == "t", "a command that only reads makes no schema"
 
 
 def shows(place, grants):
     status = json.loads(place.run("status", "--json").stdout)
-    check(status["grants"]["active"] == 20, f"{status}")
-    check(status["database"]["schema"] >= 1 and status["database"]["bytes"] > 0, f"{status['database']}")
-    check(status["database"]["path"].startswith("postgres://"), f"{status['database']}")
-    check(len(place.run("grants", "list", "--json").stdout.splitlines()) == 20, "grants list shows all")
+    assert status["grants"]["active"] == 20, "the status counts the grants"
+    assert status["database"]["schema"] >= 1 and status["database"]["bytes"] > 0, (
+        "the status shows the schema and the size"
+    )
+    assert status["database"]["path"].startswith("postgres://"), "the status shows the address"
+    assert len(place.run("grants", "list", "--json").stdout.splitlines()) == 20, "grants list shows each grant"
     user = grants[0]["email"]
-    check(json.loads(place.run("grants", "show", user, "--json").stdout)["user_id"] == user, "grants show")
-    check(place.run("token", user).stdout.strip() == grants[0]["access_token"], "token prints the stored token")
-    check(len(place.run("grants", "export", "--plaintext").stdout.splitlines()) == 20, "grants export writes all")
+    assert json.loads(place.run("grants", "show", user, "--json").stdout)["user_id"] == user, (
+        "grants show shows the user's grant"
+    )
+    assert place.run("token", user).stdout.strip() == grants[0]["access_token"], "token prints the stored token"
+    assert len(place.run("grants", "export", "--plaintext").stdout.splitlines()) == 20, (
+        "grants export writes each grant"
+    )
     doctor = place.run("doctor", expect=None).stdout
     for words in ("database server", "within this machine", "database clock", "autovacuum", "20 grants"):
-        check(words in doctor, f"the doctor does not say {words!r}: {doctor}")
+        assert words in doctor, f"the doctor says {words!r}"
     backup = place.run("backup", place.folder / "copy", expect=78)
-    check("pg_dump --format=custom" in backup.stderr, backup.stderr)
+    assert "pg_dump --format=custom" in backup.stderr, "backup names pg_dump's command"
     line = next(line for line in backup.stderr.splitlines() if "run: pg_dump" in line).split("run: ")[1]
     subprocess.run(line, shell=True, check=True, capture_output=True)
-    check((place.folder / "copy").stat().st_size > 0, "the line that backup tells makes a copy")
+    assert (place.folder / "copy").stat().st_size > 0, "the command that backup names makes a copy"
     users = json.dumps({"user_id": "imported", "email": "imported@example.com"}) + "\n"
     place.run("users", "import", "-", stdin=users)
     imported = place.rows("SELECT email FROM users WHERE user_id = 'imported'")
-    check(imported[0]["email"] == "imported@example.com", "users import")
+    assert imported[0]["email"] == "imported@example.com", "users import stores the user"
     place.run("notices", "replay")
     place.run("grants", "disconnect", grants[1]["email"])
-    check(place.grants()[grants[1]["email"]]["state"] == "disconnected", "grants disconnect")
+    assert place.grants()[grants[1]["email"]]["state"] == "disconnected", "grants disconnect ends the grant"
 
 
 def refuses(place):
@@ -81,8 +89,8 @@ def refuses(place):
         finally:
             place.database = former
         for word in words:
-            check(word in result.stderr, f"{word!r} is not in: {result.stderr}")
-        check(PASSWORD not in result.stderr + result.stdout, "the password is shown")
+            assert word in result.stderr, f"the error names {word!r}"
+        assert PASSWORD not in result.stderr + result.stdout, "the password is not shown"
 
     refused(url.replace("postgres@", f"postgres:{PASSWORD}@"), 78, "holds a password")
     refused(url.replace("/postgres?", "/nothing?"), 78, "nothing")
@@ -95,14 +103,16 @@ def refuses(place):
     place.database, former = None, place.database
     try:
         shown = place.run("status").stdout
-        check(PASSWORD not in shown and "postgres://postgres@/postgres" in shown, shown)
+        assert PASSWORD not in shown and "postgres://postgres@/postgres" in shown, (
+            "the address is shown without its password"
+        )
         held = place.folder / "url"
         held.write_text(place.environment["REFRESH_WORKER_DATABASE"] + "\n")
         held.chmod(0o600)
         place.environment["REFRESH_WORKER_DATABASE"] = f"url-file:{held}"
-        check(PASSWORD not in place.run("status").stdout, "the password of a file is shown")
+        assert PASSWORD not in place.run("status").stdout, "the password from a file is not shown"
         held.chmod(0o644)
-        check("chmod 600" in place.run("status", expect=78).stderr, "a file that is open to all is taken")
+        assert "chmod 600" in place.run("status", expect=78).stderr, "a password file that others can read is refused"
     finally:
         place.database = former
         del place.environment["REFRESH_WORKER_DATABASE"]
@@ -123,37 +133,37 @@ def survives_a_loss(place, worker):
     place.server.start()
     wait_for(lambda: "the database can be used again" in worker.errors.read_text(), 60, "the return is reported")
     text = worker.errors.read_text()
-    check(text.count("the database can be used again") == 1, "the return is reported once")
+    assert text.count("the database can be used again") == 1, "the return is reported once"
     states = place.states()
-    check(states["active"] == 20 and states["disconnected"] == 1, f"{states}")
+    assert states["active"] == 20 and states["disconnected"] == 1, "one grant is disconnected and the others are active"
 
 
 def rotates(place):
     place.run("keys", "rotate")
     key = place.run("keys", "list").stdout.splitlines()
-    check(len(key) >= 2, f"{key}")
+    assert len(key) >= 2, "keys list shows the keys"
 
 
 def runs_once(place):
     late = place.sandbox.create_expired("cron@example.com")
     place.bring_in([late])
     summary = json.loads(place.run("--run-once").stdout.splitlines()[-1])
-    check(summary["refreshed"] == 1, f"{summary}")
+    assert summary["refreshed"] == 1, "the due grant is refreshed"
 
 
 def copies(place):
     """Into a file and back into another database, with a copy killed on the way."""
     file = place.folder / "copy.sqlite"
     first = place.run("store", "copy", "--from", place.database, "--to", file).stdout
-    check("both hold the same: SHA-256" in first, first)
+    assert "both hold the same: SHA-256" in first, "both databases have the same checksum"
     digest = first.split("SHA-256 ")[1].split()[0]
     again = place.run("store", "copy", "--from", place.database, "--to", file, expect=73)
-    check("holds data already" in again.stderr, again.stderr)
+    assert "holds data already" in again.stderr, "a database with data is not overwritten"
     moved(place, file)
     place.server.execute("CREATE DATABASE second")
     second = place.database.replace("/postgres?", "/second?")
     back = place.run("store", "copy", "--from", file, "--to", second).stdout
-    check(digest in back, f"the checksum differs after the way back: {first} {back}")
+    assert digest in back, "the checksum is the same after the way back"
 
     place.server.execute("CREATE DATABASE third")
     third = place.database.replace("/postgres?", "/third?")
@@ -166,7 +176,7 @@ def copies(place):
     place.server.execute("CREATE DATABASE fourth")
     fourth = place.database.replace("/postgres?", "/fourth?")
     damaged = place.run("store", "copy", "--from", file, "--to", fourth, expect=78)
-    check("damaged" in damaged.stderr, damaged.stderr)
+    assert "damaged" in damaged.stderr, "the damaged copy is found"
     # The database that everything has been copied to by now.
     place.database = third
 
@@ -176,11 +186,13 @@ def moved(place, target):
     user = next(iter(place.grants()))
     for words in (["--run-once"], ["token", user], ["grants", "disconnect", user], ["keys", "rotate"]):
         result = place.run(*words, expect=78)
-        check(f"was moved to the SQLite file {target}, and can only be read" in result.stderr, f"{words}: {result.stderr}")
-    check(place.start().process.wait(timeout=60) == 78, "a worker starts on what was moved")
+        assert f"was moved to the SQLite file {target}, and can only be read" in result.stderr, (
+            f"{words} says where the database was moved to"
+        )
+    assert place.start().process.wait(timeout=60) == 78, "a worker does not start on a moved database"
     for words in (["status"], ["grants", "list"], ["grants", "show", user]):
-        check("was moved" in place.run(*words).stderr, f"{words} do not say that it was moved")
-    check("was moved to" in place.run("doctor", expect=78).stdout, "the doctor does not say where it went")
+        assert "was moved" in place.run(*words).stderr, f"{words} says that the database was moved"
+    assert "was moved to" in place.run("doctor", expect=78).stdout, "the doctor says where the database was moved to"
 
 
 def killed(place):
@@ -204,11 +216,11 @@ def killed(place):
     copy.kill()
     copy.wait(timeout=20)
     before = received()
-    check(0 < before < 30_000, f"the copy was not killed in the middle: {before}")
+    assert 0 < before < 30_000, "the kill interrupts the copy"
     place.server.url = administrator
     again = place.run(*words).stdout
-    check(f"({before} of them before this was interrupted)" in again, again)
-    check("30000 users" in again, again)
+    assert f"({before} of them before this was interrupted)" in again, "the second copy continues the first"
+    assert "30000 users" in again, "the second copy is complete"
 
 
 def unfinished(place, source, target, digest):
@@ -223,10 +235,12 @@ def unfinished(place, source, target, digest):
         administrator.url = former
         for words in (["status"], ["--run-once"], ["grants", "list"]):
             result = place.run(*words, expect=78)
-            check("was not finished" in result.stderr, f"{words}: {result.stderr}")
-        check("was not finished" in place.run("doctor", expect=78).stdout, "the doctor says so too")
+            assert "was not finished" in result.stderr, f"{words} says that the copy is unfinished"
+        assert "was not finished" in place.run("doctor", expect=78).stdout, (
+            "the doctor says that the copy is unfinished"
+        )
         done = place.run("store", "copy", "--from", source, "--to", target).stdout
-        check(digest in done, done)
+        assert digest in done, "the finished copy has the same checksum"
         place.run("status")
     finally:
         place.database = url
@@ -237,17 +251,17 @@ def starts_before_the_server(place):
     place.server.stop()
     worker = place.start()
     wait_for(lambda: "waiting for the database" in worker.errors.read_text(), 60, "it says that it waits")
-    check(worker.process.poll() is None, "it ended")
+    assert worker.process.poll() is None, "the worker waits for the database"
     place.server.start()
     worker.wait_started()
     worker.stop()
     place.database, former = place.database.replace("/third?", "/missing?"), place.database
     refused = place.start()
-    check(refused.process.wait(timeout=60) == 78, f"a wrong name: {refused.process.returncode}")
+    assert refused.process.wait(timeout=60) == 78, "a wrong name ends the worker"
     place.database = former
     place.server.stop()
     impatient = place.start()
     wait_for(lambda: "waiting for the database" in impatient.errors.read_text(), 60, "it waits")
     impatient.signal(signal.SIGTERM)
-    check(impatient.process.wait(timeout=20) == -signal.SIGTERM, "a signal ends the waiting at once")
+    assert impatient.process.wait(timeout=20) == -signal.SIGTERM, "a signal ends the wait at once"
     place.server.start()

@@ -5,7 +5,8 @@ import shutil
 import signal
 import subprocess
 
-from harness import WORKER, Skipped, check, wait_for
+from expectations import wait_for
+from harness import WORKER, Skipped
 
 
 def scenario(place):
@@ -31,26 +32,42 @@ def scenario(place):
         words = place.arguments("--metrics-log", metrics, *command)
         words[0] = str(program)
         process = subprocess.Popen(
-            ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "bash", "-c", f'{limit}; exec "$@"', "bash", *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=place.environment, cwd="/",
+            [
+                "setpriv",
+                f"--reuid={user}",
+                f"--regid={user}",
+                "--clear-groups",
+                "bash",
+                "-c",
+                f'{limit}; exec "$@"',
+                "bash",
+                *words,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=place.environment,
+            cwd="/",
         )
         try:
             if stop:
-                wait_for(lambda: metrics.exists() and '"started"' in metrics.read_text(), 60, f"{limit}: the daemon starts")
+                wait_for(
+                    lambda: metrics.exists() and '"started"' in metrics.read_text(), 60, f"{limit}: the daemon starts"
+                )
                 process.send_signal(signal.SIGTERM)
             output, errors = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
-            check(False, f"{limit}: {command} hangs")
+            raise AssertionError(f"`{command}` with {limit} ends within a minute") from None
         finally:
             process.kill()
         code = process.returncode
         outcomes.setdefault(code, []).append(f"{limit.removeprefix('ulimit ')} {' '.join(command)}".strip())
         # 127 comes from the system: its loader could not map the libraries.
         allowed = {0, 74, 75, 78, 127}
-        check(code in allowed, f"{limit}: {command} ends with {code}: {errors[-500:]!r}")
-        check(code == 0 or errors.strip(), f"{limit}: {command} ends with {code} and does not say why")
+        assert code in allowed, f"`{command}` with {limit} exits with an allowed code; it wrote: {errors[-500:]}"
+        assert code == 0 or errors.strip(), f"`{command}` with {limit} gives the reason of its failure"
         if expect:
-            check(expect in errors, f"{limit}: {command}: {expect!r} is not in {errors[-500:]!r}")
+            assert expect in errors, f"`{command}` with {limit} names the limit"
 
     for files in [8, 10, 12, 14, 16, 17, 18, 19, 24, 32, 40]:
         run(f"ulimit -n {files}", "grants", "list", expect="RLIMIT_NOFILE")

@@ -1,8 +1,8 @@
 """The database takes no writes for a while, and unusable databases are reported at the start."""
 
 from accounts import Accounts
+from expectations import wait_for
 from faults import Rounds
-from harness import check, wait_for
 
 STORE = "postgres"
 
@@ -24,17 +24,17 @@ def scenario(place):
     wait_for(lambda: "takes no writes" in errors.read_text(), 30, "it says that the database takes no writes")
     wait_for(lambda: not accounts.is_ready(), 30, "it is not ready")
     answer = accounts.internal.get("/readyz")
-    check(answer.json["checks"]["database"] == "read_only", f"{answer.body}")
+    assert answer.json["checks"]["database"] == "read_only", "the probe says that the database is read-only"
     wait_for(lambda: "the database cannot be used" in errors.read_text(), 20, "it says that the database is lost")
     waiting = place.rows("SELECT count(*) AS n FROM grant_schedule WHERE lease_owner IS NOT NULL")[0]["n"]
-    check(waiting == GRANTS, f"{waiting} answers wait, not {GRANTS}")
+    assert waiting == GRANTS, "every response waits to be stored"
     # The worker's sessions keep their setting; it must open new ones on its own.
     place.server.execute("SET transaction_read_only = off; ALTER DATABASE postgres RESET default_transaction_read_only")
     rounds.wait_stored(40, "the answers that waited in memory are stored")
     wait_for(accounts.is_ready, 20, "it is ready again")
     wait_for(lambda: "the database can be used again" in errors.read_text(), 20, "it says so")
     for words in ("the database cannot be used", "the database can be used again"):
-        check(errors.read_text().count(words) == 1, f"{words!r} is not reported once")
+        assert errors.read_text().count(words) == 1, f"{words!r} is reported once"
     accounts.close()
     return rounds.judge()
 
@@ -51,10 +51,10 @@ def refuses_to_start(place):
         code = worker.process.wait(timeout=30)
         said = worker.errors.read_text()
         place.database = url
-        check(code == 78, f"the worker ended with {code}: {said}")
+        assert code == 78, f"the worker exits with 78; it wrote: {said}"
         for word in words:
-            check(word in said, f"{word!r} is not in: {said}")
-        check(PASSWORD not in said, "the password is shown")
+            assert word in said, f"the error names {word!r}"
+        assert PASSWORD not in said, "the password is not shown"
 
     # Before there is a schema, in a database where the user may not create one.
     server.execute("CREATE ROLE stranger LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
@@ -88,4 +88,4 @@ def advises(place, database, *words):
     said = place.run("doctor", expect=78).stdout
     place.database = former
     for word in words:
-        check(word in said, f"the doctor does not say {word!r}: {said}")
+        assert word in said, f"the doctor says {word!r}"

@@ -1,6 +1,6 @@
 """A user signs in again while a refresh with the old token is in flight."""
 
-from harness import check, wait_for
+from expectations import wait_for
 
 
 def scenario(place):
@@ -20,9 +20,9 @@ def scenario(place):
     sandbox.call("/control/release", {"refresh_token": old["refresh_token"]})
     wait_for(lambda: worker.events("refresh", outcome="void"), 30, "the late answer is void")
     row = place.grants()["ada@example.com"]
-    check(row["state"] == "active", f"the reconnected grant is {row['state']}")
-    check(row["generation"] == 2, f"generation {row['generation']}")
-    check(place.run("token", "ada@example.com").stdout.strip() == new["access_token"], "the new token is vended")
+    assert row["state"] == "active", "the reconnected grant is active"
+    assert row["generation"] == 2, "the reconnected grant has a new generation"
+    assert place.run("token", "ada@example.com").stdout.strip() == new["access_token"], "the new token is vended"
 
     # A rotating refresh is held while the app brings only an access token: the rotated token is stored.
     sandbox.settings(rotation=True, strict_rotation=True)
@@ -34,9 +34,9 @@ def scenario(place):
     sandbox.call("/control/release", {"refresh_token": grant["refresh_token"]})
     wait_for(lambda: worker.events("refresh", rotated=True), 30, "the rotated token is stored")
     row = place.grants()["bob@example.com"]
-    check((row["state"], row["generation"]) == ("active", 2), f"{row['state']}, generation {row['generation']}")
+    assert (row["state"], row["generation"]) == ("active", 2), "the reconnected grant is active in its new generation"
     # Strict rotation: only the rotated token still works.
     place.run("token", "bob@example.com", "--min-ttl", "7200")
-    check(sandbox.stats()["by_answer"].get("invalid_grant", 0) == 1, "the rotated token was used")
+    assert sandbox.stats()["by_answer"].get("invalid_grant", 0) == 1, "Google refuses only the old grant's token"
     worker.stop()
     return ""

@@ -5,7 +5,7 @@ import json
 import time
 
 from accounts import JWT_SECRET, Accounts, encode, token, user_token
-from harness import CLIENT, check
+from harness import CLIENT
 
 
 def scenario(place):
@@ -22,20 +22,25 @@ def scenario(place):
     unverified = sandbox.create(
         email="unproven@example.com", client_id=CLIENT, email_verified=False
     )[0]
-    for grant in (foreign, expired, unverified, {"access_token": "ya29.never-issued", "scope": "", "refresh_token": "1//x"}):
+    for grant in (
+        foreign,
+        expired,
+        unverified,
+        {"access_token": "ya29.never-issued", "scope": "", "refresh_token": "1//x"},
+    ):
         answer = accounts.connect(grant, bearer).expect(400).json
-        check(answer["error"]["code"] == "INVALID_CREDENTIALS", f"{answer}")
+        assert answer["error"]["code"] == "INVALID_CREDENTIALS", "the refusal has its code"
         answer = public.post("/api/auth/mobile/google", {"access_token": grant["access_token"]}).expect(400).json
-        check(answer == {"detail": "Invalid Google access token"}, f"{answer}")
-    check(place.grants() == {}, "something was stored")
-    check([row["user_id"] for row in place.rows("SELECT user_id FROM users")] == ["u-1"], "a user was made")
+        assert answer == {"detail": "Invalid Google access token"}, "the refusal has the former backend's form"
+    assert place.grants() == {}, "a refusal stores no grant"
+    assert [row["user_id"] for row in place.rows("SELECT user_id FROM users")] == ["u-1"], "a refusal makes no user"
 
     # Google cannot be reached.
     sandbox.settings(outage="reset")
     answer = accounts.connect(sandbox_secret, bearer).expect(502).json
-    check(answer["error"]["code"] == "DEPENDENCY_FAILURE", f"{answer}")
+    assert answer["error"]["code"] == "DEPENDENCY_FAILURE", "the failure has its code"
     sandbox.settings(outage="none")
-    check(place.grants() == {}, "something was stored while Google was away")
+    assert place.grants() == {}, "a failure of Google stores no grant"
 
     # The app's own tokens.
     now = int(time.time())
@@ -61,45 +66,70 @@ def scenario(place):
     }
     for name, value in bad.items():
         answer = public.get("/v1/user/me", value)
-        check(answer.status == 401, f"{name}: {answer.status}")
-        check(answer.json["error"]["code"] == "INVALID_TOKEN", f"{name}: {answer.json}")
+        assert answer.status == 401, f"{name} gets 401"
+        assert answer.json["error"]["code"] == "INVALID_TOKEN", f"{name} gets the code INVALID_TOKEN"
         detail = public.get("/api/auth/me", value).expect(401)
-        check(set(detail.json) == {"detail"} and detail.headers["www-authenticate"].startswith("Bearer"), f"{name}: {detail.body}")
+        assert set(detail.json) == {"detail"} and detail.headers["www-authenticate"].startswith("Bearer"), (
+            f"{name} gets the former backend's form"
+        )
     late = public.get("/v1/user/me", token({**claims, "exp": now - 5})).expect(401).json
-    check(late["error"]["code"] == "TOKEN_EXPIRED", f"{late}")
+    assert late["error"]["code"] == "TOKEN_EXPIRED", "an expired token gets the code TOKEN_EXPIRED"
     forged_late = public.get("/v1/user/me", token({**claims, "exp": now - 5}, secret="x" * 40)).expect(401).json
-    check(forged_late["error"]["code"] == "INVALID_TOKEN", "the answer to a forged token shows that it has expired")
-    check(public.get("/v1/user/me").expect(401).json["error"]["code"] == "INVALID_CREDENTIALS", "no token")
+    assert forged_late["error"]["code"] == "INVALID_TOKEN", "a forged token's expiry is not disclosed"
+    assert public.get("/v1/user/me").expect(401).json["error"]["code"] == "INVALID_CREDENTIALS", (
+        "a request without a token gets INVALID_CREDENTIALS"
+    )
     twice = public.get("/v1/user/me", headers={"Authorization": f"Bearer {good}, Bearer {good}"}).expect(401)
-    check(twice.json["error"]["code"] in ("INVALID_TOKEN", "INVALID_CREDENTIALS"), f"{twice.json}")
+    assert twice.json["error"]["code"] in ("INVALID_TOKEN", "INVALID_CREDENTIALS"), "two tokens are refused"
 
     # Bodies.
     for body, code in (
-        ("{", "INVALID_JSON"), ("[]", "INVALID_JSON"), ("{}", "MISSING_FIELDS"), ('{"access_token": 7}', "INVALID_JSON"),
-        ('{"access_token": ""}', "MISSING_FIELDS"), ("\xff", "INVALID_JSON"),
+        ("{", "INVALID_JSON"),
+        ("[]", "INVALID_JSON"),
+        ("{}", "MISSING_FIELDS"),
+        ('{"access_token": 7}', "INVALID_JSON"),
+        ('{"access_token": ""}', "MISSING_FIELDS"),
+        ("\xff", "INVALID_JSON"),
     ):
         answer = public.call(
             "POST", "/v1/auth/gmail-tokens", body.encode("latin-1"), bearer, {"Content-Type": "application/json"}
         ).expect(400).json
-        check(answer["error"]["code"] == code, f"{body}: {answer}")
-    huge = public.call("POST", "/v1/auth/gmail-tokens", "x" * 70_000, bearer, {"Content-Type": "application/json"}).expect(413)
-    check(set(huge.json["error"]) == {"code", "message"}, f"{huge.body}")
-    huge = public.call("POST", "/api/auth/refresh", "x" * 70_000, headers={"Content-Type": "application/json"}).expect(413)
-    check(set(huge.json) == {"detail"}, f"{huge.body}")
+        assert answer["error"]["code"] == code, f"{body} gets its code"
+    huge = public.call(
+        "POST", "/v1/auth/gmail-tokens", "x" * 70_000, bearer, {"Content-Type": "application/json"}
+    ).expect(413)
+    assert set(huge.json["error"]) == {"code", "message"}, "the refusal of a large body has the newer form"
+    huge = public.call("POST", "/api/auth/refresh", "x" * 70_000, headers={"Content-Type": "application/json"}).expect(
+        413
+    )
+    assert set(huge.json) == {"detail"}, "the refusal of a large body has the former backend's form"
     for path, keys in (("/v1/user/me", {"error"}), ("/api/auth/me", {"detail"})):
-        check(set(public.get(f"{path}?{'q' * 9000}").expect(414).json) == keys, f"{path}: 414")
-        check(set(public.get(path, headers={"X-Long": "h" * 18_000}).expect(431).json) == keys, f"{path}: 431")
+        assert set(public.get(f"{path}?{'q' * 9000}").expect(414).json) == keys, (
+            f"{path} refuses a long query in its own form"
+        )
+        assert set(public.get(path, headers={"X-Long": "h" * 18_000}).expect(431).json) == keys, (
+            f"{path} refuses a long header in its own form"
+        )
     public.call("POST", "/v1/auth/gmail-tokens", "<a/>", bearer, {"Content-Type": "text/xml"}).expect(415)
-    check(public.call("PUT", "/v1/user/me", bearer=bearer).expect(405).headers["allow"] == "DELETE, GET, HEAD", "Allow")
-    check(place.grants() == {}, "something was stored")
+    assert public.call("PUT", "/v1/user/me", bearer=bearer).expect(405).headers["allow"] == "DELETE, GET, HEAD", (
+        "the refusal names the allowed methods"
+    )
+    assert place.grants() == {}, "the refusals store no grant"
 
     # None of these values may be in a log.
     accounts.close()
-    secrets = [good, foreign["access_token"], unverified["access_token"], JWT_SECRET, "unproven@example.com", "mallory@gmail.com"]
+    secrets = [
+        good,
+        foreign["access_token"],
+        unverified["access_token"],
+        JWT_SECRET,
+        "unproven@example.com",
+        "mallory@gmail.com",
+    ]
     for path in place.folder.glob("*.log*"):
         for secret in secrets if path.name.startswith("errors") else []:
-            check(secret not in path.read_text(), f"{path.name} holds {secret[:6]}…")
+            assert secret not in path.read_text(), f"{path.name} holds no secret"
     for path in place.folder.glob("metrics*"):
         for secret in secrets:
-            check(secret not in path.read_text(), f"{path.name} holds {secret[:6]}…")
+            assert secret not in path.read_text(), f"{path.name} holds no secret"
     return f"{len(bad)} forged tokens"

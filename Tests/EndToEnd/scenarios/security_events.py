@@ -4,7 +4,8 @@ import json
 import time
 
 from accounts import Accounts, user_token
-from harness import CLIENT, check, wait_for
+from expectations import wait_for
+from harness import CLIENT
 
 
 def scenario(place):
@@ -38,7 +39,9 @@ def scenario(place):
         answer.expect(202)
         within_a_second(f"by-{form}", "disconnected")
         row = place.grants()[f"by-{form}"]
-        check(row["refresh_token"] is None and row["reason"] == "token_revoked", f"{row['reason']}")
+        assert row["refresh_token"] is None and row["reason"] == "token_revoked", (
+            "the event wipes the token with its reason"
+        )
         # Delivered again: accepted, but it has no second effect.
         public.call("POST", "/v1/google/security-events", token).expect(202)
         accounts.backend.wait_for(f"by-{form}", 1)
@@ -48,10 +51,12 @@ def scenario(place):
     public.get("/api/auth/me", pair["access_token"]).expect(200)
     send(type="sessions-revoked", email="ada@gmail.com")[1].expect(202)
     public.get("/api/auth/me", pair["access_token"]).expect(401)
-    check(place.grants()["u-1"]["state"] == "active", "sessions-revoked touched the grant")
+    assert place.grants()["u-1"]["state"] == "active", "sessions-revoked leaves the grant active"
     send(type="account-disabled", email="ada@gmail.com", reason="hijacking", **just_now())[1].expect(202)
     within_a_second("u-1", "suspended")
-    check(accounts.profile(user_token("u-1"))["gmail_account_connected"] is False, "suspended, and shown as connected")
+    assert accounts.profile(user_token("u-1"))["gmail_account_connected"] is False, (
+        "a suspended grant is shown as not connected"
+    )
     send(type="account-enabled", email="ada@gmail.com")[1].expect(202)
     wait_for(lambda: place.grants()["u-1"]["state"] == "active", 5, "the probe finds the account enabled", pause=0.02)
     send(type="account-credential-change-required", email="ada@gmail.com")[1].expect(202)
@@ -63,7 +68,7 @@ def scenario(place):
     accounts.connect(sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0], user_token("u-1")).expect(201)
     _, answer = send(type="tokens-revoked", email="ada@gmail.com", iat=int(time.time()) - 3600)
     answer.expect(202)
-    check(place.grants()["u-1"]["state"] == "active", "an old event disconnected a new grant")
+    assert place.grants()["u-1"]["state"] == "active", "an old event leaves the new grant active"
 
     # The user disconnects and signs in again, and only then Google issues the event for the former tokens.
     accounts.public.call("DELETE", "/v1/auth/gmail-tokens", bearer=user_token("u-1")).expect(200)
@@ -74,12 +79,12 @@ def scenario(place):
     send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
     wait_for(lambda: place.grants()["u-1"]["last_success_at"] != before["last_success_at"], 5, "Google is asked", 0.02)
     after = place.grants()["u-1"]
-    check(after["state"] == "active" and after["refresh_token"] == before["refresh_token"], "the new token was lost")
+    assert after["state"] == "active" and after["refresh_token"] == before["refresh_token"], "the new token is kept"
     # The same event when the new token is revoked too: Google's own answer ends the grant.
     sandbox.call("/control/grants/set", {"refresh_token": new["refresh_token"], "revoked": True})
     send(type="tokens-revoked", email="ada@gmail.com")[1].expect(202)
     wait_for(lambda: place.grants()["u-1"]["state"] == "disconnected", 5, "Google refuses the new token", pause=0.02)
-    check(place.grants()["u-1"]["reason"] == "invalid_grant", "ended without Google's own answer")
+    assert place.grants()["u-1"]["reason"] == "invalid_grant", "only Google's answer ends the new grant"
 
     # Forged ones.
     accounts.connect(sandbox.create(email="ada@gmail.com", sub=grant["sub"])[0], user_token("u-1")).expect(201)
@@ -89,7 +94,7 @@ def scenario(place):
     send(type="tokens-revoked", email="ada@gmail.com", iss="https://evil.example/")[1].expect(400)
     public.call("POST", "/v1/google/security-events", "no token at all").expect(400)
     public.call("POST", "/v1/google/security-events", "x" * 70_000).expect(413)
-    check(place.grants()["u-1"]["state"] == "active", "a forged event had an effect")
+    assert place.grants()["u-1"]["state"] == "active", "forged events have no effect"
 
     manage_stream(place)
     accounts.close()
@@ -105,12 +110,12 @@ def manage_stream(place):
     common = ["--service-account-file", account, "--risc-endpoint", place.sandbox.url]
     place.run("google-events", "status", *common, expect=None)
     place.run("google-events", "register", "--url", url, *common)
-    check(url in place.run("google-events", "status", *common).stdout, "the stream's URL")
+    assert url in place.run("google-events", "status", *common).stdout, "the status shows the stream's URL"
     place.run("google-events", "verify", "--state", "hello", *common)
     place.sandbox.call("/control/security-events/stream", {"forbidden": True})
     refusal = place.run("google-events", "status", *common, expect=None)
-    check(refusal.returncode != 0 and "Firebase" in refusal.stderr, f"{refusal.returncode}: {refusal.stderr}")
+    assert refusal.returncode != 0 and "Firebase" in refusal.stderr, "the refusal names Firebase's key"
     account.chmod(0o644)
     refusal = place.run("google-events", "status", *common, expect=None)
-    check(refusal.returncode != 0 and "chmod 600" in refusal.stderr, f"{refusal.returncode}: {refusal.stderr}")
-    check("PRIVATE KEY" not in refusal.stderr + refusal.stdout, "the key was printed")
+    assert refusal.returncode != 0 and "chmod 600" in refusal.stderr, "the refusal of an open key file names the remedy"
+    assert "PRIVATE KEY" not in refusal.stderr + refusal.stdout, "the key is not printed"

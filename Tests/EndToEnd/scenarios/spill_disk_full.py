@@ -6,7 +6,8 @@ import os
 import subprocess
 import threading
 
-from harness import Skipped, check, wait_for
+from expectations import wait_for
+from harness import Skipped
 
 GRANTS = 60
 
@@ -47,20 +48,22 @@ def story(place, disk):
         wait_for(lambda: worker.events("alarm", kind="store_failing"), 30, "the disk is full")
         worker.stop(expect=74)
         spills = list(disk.glob("grants.sqlite.unsaved-*"))
-        check(len(spills) == 1, f"one spill file, not {spills}: {worker.errors.read_text()[-600:]}")
-        check(spills[0].stat().st_mode & 0o777 == 0o600, "the spill file is private")
+        assert len(spills) == 1, (
+            f"the results go to one spill file; the worker wrote: {worker.errors.read_text()[-600:]}"
+        )
+        assert spills[0].stat().st_mode & 0o777 == 0o600, "only the owner can read the spill file"
         content = spills[0].read_bytes()
         for grant in sandbox.stats(grants=True)["grants"]:
-            check(grant["current_refresh_token"].encode() not in content, "a token is unsealed in the spill file")
+            assert grant["current_refresh_token"].encode() not in content, "each token in the spill file is sealed"
     damaged(place, disk)
     place.run("status")
-    check(not list(disk.glob("grants.sqlite.unsaved-*")), "a command that opens the database recovers the file")
+    assert not list(disk.glob("grants.sqlite.unsaved-*")), "a command that opens the database recovers the file"
     worker = place.start().wait_started()
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         place.run("token", grant["email"], "--min-ttl", "7200")
-    check(place.states() == {"active": GRANTS}, f"{place.states()}")
-    check(sandbox.stats()["by_answer"].get("invalid_grant", 0) == 0, "a spent token was sent")
+    assert place.states() == {"active": GRANTS}, "every grant is active"
+    assert sandbox.stats()["by_answer"].get("invalid_grant", 0) == 0, "no spent refresh token is sent"
     worker.stop()
     return f"{GRANTS} rotated tokens were kept in a spill file of {len(content)} bytes"
 
@@ -70,8 +73,10 @@ def damaged(place, disk):
     stray = disk / "grants.sqlite.unsaved-1-stray"
     stray.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is no sealed result")
     said = place.run("status").stderr
-    check("set aside" in said, said)
-    check(not stray.exists() and (disk / "grants.sqlite.set-aside-1-stray").exists(), f"{list(disk.iterdir())}")
+    assert "set aside" in said, "the worker says that it set the stray file aside"
+    assert not stray.exists() and (disk / "grants.sqlite.set-aside-1-stray").exists(), (
+        f"the stray file has its new name; the folder holds {list(disk.iterdir())}"
+    )
 
 
 class Filler(threading.Thread):
@@ -97,7 +102,7 @@ class Filler(threading.Thread):
             while True:
                 os.write(self.file, b"x" * 65536)
         except OSError as error:
-            check(error.errno == errno.ENOSPC, f"{error}")
+            assert error.errno == errno.ENOSPC, "the disk is full"
         self.fill()
         self.start()
         return self

@@ -2,8 +2,8 @@
 
 import time
 
+from expectations import wait_for
 from faults import Rounds
-from harness import check, wait_for
 
 STORE = "postgres"
 
@@ -26,14 +26,14 @@ def scenario(place):
     began = time.monotonic()
     worker.stop(expect=74)
     took = time.monotonic() - began
-    check(took < STOP_LIMIT, f"the stop took {took:.0f} s")
+    assert took < STOP_LIMIT, "the stop takes less than its limit"
     spills = list(state.glob("refresh-worker.unsaved-*"))
-    check(len(spills) == 1, f"one spill file, not {spills}: {worker.errors.read_text()[-600:]}")
-    check(str(spills[0]) in worker.errors.read_text(), "the worker says where it is")
+    assert len(spills) == 1, f"the results go to one spill file; the worker wrote: {worker.errors.read_text()[-600:]}"
+    assert str(spills[0]) in worker.errors.read_text(), "the worker names the spill file"
     place.server.start()
     again = place.start().wait_started()
-    check("are stored" in again.errors.read_text(), again.errors.read_text())
-    check(not list(state.glob("refresh-worker.unsaved-*")), "the file goes when its results are stored")
+    assert "are stored" in again.errors.read_text(), "the next worker says that the results are stored"
+    assert not list(state.glob("refresh-worker.unsaved-*")), "the spill file is removed once its results are stored"
     rounds.wait_stored(60, "nothing is due or claimed any more")
     again.stop()
     return f"the stop took {took:.0f} s; {rounds.judge() or 'nothing was lost'}"

@@ -3,7 +3,7 @@ spent."""
 
 import signal
 
-from harness import check, wait_for
+from expectations import wait_for
 
 GRANTS = 4
 
@@ -22,18 +22,19 @@ def scenario(place):
     for grant in grants:
         sandbox.call("/control/release", {"refresh_token": grant["refresh_token"]})
     # Everything else has to wait until the leases have expired.
+
     def cron_took_over():
         place.run("--run-once", expect=None)
         return not any(row["lease_owner"] for row in place.rows())
 
     wait_for(cron_took_over, 90, "cron asks too", pause=2)
     refused = sandbox.stats()["by_answer"].get("invalid_grant", 0)
-    check(refused > 0, "cron got no refusal of a spent token")
+    assert refused > 0, "Google refuses the spent tokens to cron"
     worker.signal(signal.SIGCONT)
-    wait_for(lambda: place.states() == {"active": GRANTS}, 20, f"the late answers count: {place.states()}")
+    wait_for(lambda: place.states() == {"active": GRANTS}, 20, "the late answers count")
     for grant in grants:
         # Strict rotation: only the rotated token still works.
         place.run("token", grant["email"], "--min-ttl", "7200")
-    check(sandbox.stats()["by_answer"]["invalid_grant"] == refused, "the rotated tokens were used")
+    assert sandbox.stats()["by_answer"]["invalid_grant"] == refused, "the rotated tokens are not sent again"
     worker.stop()
     return f"{refused} refusals, and {GRANTS} grants live on"

@@ -6,8 +6,8 @@ each of those results looks superseded, and the rotated token in it is lost.
 
 import json
 
+from expectations import wait_for
 from faults import Rounds, named
-from harness import check, wait_for
 
 STORE = "postgres"
 
@@ -40,19 +40,19 @@ def scenario(place):
         cut_oldest(standby)
         rounds.begin()
         rounds.wait_stored(60, "a round with the old primary beside the new one")
-    check(sessions(primary) == [], f"the worker uses the old primary: {sessions(primary)}")
+    assert sessions(primary) == [], "the worker leaves the old primary"
     alarms = worker.events("alarm", kind="database_failed_over")
-    check(len(alarms) == 1, f"{len(alarms)} alarms about the fail-over, not one")
+    assert len(alarms) == 1, "the fail-over raises one alarm"
     voids = worker.events("refresh", outcome="void")
-    check(not voids, f"{len(voids)} results were void")
+    assert not voids, "no result is void"
     lost = lost_tokens(place)
-    check(not lost, f"{len(lost)} of {GRANTS} stored tokens are not the newest, such as {lost[:3]}")
-    check(place.states() == {"active": GRANTS}, f"states: {place.states()}")
+    assert not lost, "each stored token is the newest that was issued"
+    assert place.states() == {"active": GRANTS}, "every grant is active"
 
     # A command, which starts without that knowledge, also finds the new primary, although the old one is named first.
     place.run("status", "--json")
     recorded = standby.query("SELECT value FROM meta WHERE key = 'server'")[0]["value"]
-    check(recorded.split()[1] == "2", f"recorded: {recorded}")
+    assert recorded.split()[1] == "2", "the new timeline is recorded"
     worker.stop()
     return f"{GRANTS} grants, {rounds.rounds} rounds, {CUTS} connections cut, nothing lost"
 
@@ -66,7 +66,7 @@ def cut_oldest(server):
     oldest = server.query(
         "SELECT pid FROM pg_stat_activity WHERE application_name = 'worker' ORDER BY backend_start LIMIT 1"
     )
-    check(oldest, "the worker has no session at the new primary")
+    assert oldest, "the worker has a session at the new primary"
     pid = oldest[0]["pid"]
     server.execute(f"SELECT pg_terminate_backend({pid})")
     wait_for(lambda: all(row["pid"] != pid for row in sessions(server)), 10, "the session is gone")

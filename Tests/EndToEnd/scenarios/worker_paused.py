@@ -6,8 +6,8 @@ overwrite their results.
 
 import signal
 
+from expectations import wait_for
 from faults import LEASE, PATIENCE, HeldLock, Rounds, named, wait_acquainted, worker_name
-from harness import check, wait_for
 
 STORE = "postgres"
 
@@ -30,7 +30,7 @@ def scenario(place):
     rounds.wait_held()
     asleep = rounds.claimed_by(worker_name(sleeper))
     awake = rounds.claimed_by(worker_name(other))
-    check(asleep and awake, "the work was not spread")
+    assert asleep and awake, "both workers claim grants"
 
     # The paused worker is stopped inside of its transaction: it holds the turn that every transaction takes.
     lock = HeldLock(place.server)
@@ -38,12 +38,12 @@ def scenario(place):
     lock.wait_for_waiter("sleeper")
     sleeper.signal(signal.SIGSTOP)
     lock.release()
-    place.server.wait_for_session("sleeper", "state = 'idle in transaction'", "stands in the middle of a transaction")
+    place.server.wait_for_session("sleeper", "state = 'idle in transaction'", "is in the middle of a transaction")
     rounds.release(awake)
     wait_for(
         lambda: not rounds.claimed_by(worker_name(other)), 2 * PATIENCE + SCAN, "the other's answers are stored",
     )
-    check(rounds.claimed_by(worker_name(sleeper)) == asleep, "leases were broken before their end")
+    assert rounds.claimed_by(worker_name(sleeper)) == asleep, "the leases hold until their end"
     rounds.explain(asleep)
     rounds.wait_stored(LEASE + SCAN, "the other took over what the sleeper had")
     before = stored(place)
@@ -52,13 +52,13 @@ def scenario(place):
     wait_for(
         lambda: len(late(sleeper)) == len(asleep), 30, "the sleeper has found each of its answers to be late",
     )
-    check(stored(place) == before, "the sleeper has overwritten something")
+    assert stored(place) == before, "the sleeper overwrites no result"
     # The worker continues as before, once both workers know of each other again.
     wait_acquainted(place, 2)
     rounds.begin()
     rounds.wait_stored(20, "the next time goes as ever")
     for worker in workers:
-        check(worker.events("refresh", outcome="refreshed"), "both have work")
+        assert worker.events("refresh", outcome="refreshed"), "both workers refresh"
         worker.stop()
     return f"{len(asleep)} late answers; {rounds.judge()}"
 
