@@ -11,7 +11,7 @@ from observer import Observer
 
 GRANTS = 1000
 LIFETIME = 60
-DURATION = 180
+DURATION = 140
 OUTAGE = 20
 GRACE_AFTER_OUTAGE = 30
 
@@ -33,9 +33,9 @@ def storm(place, cron_every=None):
     observer.start()
 
     began = time.monotonic()
-    schedule = [(chance.uniform(5, 150), grant) for grant in revoked]
+    schedule = [(chance.uniform(5, 110), grant) for grant in revoked]
     schedule.sort(key=lambda entry: entry[0])
-    outage_from, outage_until = 80, 80 + OUTAGE
+    outage_from, outage_until = 55, 55 + OUTAGE
     was_down = False
     while (elapsed := time.monotonic() - began) < DURATION:
         while schedule and schedule[0][0] <= elapsed:

@@ -129,7 +129,7 @@ def modes(it):
 def status_line(it):
     told = wait_for(lambda: re.search(r'Status: "20 of 20 grants connected.*"',
                                       it.call("systemctl", "status", "--no-pager", SERVICE, expect=None)), 20,
-                    lambda: it.property("StatusText"))
+                    lambda: f"the status shows every grant, not {it.property('StatusText')!r}")
     return told[0]
 
 
@@ -241,7 +241,7 @@ def watchdog(it):
     assert it.pid() == pid and it.property("NRestarts") == "0", "the watchdog lets a working worker live"
     it.shell(f"kill -STOP {pid}")
     wait_for(lambda: it.property("NRestarts") == "1" and it.property("SubState") == "running", 40,
-             lambda: it.journal(since=cursor)[-600:])
+             lambda: f"the watchdog restarts the worker: {it.journal(since=cursor)[-600:]}")
     said = it.journal(since=cursor)
     assert "Watchdog timeout" in said and re.search(r"status=6/ABRT", said), (
         f"the watchdog ends the worker with SIGABRT: {said[-600:]}"
