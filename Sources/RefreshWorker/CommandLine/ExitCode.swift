@@ -17,15 +17,6 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case interrupted = 130
     case terminated = 143
 
-    /// The code of a command that a signal stopped: the one a shell reports for a process that a signal killed.
-    init(_ signal: SignalPolicy.Signal) {
-        switch signal {
-        case .hangUp: self = .hungUp
-        case .interrupt: self = .interrupted
-        case .terminate: self = .terminated
-        }
-    }
-
     /// The meaning of the code, for the help.
     var meaning: String {
         switch self {

@@ -126,6 +126,16 @@ extension CommandContext {
 }
 
 extension CommandFailure {
+    init(unfinished place: DatabaseLocation) {
+        self.init(
+            .configuration,
+            """
+            \(place) holds a part of another database, because copying that was not finished: run the same refresh-worker \
+            store copy again, which goes on from there
+            """
+        )
+    }
+
     init(missing place: DatabaseLocation) {
         switch place {
         case .file(let path):

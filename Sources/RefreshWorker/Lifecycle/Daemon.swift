@@ -10,6 +10,8 @@ import Store
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 struct Daemon: Sendable {
     let context: CommandContext
+    /// Returns the output of `status --json`, which the internal listener serves.
+    let statusReport: @Sendable (any AccountStore) async throws -> String
 
     func run() async throws -> ExitCode {
         try context.configuration.checkServing(environment: context.inputs.environment)
@@ -48,7 +50,8 @@ struct Daemon: Sendable {
                 metrics: metrics.log,
                 counters: metrics.counters,
                 log: log,
-                pulse: pulse
+                pulse: pulse,
+                statusReport: statusReport
             )
         )
         let runningWorker = RunningWorker(

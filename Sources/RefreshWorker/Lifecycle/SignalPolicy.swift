@@ -39,3 +39,14 @@ struct SignalPolicy: Sendable {
         return .deliver(signal)
     }
 }
+
+extension ExitCode {
+    /// The code of a command that a signal stopped: the one a shell reports for a process that a signal killed.
+    init(_ signal: SignalPolicy.Signal) {
+        switch signal {
+        case .hangUp: self = .hungUp
+        case .interrupt: self = .interrupted
+        case .terminate: self = .terminated
+        }
+    }
+}

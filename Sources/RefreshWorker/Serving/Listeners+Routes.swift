@@ -2,7 +2,6 @@ import AccountAPI
 import Clocks
 import GoogleOAuth
 import HTTPServer
-import JSON
 import Observability
 import RefreshEngine
 import SQLiteStore
@@ -106,7 +105,7 @@ extension Listeners {
                 pulse.stalled(since: context.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
             },
             certificateExpiry: certificateExpiry,
-            statusReport: { try await context.statusReport(from: parts.store).json.text }
+            statusReport: { try await parts.statusReport(parts.store) }
         )
     }
 

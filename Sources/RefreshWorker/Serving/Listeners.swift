@@ -18,6 +18,7 @@ struct Listeners: Sendable {
         let counters: IntervalCounters
         let log: EngineLog
         let pulse: LoopHeartbeats
+        let statusReport: @Sendable (any AccountStore) async throws -> String
     }
 
     private static let mostConnectionsOfAddress = 256

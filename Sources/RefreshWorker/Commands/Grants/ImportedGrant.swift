@@ -30,14 +30,3 @@ struct ImportedGrant: Sendable {
     /// The time at which the origin obtained the tokens, if known.
     var obtainedAt: Timestamp?
 }
-
-/// The reason why a piece of input is not a valid grant.
-///
-/// It names the field and never shows a value.
-struct ImportProblem: Error, Equatable, Sendable {
-    let message: String
-
-    init(_ message: String) {
-        self.message = message
-    }
-}

@@ -56,16 +56,6 @@ extension ArchiveRecord.Kind {
 }
 
 extension CommandFailure {
-    init(unfinished place: DatabaseLocation) {
-        self.init(
-            .configuration,
-            """
-            \(place) holds a part of another database, because copying that was not finished: run the same refresh-worker \
-            store copy again, which goes on from there
-            """
-        )
-    }
-
     init(_ failure: StoreCopy.Failure, from source: DatabaseLocation, to target: DatabaseLocation) {
         switch failure {
         case .workers(let side, let names):
