@@ -74,11 +74,20 @@ let package = Package(
         ),
         .target(name: "AccountClient", swiftSettings: common),
         .executableTarget(name: "AccountExample", dependencies: ["AccountClient"], swiftSettings: common),
+        .target(
+            name: "WorkerConfiguration",
+            dependencies: [
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "PostgresStore", "Secrets", "Store",
+            ],
+            swiftSettings: atTheEdge
+        ),
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
                 "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
                 "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "WorkerConfiguration",
             ],
             swiftSettings: atTheEdge
         ),
@@ -170,7 +179,7 @@ let package = Package(
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
                 "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
-                "TestSupport",
+                "TestSupport", "WorkerConfiguration",
             ],
             swiftSettings: common
         ),
@@ -178,7 +187,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
-                "RefreshEngine", "RefreshWorker", "Secrets", "Store",
+                "RefreshEngine", "RefreshWorker", "Secrets", "Store", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

@@ -1,5 +1,6 @@
 import JSON
 import Store
+import WorkerConfiguration
 
 /// The function of each command.
 extension CommandContext {

@@ -1,5 +1,6 @@
 private import Dispatch
 private import Glibc
+import WorkerConfiguration
 
 /// The program: parses the command line, reads the configuration, runs the command, exits with its code.
 @main

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("The place of the database")
 struct DatabasePlaceTests {

@@ -4,6 +4,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {

@@ -3,6 +3,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import Secrets
+@testable import WorkerConfiguration
 
 /// systemd starts the worker again after code 74, and never after code 78.
 @Suite("The exit code distinguishes temporary errors from those that an operator must fix")

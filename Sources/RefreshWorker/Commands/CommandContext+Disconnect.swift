@@ -2,6 +2,7 @@ import Clocks
 import HTTPClient
 import RefreshEngine
 import Store
+import WorkerConfiguration
 
 /// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
 extension CommandContext {

@@ -1,5 +1,6 @@
 import Clocks
 import Store
+import WorkerConfiguration
 
 /// `notices replay`: queues notices for another delivery.
 extension CommandContext {

@@ -5,6 +5,7 @@ import Notices
 import Observability
 import RefreshEngine
 import Store
+import WorkerConfiguration
 
 /// `--run-once`: tries each due grant once, for cron.
 extension CommandContext {

@@ -3,6 +3,7 @@ private import Dispatch
 import Observability
 import SQLiteStore
 import Store
+import WorkerConfiguration
 
 /// The access that a command needs to the database.
 enum DatabaseUse {

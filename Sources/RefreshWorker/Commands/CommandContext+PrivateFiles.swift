@@ -1,4 +1,5 @@
 import Secrets
+import WorkerConfiguration
 
 extension CommandContext {
     /// Reads a file that holds a secret, if its permissions keep it private.

@@ -1,6 +1,7 @@
 import Observability
 import RefreshEngine
 import Store
+import WorkerConfiguration
 
 /// Stores and reports the results of spill files.
 extension CommandContext {

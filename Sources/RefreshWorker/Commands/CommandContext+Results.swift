@@ -1,6 +1,7 @@
 import Observability
 import RefreshEngine
 import Store
+import WorkerConfiguration
 
 /// `results recover FILE`: stores the results of a spill file.
 extension CommandContext {

@@ -1,5 +1,6 @@
 import Clocks
 import PostgresStore
+import WorkerConfiguration
 
 /// The differences for a PostgreSQL database.
 extension CommandContext {

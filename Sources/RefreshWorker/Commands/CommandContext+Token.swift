@@ -3,6 +3,7 @@ import Observability
 import RefreshEngine
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// `token USER`: prints one fresh access token.
 extension CommandContext {

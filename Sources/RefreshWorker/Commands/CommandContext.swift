@@ -6,6 +6,7 @@ import Observability
 import RefreshEngine
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// The dependencies of the commands, opened from the configuration when they are needed.
 struct CommandContext: Sendable {

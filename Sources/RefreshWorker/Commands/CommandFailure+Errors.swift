@@ -4,6 +4,7 @@ import Observability
 import RefreshEngine
 import Secrets
 import Store
+import WorkerConfiguration
 
 extension CommandFailure {
     /// Wraps any error with the exit code that fits it.

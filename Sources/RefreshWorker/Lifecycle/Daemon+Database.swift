@@ -2,6 +2,7 @@ import Clocks
 import Observability
 import Store
 import Synchronization
+import WorkerConfiguration
 
 extension Daemon {
     private static let firstPause: Duration = .milliseconds(500)

@@ -6,6 +6,7 @@ import Observability
 import PostgresStore
 import RefreshEngine
 import Store
+import WorkerConfiguration
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 struct Daemon: Sendable {

@@ -1,6 +1,7 @@
 import Secrets
 import Store
 import Synchronization
+import WorkerConfiguration
 
 /// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
 ///

@@ -1,4 +1,5 @@
 private import Glibc
+import WorkerConfiguration
 
 /// The address of systemd's notification socket: a path, or a name in Linux's abstract namespace written as `@name`
 /// (https://man7.org/linux/man-pages/man7/unix.7.html).

@@ -1,5 +1,6 @@
 private import CProcess
 private import Glibc
+import WorkerConfiguration
 
 /// Protects the process's memory, which holds tokens and keys, from core dumps and from other processes.
 enum ProcessHardening {

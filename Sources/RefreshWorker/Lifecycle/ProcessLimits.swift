@@ -1,4 +1,5 @@
 private import Glibc
+import WorkerConfiguration
 
 /// The system's limits for this process, checked before anything depends on them.
 ///

@@ -1,3 +1,5 @@
+import WorkerConfiguration
+
 /// Decides the action for a signal, given the signals before it.
 struct SignalPolicy: Sendable {
     /// The signals that the worker handles.

@@ -1,4 +1,5 @@
 private import Glibc
+import WorkerConfiguration
 
 /// The three descriptors that every program expects to be open.
 enum StandardDescriptors {

@@ -1,3 +1,5 @@
+import WorkerConfiguration
+
 /// Notifies systemd about the worker's state, if systemd asked for it; otherwise it does nothing.
 struct SystemdNotifier: Sendable {
     /// A message that was not sent.

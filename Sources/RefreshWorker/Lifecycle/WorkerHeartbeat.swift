@@ -2,6 +2,7 @@ import Observability
 import RefreshEngine
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// Reports to the other workers, through the store, that this process is alive and which keys it holds.
 ///

@@ -5,6 +5,7 @@ import Notices
 import Observability
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// Opens the dependencies of the listeners and the notices; each error says how to fix it.
 extension CommandContext {

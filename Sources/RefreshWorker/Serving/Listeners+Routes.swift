@@ -5,6 +5,7 @@ import HTTPServer
 import Observability
 import RefreshEngine
 import SQLiteStore
+import WorkerConfiguration
 
 /// The routes of each listener, made from the daemon's parts.
 extension Listeners {

@@ -4,6 +4,7 @@ import Observability
 import RefreshEngine
 import SQLiteStore
 import Store
+import WorkerConfiguration
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct Listeners: Sendable {

@@ -2,6 +2,7 @@ private import Glibc
 import RefreshEngine
 import Store
 private import Synchronization
+import WorkerConfiguration
 
 /// Writes results that the store does not accept into a file of this process, and keeps disk space reserved for it.
 final class ResultSpillFile: ResultSpill {

@@ -1,5 +1,6 @@
 private import Glibc
 private import Synchronization
+import WorkerConfiguration
 
 /// An open spill file or reserve, locked by its descriptor for as long as it is open.
 final class SpillFile: Sendable {

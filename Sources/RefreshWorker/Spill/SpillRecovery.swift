@@ -2,6 +2,7 @@ import Clocks
 import Observability
 import RefreshEngine
 import Store
+import WorkerConfiguration
 
 /// Finds spill files and stores their results before any other use of the database.
 ///

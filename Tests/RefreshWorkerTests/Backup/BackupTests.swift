@@ -4,6 +4,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {

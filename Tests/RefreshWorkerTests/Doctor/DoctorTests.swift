@@ -4,6 +4,7 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {

@@ -6,6 +6,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Retiring and making keys")
 struct KeyRetirementTests {

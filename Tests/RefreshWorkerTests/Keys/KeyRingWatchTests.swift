@@ -11,6 +11,7 @@ import Synchronization
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingWatchTests {

@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {

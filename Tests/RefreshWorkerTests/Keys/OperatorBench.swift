@@ -6,6 +6,7 @@ import Secrets
 import Store
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorBench: Sendable {

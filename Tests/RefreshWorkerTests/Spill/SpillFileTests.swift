@@ -7,6 +7,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {

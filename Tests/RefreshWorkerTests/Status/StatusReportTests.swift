@@ -9,6 +9,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Status")
 struct StatusReportTests {

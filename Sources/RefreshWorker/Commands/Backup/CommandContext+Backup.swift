@@ -1,5 +1,6 @@
 import SQLiteStore
 import Store
+import WorkerConfiguration
 
 /// `backup FILE`: copies the database while workers continue.
 extension CommandContext {

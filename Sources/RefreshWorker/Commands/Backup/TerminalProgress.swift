@@ -1,4 +1,5 @@
 private import Synchronization
+import WorkerConfiguration
 
 /// A line on a terminal that is overwritten on each update; it writes nothing if the output is not a terminal.
 final class TerminalProgress: Sendable {

@@ -1,3 +1,5 @@
+import WorkerConfiguration
+
 /// The result of one check of `doctor`, and how to fix the problem.
 struct Diagnosis: Equatable, Sendable {
     enum Grade: Sendable {

@@ -1,5 +1,6 @@
 import Clocks
 import Observability
+import WorkerConfiguration
 
 /// The checks of the clocks, which do not need the network.
 extension Doctor {

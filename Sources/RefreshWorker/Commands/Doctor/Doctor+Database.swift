@@ -2,6 +2,7 @@ import Clocks
 import SQLiteStore
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {

@@ -1,6 +1,7 @@
 import Clocks
 import GoogleOAuth
 import HTTPClient
+import WorkerConfiguration
 
 /// The checks over the network: every endpoint answers, and its clock agrees with this machine's.
 extension Doctor {

@@ -3,6 +3,7 @@ import GoogleOAuth
 import HTTPClient
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// The checks of files other than the database.
 extension Doctor {

@@ -1,6 +1,7 @@
 import Clocks
 import PostgresStore
 import Store
+import WorkerConfiguration
 
 /// The checks of a PostgreSQL server and of this program's place on it.
 extension Doctor {

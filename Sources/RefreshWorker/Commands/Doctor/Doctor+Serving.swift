@@ -2,6 +2,7 @@ import AccountAPI
 import Clocks
 import HTTPServer
 import Observability
+import WorkerConfiguration
 
 /// The checks of the files and settings that the listeners and the notices need.
 extension Doctor {

@@ -1,4 +1,5 @@
 import Clocks
+import WorkerConfiguration
 
 /// The check for spill files.
 extension Doctor {

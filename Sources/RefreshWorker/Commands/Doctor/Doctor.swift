@@ -1,3 +1,5 @@
+import WorkerConfiguration
+
 /// Checks everything that the worker depends on, and changes nothing.
 struct Doctor: Sendable {
     let context: CommandContext

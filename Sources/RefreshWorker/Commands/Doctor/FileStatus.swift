@@ -1,5 +1,6 @@
 import Clocks
 private import Glibc
+import WorkerConfiguration
 
 /// The metadata of a file, without opening it.
 ///

@@ -1,5 +1,6 @@
 import GoogleOAuth
 import HTTPClient
+import WorkerConfiguration
 
 /// `google-events`: manages the stream by which Google reports revoked tokens and accounts in danger.
 extension CommandContext {

@@ -2,6 +2,7 @@ import Clocks
 import GoogleOAuth
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// Parses the input of `grants add`: a refresh token alone, or the JSON of a grant.
 enum AddedGrant {

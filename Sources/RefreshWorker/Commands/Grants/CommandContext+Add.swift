@@ -2,6 +2,7 @@ import Clocks
 private import Glibc
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// `grants add USER`: stores one grant and replaces the user's stored one.
 extension CommandContext {

@@ -1,6 +1,7 @@
 import JSON
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.
 extension CommandContext {

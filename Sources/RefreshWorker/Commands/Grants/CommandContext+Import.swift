@@ -1,4 +1,5 @@
 import Store
+import WorkerConfiguration
 
 /// `grants import FILE`: imports grants that were kept elsewhere.
 extension CommandContext {

@@ -1,6 +1,7 @@
 import Clocks
 import JSON
 import Store
+import WorkerConfiguration
 
 /// `grants list` and `grants show USER`: print stored grants without their tokens.
 extension CommandContext {

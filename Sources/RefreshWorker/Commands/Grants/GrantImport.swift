@@ -1,4 +1,5 @@
 import Clocks
+import WorkerConfiguration
 
 /// Imports grants from a stream of bytes.
 struct GrantImport: RecordImport {

@@ -2,6 +2,7 @@ import Clocks
 import JSON
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// Parses the JSON of a grant: a line of an import or an export, or a secret of AWS Secrets Manager.
 struct GrantReader: Sendable {

@@ -1,4 +1,5 @@
 import Clocks
+import WorkerConfiguration
 
 /// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.
 final class ImportProgress {

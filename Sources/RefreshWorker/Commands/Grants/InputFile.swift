@@ -1,4 +1,5 @@
 private import Glibc
+import WorkerConfiguration
 
 /// A file, or standard input, read in pieces from beginning to end.
 final class InputFile: Sendable {

@@ -2,6 +2,7 @@ import Clocks
 import GoogleOAuth
 import JSON
 import Secrets
+import WorkerConfiguration
 
 /// The fields of a record.
 ///

@@ -1,3 +1,5 @@
+import WorkerConfiguration
+
 /// An import from a stream of bytes that stores its records in batches; bad records do not stop it.
 protocol RecordImport {
     associatedtype Imported

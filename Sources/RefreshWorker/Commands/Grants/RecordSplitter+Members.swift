@@ -1,4 +1,5 @@
 import JSON
+import WorkerConfiguration
 
 extension RecordSplitter.Record {
     /// Returns the members of the record's object; those of a DynamoDB row without their types.

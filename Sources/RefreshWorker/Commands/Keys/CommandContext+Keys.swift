@@ -3,6 +3,7 @@ private import Glibc
 import Observability
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// `keys generate`, `keys list` and `keys retire`.
 extension CommandContext {

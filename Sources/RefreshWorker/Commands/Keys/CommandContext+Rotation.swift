@@ -1,6 +1,7 @@
 import Secrets
 import Store
 private import Synchronization
+import WorkerConfiguration
 
 /// `keys rotate`: replaces the sealing key.
 extension CommandContext {

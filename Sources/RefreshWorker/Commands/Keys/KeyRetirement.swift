@@ -1,5 +1,6 @@
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// The rules by which a key may leave the ring.
 enum KeyRetirement {

@@ -1,6 +1,7 @@
 import Clocks
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// Performs a key rotation step by step, until it is finished or stopped.
 struct KeyRotation: Sendable {

@@ -1,5 +1,6 @@
 import AccountAPI
 import Secrets
+import WorkerConfiguration
 
 /// `services credential`: makes a credential for a service.
 extension CommandContext {

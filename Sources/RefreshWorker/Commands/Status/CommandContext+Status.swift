@@ -5,6 +5,7 @@ import PostgresStore
 import RefreshEngine
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// `status`: reports on everything that is stored, with or without a running worker.
 extension CommandContext {

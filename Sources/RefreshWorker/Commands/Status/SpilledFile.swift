@@ -1,4 +1,5 @@
 import Clocks
+import WorkerConfiguration
 
 /// A file of results that the database has not stored, as `status` and `doctor` list it.
 struct SpilledFile: Equatable, Sendable {

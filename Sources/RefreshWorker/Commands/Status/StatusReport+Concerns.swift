@@ -1,5 +1,6 @@
 import Clocks
 import Store
+import WorkerConfiguration
 
 /// The concerns of a report: conditions that a person should look at.
 extension StatusReport {

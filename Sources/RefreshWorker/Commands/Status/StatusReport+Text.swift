@@ -1,6 +1,7 @@
 import Observability
 import Secrets
 import Store
+import WorkerConfiguration
 
 /// The report for people.
 extension StatusReport {

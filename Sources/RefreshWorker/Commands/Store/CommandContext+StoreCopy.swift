@@ -1,5 +1,6 @@
 import Observability
 import Store
+import WorkerConfiguration
 
 /// `store copy`: copies everything to another database.
 extension CommandContext {

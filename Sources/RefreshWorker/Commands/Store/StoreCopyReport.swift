@@ -1,6 +1,7 @@
 import Clocks
 import PostgresStore
 import Store
+import WorkerConfiguration
 
 /// The messages of `store copy`: its progress, its summary and its problems.
 enum StoreCopyReport {

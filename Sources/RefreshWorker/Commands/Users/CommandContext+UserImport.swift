@@ -1,4 +1,5 @@
 import Store
+import WorkerConfiguration
 
 /// `users import FILE`: imports users that another system has kept.
 extension CommandContext {

@@ -1,6 +1,7 @@
 import Clocks
 import JSON
 import Store
+import WorkerConfiguration
 
 /// A user as an import reads it; a field is `nil` if the record does not have it.
 struct ImportedUser: Equatable, Sendable {

@@ -1,5 +1,6 @@
 import Clocks
 import Store
+import WorkerConfiguration
 
 /// Imports users from a stream of bytes.
 struct UserImport: RecordImport {

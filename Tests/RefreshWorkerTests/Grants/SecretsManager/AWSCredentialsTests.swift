@@ -3,6 +3,7 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Credentials for AWS")
 struct AWSCredentialsTests {

@@ -1,5 +1,6 @@
 import HTTPClient
 import Secrets
+import WorkerConfiguration
 
 extension AWSCredentials {
     /// The names that Amazon's own programs use; upper case in the environment

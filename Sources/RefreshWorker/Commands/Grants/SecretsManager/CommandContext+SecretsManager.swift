@@ -1,6 +1,7 @@
 import HTTPClient
 import Observability
 import Store
+import WorkerConfiguration
 
 /// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
 extension CommandContext {

@@ -1,4 +1,5 @@
 import HTTPClient
+import WorkerConfiguration
 
 /// The failure of a call to AWS Secrets Manager.
 ///
