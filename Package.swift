@@ -82,12 +82,21 @@ let package = Package(
             ],
             swiftSettings: atTheEdge
         ),
+        .target(
+            name: "WorkerLifecycle",
+            dependencies: [
+                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
+                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Secrets", "Store",
+                "WorkerConfiguration",
+            ],
+            swiftSettings: atTheEdge
+        ),
         .executableTarget(
             name: "RefreshWorker",
             dependencies: [
-                "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
-                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
-                "WorkerConfiguration",
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store", "WorkerConfiguration",
+                "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
         ),
@@ -179,7 +188,7 @@ let package = Package(
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
                 "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
-                "TestSupport", "WorkerConfiguration",
+                "TestSupport", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),

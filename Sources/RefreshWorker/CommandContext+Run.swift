@@ -1,6 +1,7 @@
 import JSON
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The function of each command.
 extension CommandContext {

@@ -2,6 +2,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("The place of the database")
 struct DatabasePlaceTests {

@@ -5,6 +5,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {

@@ -3,6 +3,7 @@ import HTTPClient
 import RefreshEngine
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `grants disconnect USER`: ends a grant here, and at Google unless another user's grant would end with it.
 extension CommandContext {

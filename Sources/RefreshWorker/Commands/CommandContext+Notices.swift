@@ -1,6 +1,7 @@
 import Clocks
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `notices replay`: queues notices for another delivery.
 extension CommandContext {

@@ -2,6 +2,7 @@ import Observability
 import RefreshEngine
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `results recover FILE`: stores the results of a spill file.
 extension CommandContext {

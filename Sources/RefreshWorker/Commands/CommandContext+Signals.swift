@@ -1,5 +1,6 @@
 import Observability
 import RefreshEngine
+import WorkerLifecycle
 
 /// The end of a command's work.
 enum CommandEnd<Value: Sendable>: Sendable {

@@ -4,6 +4,7 @@ import RefreshEngine
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `token USER`: prints one fresh access token.
 extension CommandContext {

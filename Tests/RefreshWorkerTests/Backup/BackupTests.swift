@@ -5,6 +5,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {

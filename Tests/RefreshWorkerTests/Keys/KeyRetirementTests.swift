@@ -7,6 +7,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("Retiring and making keys")
 struct KeyRetirementTests {

@@ -12,6 +12,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingWatchTests {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {

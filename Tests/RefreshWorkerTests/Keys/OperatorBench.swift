@@ -7,6 +7,7 @@ import Store
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorBench: Sendable {

@@ -8,6 +8,7 @@ import Testing
 
 @testable import RefreshWorker
 @testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {

@@ -1,6 +1,7 @@
 import SQLiteStore
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `backup FILE`: copies the database while workers continue.
 extension CommandContext {

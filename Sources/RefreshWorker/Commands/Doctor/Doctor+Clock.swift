@@ -1,6 +1,7 @@
 import Clocks
 import Observability
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The checks of the clocks, which do not need the network.
 extension Doctor {

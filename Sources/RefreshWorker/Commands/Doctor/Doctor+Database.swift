@@ -3,6 +3,7 @@ import SQLiteStore
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The checks of the database: its file, its content, and whether the key ring opens its tokens.
 extension Doctor {

@@ -2,6 +2,7 @@ import Clocks
 import GoogleOAuth
 import HTTPClient
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The checks over the network: every endpoint answers, and its clock agrees with this machine's.
 extension Doctor {

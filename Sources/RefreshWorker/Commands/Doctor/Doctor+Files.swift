@@ -4,6 +4,7 @@ import HTTPClient
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The checks of files other than the database.
 extension Doctor {

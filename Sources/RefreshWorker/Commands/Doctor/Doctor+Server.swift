@@ -2,6 +2,7 @@ import Clocks
 import PostgresStore
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The checks of a PostgreSQL server and of this program's place on it.
 extension Doctor {

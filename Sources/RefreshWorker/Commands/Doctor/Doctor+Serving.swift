@@ -3,6 +3,7 @@ import Clocks
 import HTTPServer
 import Observability
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The checks of the files and settings that the listeners and the notices need.
 extension Doctor {

@@ -1,5 +1,6 @@
 import Clocks
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The check for spill files.
 extension Doctor {

@@ -1,4 +1,5 @@
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// Checks everything that the worker depends on, and changes nothing.
 struct Doctor: Sendable {

@@ -1,6 +1,7 @@
 import GoogleOAuth
 import HTTPClient
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `google-events`: manages the stream by which Google reports revoked tokens and accounts in danger.
 extension CommandContext {

@@ -3,6 +3,7 @@ private import Glibc
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `grants add USER`: stores one grant and replaces the user's stored one.
 extension CommandContext {

@@ -2,6 +2,7 @@ import JSON
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `grants export --plaintext`: writes everything that `grants import` needs to import the grants elsewhere.
 extension CommandContext {

@@ -1,5 +1,6 @@
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `grants import FILE`: imports grants that were kept elsewhere.
 extension CommandContext {

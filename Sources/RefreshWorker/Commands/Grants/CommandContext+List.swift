@@ -2,6 +2,7 @@ import Clocks
 import JSON
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `grants list` and `grants show USER`: print stored grants without their tokens.
 extension CommandContext {

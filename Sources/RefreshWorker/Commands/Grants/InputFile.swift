@@ -1,5 +1,6 @@
 private import Glibc
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// A file, or standard input, read in pieces from beginning to end.
 final class InputFile: Sendable {

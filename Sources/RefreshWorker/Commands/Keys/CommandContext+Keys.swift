@@ -4,6 +4,7 @@ import Observability
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `keys generate`, `keys list` and `keys retire`.
 extension CommandContext {

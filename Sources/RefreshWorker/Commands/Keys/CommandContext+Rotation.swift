@@ -2,6 +2,7 @@ import Secrets
 import Store
 private import Synchronization
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `keys rotate`: replaces the sealing key.
 extension CommandContext {

@@ -2,6 +2,7 @@ import Clocks
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// Performs a key rotation step by step, until it is finished or stopped.
 struct KeyRotation: Sendable {

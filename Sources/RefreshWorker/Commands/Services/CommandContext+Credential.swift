@@ -1,6 +1,7 @@
 import AccountAPI
 import Secrets
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `services credential`: makes a credential for a service.
 extension CommandContext {

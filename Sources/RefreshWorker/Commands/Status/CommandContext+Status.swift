@@ -6,6 +6,7 @@ import RefreshEngine
 import Secrets
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `status`: reports on everything that is stored, with or without a running worker.
 extension CommandContext {

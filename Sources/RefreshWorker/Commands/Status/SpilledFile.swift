@@ -1,5 +1,6 @@
 import Clocks
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// A file of results that the database has not stored, as `status` and `doctor` list it.
 struct SpilledFile: Equatable, Sendable {

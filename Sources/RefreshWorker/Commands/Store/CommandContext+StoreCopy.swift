@@ -1,6 +1,7 @@
 import Observability
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `store copy`: copies everything to another database.
 extension CommandContext {

@@ -2,6 +2,7 @@ import Clocks
 import PostgresStore
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// The messages of `store copy`: its progress, its summary and its problems.
 enum StoreCopyReport {

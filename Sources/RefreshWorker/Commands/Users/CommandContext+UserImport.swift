@@ -1,5 +1,6 @@
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `users import FILE`: imports users that another system has kept.
 extension CommandContext {

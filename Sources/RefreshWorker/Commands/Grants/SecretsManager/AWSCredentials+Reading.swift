@@ -1,6 +1,7 @@
 import HTTPClient
 import Secrets
 import WorkerConfiguration
+import WorkerLifecycle
 
 extension AWSCredentials {
     /// The names that Amazon's own programs use; upper case in the environment

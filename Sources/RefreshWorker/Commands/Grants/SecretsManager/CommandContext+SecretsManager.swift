@@ -2,6 +2,7 @@ import HTTPClient
 import Observability
 import Store
 import WorkerConfiguration
+import WorkerLifecycle
 
 /// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
 extension CommandContext {

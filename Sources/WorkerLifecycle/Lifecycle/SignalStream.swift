@@ -5,11 +5,11 @@ private import Synchronization
 /// SIGTERM, SIGINT and SIGHUP as a stream; a second SIGTERM or SIGINT ends the process immediately.
 ///
 /// The second one is handled on a queue of its own, so it works even if everything else hangs.
-final class SignalStream: Sendable {
-    typealias Signal = SignalPolicy.Signal
+package final class SignalStream: Sendable {
+    package typealias Signal = SignalPolicy.Signal
 
     /// The signals in the order of their arrival, buffered until they are read.
-    let signals: AsyncStream<Signal>
+    package let signals: AsyncStream<Signal>
 
     private let continuation: AsyncStream<Signal>.Continuation
     private let policy = Mutex(SignalPolicy())
@@ -18,7 +18,7 @@ final class SignalStream: Sendable {
     /// Starts listening, and returns once every signal is handled, so that none is lost afterwards.
     ///
     /// Announce readiness only afterwards. SIGPIPE is ignored from then on: EPIPE reports a closed connection.
-    static func start() async -> SignalStream {
+    package static func start() async -> SignalStream {
         // This cannot fail for an existing signal; it returns the previous handler.
         _ = Glibc.signal(SIGPIPE, SIG_IGN)
         let stream = SignalStream()
@@ -31,7 +31,7 @@ final class SignalStream: Sendable {
     }
 
     /// Stops listening and ends the stream.
-    func stop() {
+    package func stop() {
         let old = sources.withLock { sources in
             defer { sources = [] }
             return sources

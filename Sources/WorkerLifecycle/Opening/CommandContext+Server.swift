@@ -1,11 +1,11 @@
-import Clocks
+package import Clocks
 import PostgresStore
-import WorkerConfiguration
+package import WorkerConfiguration
 
 /// The differences for a PostgreSQL database.
 extension CommandContext {
     /// Returns the clock for stored times: the server's if there is one, because the clocks of its clients may differ.
-    static func clock(of place: DatabaseLocation) -> any TimeSource {
+    package static func clock(of place: DatabaseLocation) -> any TimeSource {
         switch place {
         case .file: SystemTime()
         case .server: DatabaseClock(local: SystemTime())

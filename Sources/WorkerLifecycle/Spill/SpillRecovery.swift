@@ -1,16 +1,16 @@
 import Clocks
 import Observability
-import RefreshEngine
-import Store
+package import RefreshEngine
+package import Store
 import WorkerConfiguration
 
 /// Finds spill files and stores their results before any other use of the database.
 ///
 /// A file is deleted only after its results are committed. One that cannot be recovered completely is set aside, never
 /// deleted.
-struct SpillRecovery: Sendable {
+package struct SpillRecovery: Sendable {
     /// The outcome for one file.
-    enum Outcome: Equatable, Sendable {
+    package enum Outcome: Equatable, Sendable {
         case recovered(ResultRecovery.Summary)
         /// Some results cannot be read, or belong to grants that are not in this database; the reason is for people.
         case incomplete(ResultRecovery.Summary, reason: String)
@@ -18,13 +18,19 @@ struct SpillRecovery: Sendable {
         case left
     }
 
-    static let sizeLimit = 64 << 20
+    package static let sizeLimit = 64 << 20
     /// The time to wait for a file that another process recovers or still writes.
     private static let patience: Duration = .seconds(10)
 
-    let store: any GrantStore
-    let vault: TokenVault
-    let context: CommandContext
+    package let store: any GrantStore
+    package let vault: TokenVault
+    package let context: CommandContext
+
+    package init(store: any GrantStore, vault: TokenVault, context: CommandContext) {
+        self.store = store
+        self.vault = vault
+        self.context = context
+    }
 
     /// Returns the spill files of a place, complete or not.
     static func files(of place: SpillLocation) throws(SystemCallFailure) -> [String] {
@@ -65,7 +71,7 @@ struct SpillRecovery: Sendable {
     }
 
     /// Stores the results of one file and leaves the file in place.
-    func recover(_ path: String) async throws -> Outcome {
+    package func recover(_ path: String) async throws -> Outcome {
         let content: SpillFormat.Content
         do {
             guard let file = try SpillFile.openIfThere(path), try await hasLocked(file), file.isInPlace else {
@@ -118,7 +124,7 @@ struct SpillRecovery: Sendable {
 
 extension ResultRecovery.Summary {
     /// The outcome in words.
-    var sentence: String {
+    package var sentence: String {
         "\(stored) results are stored, \(outdated) were out of date, \(unknown) are of grants that are not here"
     }
 }

@@ -1,12 +1,12 @@
 import Observability
-import RefreshEngine
-import Store
-import WorkerConfiguration
+package import RefreshEngine
+package import Store
+package import WorkerConfiguration
 
 /// Stores and reports the results of spill files.
 extension CommandContext {
     /// Reports results that could not be stored.
-    func tell(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
+    package func tell(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
         if unstored.spilled > 0, let path = spill.path {
             diagnostics.error(
                 "results could not be stored and were kept in a file: the next start stores them, or results recover FILE",
@@ -26,7 +26,9 @@ extension CommandContext {
         try await recoverResults(into: store, of: configuration.database, use: use)
     }
 
-    func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseUse) async throws {
+    package func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseUse)
+        async throws
+    {
         let place = spillPlace(of: database)
         do {
             guard try !SpillRecovery.files(of: place).isEmpty else { return }

@@ -1,9 +1,9 @@
 import WorkerConfiguration
 
 /// Decides the action for a signal, given the signals before it.
-struct SignalPolicy: Sendable {
+package struct SignalPolicy: Sendable {
     /// The signals that the worker handles.
-    enum Signal: CaseIterable, Hashable, Sendable {
+    package enum Signal: CaseIterable, Hashable, Sendable {
         /// SIGTERM: stop gracefully.
         case terminate
         /// SIGINT, from a terminal: the same.
@@ -12,7 +12,7 @@ struct SignalPolicy: Sendable {
         case hangUp
 
         /// The name in logs and messages.
-        var name: String {
+        package var name: String {
             switch self {
             case .terminate: "SIGTERM"
             case .interrupt: "SIGINT"
@@ -44,7 +44,7 @@ struct SignalPolicy: Sendable {
 
 extension ExitCode {
     /// The code of a command that a signal stopped: the one a shell reports for a process that a signal killed.
-    init(_ signal: SignalPolicy.Signal) {
+    package init(_ signal: SignalPolicy.Signal) {
         switch signal {
         case .hangUp: self = .hungUp
         case .interrupt: self = .interrupted

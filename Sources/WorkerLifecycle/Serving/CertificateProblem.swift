@@ -1,9 +1,9 @@
-import Clocks
-import HTTPServer
+package import Clocks
+package import HTTPServer
 import Observability
 
 /// The reason why a person should look at a certificate.
-enum CertificateProblem: Equatable {
+package enum CertificateProblem: Equatable {
     case notYetValid(from: Timestamp)
     case expiring(at: Timestamp)
     case expired(at: Timestamp)
@@ -27,7 +27,7 @@ enum CertificateProblem: Equatable {
         }
     }
 
-    init?(_ certificate: ServerCertificate, at now: Timestamp) {
+    package init?(_ certificate: ServerCertificate, at now: Timestamp) {
         self.init(validFrom: certificate.validFrom, expiresAt: certificate.expiresAt, at: now)
     }
 
@@ -41,7 +41,7 @@ enum CertificateProblem: Equatable {
     }
 
     /// Returns the problem of the certificate in a file, and the advice to fix it.
-    func sentence(about path: String) -> String {
+    package func sentence(about path: String) -> String {
         let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
         return switch self {
         case .notYetValid(let from): "\(path) is not valid before \(from.iso8601Seconds): see that the clock is right"

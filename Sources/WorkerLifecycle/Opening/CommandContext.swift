@@ -1,26 +1,26 @@
-import Clocks
+package import Clocks
 import GoogleOAuth
-import HTTPClient
+package import HTTPClient
 import JSON
-import Observability
-import RefreshEngine
+package import Observability
+package import RefreshEngine
 import Secrets
-import Store
-import WorkerConfiguration
+package import Store
+package import WorkerConfiguration
 
 /// The dependencies of the commands, opened from the configuration when they are needed.
-struct CommandContext: Sendable {
-    let configuration: Configuration
+package struct CommandContext: Sendable {
+    package let configuration: Configuration
     /// The inputs of the configuration, to resolve it again on SIGHUP.
-    let inputs: ConfigurationInputs
+    package let inputs: ConfigurationInputs
     /// The clock for stored times: this machine's, or the database server's.
-    let time: any TimeSource
-    let random: any RandomSource = SystemRandom()
-    let diagnostics: DiagnosticLog
+    package let time: any TimeSource
+    package let random: any RandomSource = SystemRandom()
+    package let diagnostics: DiagnosticLog
     /// The name of this process in leases, in its report to other workers, and in log lines.
-    let workerName: String
+    package let workerName: String
 
-    init(configuration: Configuration, inputs: ConfigurationInputs) {
+    package init(configuration: Configuration, inputs: ConfigurationInputs) {
         self.configuration = configuration
         self.inputs = inputs
         time = Self.clock(of: configuration.database)
@@ -33,7 +33,7 @@ struct CommandContext: Sendable {
         workerName = "\(ProcessIdentity.number)-\(String(random.nextBits() >> 32, radix: 16))"
     }
 
-    func openVault() throws -> TokenVault {
+    package func openVault() throws -> TokenVault {
         let path = configuration.keyFile
         let credentials = inputs.environment[Setting.credentialsDirectoryName]
         return TokenVault(
@@ -44,7 +44,9 @@ struct CommandContext: Sendable {
     }
 
     /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
-    func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure) -> HTTPClient {
+    package func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure)
+        -> HTTPClient
+    {
         var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
         settings.caFile = configuration.caFile
         settings.userAgent = "refresh-worker/\(Version.current)"
@@ -52,15 +54,15 @@ struct CommandContext: Sendable {
     }
 
     /// Returns the place of a database's spill files.
-    func spillPlace(of database: DatabaseLocation) -> SpillLocation {
+    package func spillPlace(of database: DatabaseLocation) -> SpillLocation {
         SpillLocation(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
     }
 
-    func openSpill(vault: TokenVault) -> ResultSpillFile {
+    package func openSpill(vault: TokenVault) -> ResultSpillFile {
         ResultSpillFile(at: spillPlace(of: configuration.database), worker: workerName, vault: vault)
     }
 
-    func openEngine(
+    package func openEngine(
         store: any GrantStore,
         vault: TokenVault,
         http: HTTPClient,
@@ -101,7 +103,7 @@ struct CommandContext: Sendable {
     }
 
     /// Returns an engine log for commands that print their own answer to standard output: it writes only diagnostics.
-    func quietLog() -> EngineLog {
+    package func quietLog() -> EngineLog {
         EngineLog(
             metrics: MetricsLog(sink: SilentSink(), worker: workerName, time: time),
             diagnostics: diagnostics,

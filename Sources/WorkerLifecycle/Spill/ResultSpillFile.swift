@@ -5,7 +5,7 @@ private import Synchronization
 import WorkerConfiguration
 
 /// Writes results that the store does not accept into a file of this process, and keeps disk space reserved for it.
-final class ResultSpillFile: ResultSpill {
+package final class ResultSpillFile: ResultSpill {
     /// Enough for the results of all requests in flight.
     static let sizeForResults = 2 << 20
     /// The space that commits of those results need in addition.

@@ -1,12 +1,12 @@
 private import CProcess
 
 /// The environment variables of the process.
-enum ProcessEnvironment {
+package enum ProcessEnvironment {
     /// The variables by name.
     ///
     /// The worker never changes its environment, so this may be read at any time. A variable that is not UTF-8 is
     /// repaired and not dropped, so that a check of its value finds it.
-    static var current: [String: String] {
+    package static var current: [String: String] {
         var variables: [String: String] = [:]
         guard var entry = unsafe refresh_worker_environment() else { return variables }
         while let text = unsafe entry.pointee {

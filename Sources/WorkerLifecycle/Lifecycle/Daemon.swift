@@ -5,16 +5,21 @@ import Notices
 import Observability
 import PostgresStore
 import RefreshEngine
-import Store
-import WorkerConfiguration
+package import Store
+package import WorkerConfiguration
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
-struct Daemon: Sendable {
-    let context: CommandContext
+package struct Daemon: Sendable {
+    package let context: CommandContext
     /// Returns the output of `status --json`, which the internal listener serves.
-    let statusReport: @Sendable (any AccountStore) async throws -> String
+    package let statusReport: @Sendable (any AccountStore) async throws -> String
 
-    func run() async throws -> ExitCode {
+    package init(context: CommandContext, statusReport: @escaping @Sendable (any AccountStore) async throws -> String) {
+        self.context = context
+        self.statusReport = statusReport
+    }
+
+    package func run() async throws -> ExitCode {
         try context.configuration.checkServing(environment: context.inputs.environment)
         // The parts open before anything is announced, so that a fault shows as the exit code of the start.
         let notifier = SystemdNotifier(environment: context.inputs.environment, processID: ProcessIdentity.number)

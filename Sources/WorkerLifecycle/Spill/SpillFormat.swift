@@ -1,17 +1,17 @@
-import Secrets
+package import Secrets
 
 /// The format of a spill file: a first line, then sealed results, each after its length in four bytes.
 ///
 /// A length of zero ends the file, so that it can be written into space that was reserved before.
-enum SpillFormat {
+package enum SpillFormat {
     static let head = Array("refresh-worker results 1\n".utf8)
     private static let longestResult = 1 << 20
 
     /// The content of a file.
-    struct Content: Equatable {
-        var results: [SealedSecret] = []
+    package struct Content: Equatable {
+        package var results: [SealedSecret] = []
         /// `true` if a part of the file cannot be read.
-        var isDamaged = false
+        package var isDamaged = false
     }
 
     static func bytes(of results: [SealedSecret]) -> [UInt8] {
@@ -24,7 +24,7 @@ enum SpillFormat {
         return bytes
     }
 
-    static func read(_ bytes: [UInt8]) -> Content {
+    package static func read(_ bytes: [UInt8]) -> Content {
         var content = Content()
         guard bytes.starts(with: head) else {
             // Reserved space that is still empty.

@@ -1,16 +1,16 @@
-import AccountAPI
+package import AccountAPI
 import HTTPClient
-import HTTPServer
+package import HTTPServer
 import Notices
 import Observability
-import Secrets
+package import Secrets
 import Store
 import WorkerConfiguration
 
 /// Opens the dependencies of the listeners and the notices; each error says how to fix it.
 extension CommandContext {
     /// Reads the secrets of the app's own tokens: one, or two while one replaces the other.
-    func openSigner() throws -> TokenSigner {
+    package func openSigner() throws -> TokenSigner {
         let source: String
         let secrets: [Secret]
         if let path = configuration.jwtSecretFile {
@@ -28,7 +28,7 @@ extension CommandContext {
     }
 
     /// Reads the services that may get tokens.
-    func readServices() throws -> ServiceList {
+    package func readServices() throws -> ServiceList {
         guard let path = configuration.servicesFile else {
             throw CommandFailure(.configuration, "--services-file is needed to vend tokens")
         }
@@ -41,7 +41,7 @@ extension CommandContext {
     }
 
     /// Reads the certificate of the internal listener; `nil` if it serves plain HTTP.
-    func readInternalCertificate() throws -> ServerCertificate? {
+    package func readInternalCertificate() throws -> ServerCertificate? {
         guard let path = configuration.internalCertificateFile, let keyPath = configuration.internalKeyFile else {
             return nil
         }
@@ -67,7 +67,7 @@ extension CommandContext {
     }
 
     /// Reads the key that signs notices.
-    func openNoticeKey() throws -> MessageKey {
+    package func openNoticeKey() throws -> MessageKey {
         guard let path = configuration.noticeSecretFile else {
             throw CommandFailure(.configuration, "--notice-secret-file is needed to sign notices")
         }

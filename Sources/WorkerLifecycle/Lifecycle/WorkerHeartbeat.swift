@@ -1,16 +1,16 @@
-import Observability
-import RefreshEngine
-import Secrets
-import Store
+package import Observability
+package import RefreshEngine
+package import Secrets
+package import Store
 import WorkerConfiguration
 
 /// Reports to the other workers, through the store, that this process is alive and which keys it holds.
 ///
 /// Every process that seals tokens reports: a key is put to use only when all of them hold it, and retired only when
 /// none seals with it.
-struct WorkerHeartbeat: Sendable {
+package struct WorkerHeartbeat: Sendable {
     /// The interval of reports; a report is valid for several times as long.
-    static let interval: Duration = .seconds(5)
+    package static let interval: Duration = .seconds(5)
 
     let store: any GrantStore
     let ring: ReloadableKeyRing
@@ -22,7 +22,7 @@ struct WorkerHeartbeat: Sendable {
     let engine: RefreshEngine?
     private let watch: KeyRingMonitor
 
-    init(
+    package init(
         store: any GrantStore,
         ring: ReloadableKeyRing,
         workerName: String,
@@ -43,7 +43,7 @@ struct WorkerHeartbeat: Sendable {
     ///
     /// A ring that cannot be read or does not fit is not adopted: the ring in memory stays in use, and the report lists
     /// its keys.
-    func report() async throws {
+    package func report() async throws {
         do {
             try await watch.followFile()
         } catch let error as KeyRingFileError {
@@ -94,7 +94,7 @@ struct WorkerHeartbeat: Sendable {
     /// Reports until cancelled, and calls `onTurn` after each try.
     ///
     /// It is the most regular user of the database, so it reports its loss and its return.
-    func run(onTurn: @Sendable () -> Void) async {
+    package func run(onTurn: @Sendable () -> Void) async {
         var standing = DatabaseAvailability()
         await PeriodicTask.beat(every: Self.interval) {
             do {
@@ -120,7 +120,7 @@ struct WorkerHeartbeat: Sendable {
         for incident in store.takeIncidents() { log.incident(incident) }
     }
 
-    func leave() async {
+    package func leave() async {
         do {
             try await store.forgetWorker(workerName)
         } catch {

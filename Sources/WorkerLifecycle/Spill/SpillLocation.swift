@@ -5,10 +5,10 @@ import WorkerConfiguration
 /// For a SQLite file it is the folder of the database: the results stay with it and do not need other space. For a
 /// server it is the service's state folder, or that of the key ring, which the worker's user may write for `keys
 /// rotate`.
-struct SpillLocation: Equatable, Sendable {
+package struct SpillLocation: Equatable, Sendable {
     private static let stateDirectoryName = "STATE_DIRECTORY"
 
-    let folder: String
+    package let folder: String
     /// The prefix of all file names.
     let stem: String
     /// `true` if the store commits into the same folder, so that space freed there helps it.
@@ -44,12 +44,12 @@ struct SpillLocation: Equatable, Sendable {
     func newReserve(by worker: String) -> String { "\(folder)/\(stem).reserve-\(worker)" }
 
     /// `true` if a file of the folder is a spill file, complete or not.
-    func isSpill(_ name: String) -> Bool {
+    package func isSpill(_ name: String) -> Bool {
         name.hasPrefix("\(stem).unsaved-") || name.hasPrefix("\(stem).writing-")
     }
 
     /// `true` for the name of a spill file that could not be recovered.
-    func isSetAside(_ name: String) -> Bool { name.hasPrefix("\(stem).set-aside-") }
+    package func isSetAside(_ name: String) -> Bool { name.hasPrefix("\(stem).set-aside-") }
 
     /// Returns the path of a spill file once it is set aside.
     static func setAside(_ path: String) -> String {

@@ -1,33 +1,33 @@
-import Clocks
+package import Clocks
 private import Glibc
-import WorkerConfiguration
+package import WorkerConfiguration
 
 /// The metadata of a file, without opening it.
 ///
 /// Opening and closing a database file would drop the locks that SQLite has on it in the same process
 /// (https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_).
-struct FileStatus: Equatable, Sendable {
-    enum Kind: Equatable, Sendable {
+package struct FileStatus: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
         case regular
         case folder
         case other
     }
 
-    var kind: Kind
+    package var kind: Kind
     /// The twelve permission bits.
-    var permissions: UInt32
-    var owner: UInt32
-    var size: Int64
-    var modifiedAt: Timestamp
+    package var permissions: UInt32
+    package var owner: UInt32
+    package var size: Int64
+    package var modifiedAt: Timestamp
 
     /// The permission bits as `chmod` takes them.
-    var mode: String {
+    package var mode: String {
         let digits = String(permissions, radix: 8)
         return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 
     /// Returns the facts of the file that a path leads to, following symbolic links; `nil` if the file does not exist.
-    static func of(_ path: String) throws(SystemCallFailure) -> FileStatus? {
+    package static func of(_ path: String) throws(SystemCallFailure) -> FileStatus? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else {
             let code = errno
@@ -54,24 +54,24 @@ struct FileStatus: Equatable, Sendable {
     }
 
     /// Returns the absolute path of an existing file with all links resolved; any other path is returned unchanged.
-    static func absolute(_ path: String) -> String {
+    package static func absolute(_ path: String) -> String {
         guard let resolved = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }
 
-    static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
+    package static func mayRead(_ path: String) -> Bool { unsafe access(path, R_OK) == 0 }
 
-    static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
+    package static func mayWrite(_ path: String) -> Bool { unsafe access(path, W_OK) == 0 }
 
     /// Returns the folder of the path's last part.
-    static func folder(of path: String) -> String {
+    package static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// Returns the number of bytes that this user may still write to the disk that holds the path.
-    static func freeSpace(at path: String) throws(SystemCallFailure) -> Int64 {
+    package static func freeSpace(at path: String) throws(SystemCallFailure) -> Int64 {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else {
             throw SystemCallFailure(call: "statvfs of \(path)", errorNumber: errno)

@@ -1,14 +1,14 @@
 private import CProcess
 private import Glibc
-import WorkerConfiguration
+package import WorkerConfiguration
 
 /// Protects the process's memory, which holds tokens and keys, from core dumps and from other processes.
-enum ProcessHardening {
+package enum ProcessHardening {
     /// Forbids core dumps, and debuggers and /proc/PID/mem of other processes of the same user.
     ///
     /// Call it before the first secret is read. The limit alone is not enough: with a pipe in
     /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
-    static func apply() throws(SystemCallFailure) {
+    package static func apply() throws(SystemCallFailure) {
         var limit = rlimit()
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {

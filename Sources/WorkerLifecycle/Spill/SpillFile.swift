@@ -1,9 +1,9 @@
 private import Glibc
 private import Synchronization
-import WorkerConfiguration
+package import WorkerConfiguration
 
 /// An open spill file or reserve, locked by its descriptor for as long as it is open.
-final class SpillFile: Sendable {
+package final class SpillFile: Sendable {
     private let descriptor: Int32
     private let name: Mutex<String>
 
@@ -24,7 +24,7 @@ final class SpillFile: Sendable {
     }
 
     /// Opens a file; returns `nil` if it does not exist.
-    static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallFailure) -> SpillFile? {
+    package static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallFailure) -> SpillFile? {
         do throws(SystemCallFailure) {
             return try open(path, forReading ? O_RDONLY : O_RDWR)
         } catch {
@@ -96,7 +96,7 @@ final class SpillFile: Sendable {
     }
 
     /// Returns the whole content; `nil` if it is longer than the limit.
-    func read(limit: Int) throws(SystemCallFailure) -> [UInt8]? {
+    package func read(limit: Int) throws(SystemCallFailure) -> [UInt8]? {
         let size = try size
         guard size <= limit else { return nil }
         var content = [UInt8](repeating: 0, count: size)
@@ -140,7 +140,7 @@ final class SpillFile: Sendable {
         return true
     }
 
-    static func remove(_ path: String) throws(SystemCallFailure) {
+    package static func remove(_ path: String) throws(SystemCallFailure) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
             throw SystemCallFailure(call: "unlink of \(path)", errorNumber: errno)
         }
@@ -148,7 +148,7 @@ final class SpillFile: Sendable {
     }
 
     /// Returns the names in a folder, sorted; empty if the folder does not exist.
-    static func names(in folder: String) throws(SystemCallFailure) -> [String] {
+    package static func names(in folder: String) throws(SystemCallFailure) -> [String] {
         guard let stream = unsafe opendir(folder) else {
             guard errno == ENOENT else {
                 throw SystemCallFailure(call: "opendir of \(folder)", errorNumber: errno)

@@ -1,11 +1,11 @@
-import Secrets
-import WorkerConfiguration
+package import Secrets
+package import WorkerConfiguration
 
 extension CommandContext {
     /// Reads a file that holds a secret, if its permissions keep it private.
     ///
     /// Blocks for a moment. `unreadable` is the exit code if the system refuses the file permanently.
-    static func readPrivate(
+    package static func readPrivate(
         _ path: String,
         for flag: String,
         unreadable: ExitCode = .configuration
@@ -23,7 +23,7 @@ extension CommandContext {
     }
 
     /// Reads the secrets of confidential clients by client id; empty if none are configured.
-    func openClientSecrets() throws(CommandFailure) -> [String: Secret] {
+    package func openClientSecrets() throws(CommandFailure) -> [String: Secret] {
         guard let path = configuration.clientSecretFile else { return [:] }
         let text = try Self.readPrivate(path, for: ClientSecretFile.flag)
         return try ClientSecretFile.secrets(in: text, path: path, clientIDs: configuration.clientIDs)

@@ -1,15 +1,15 @@
 private import Glibc
-import WorkerConfiguration
+package import WorkerConfiguration
 
 /// The system's limits for this process, checked before anything depends on them.
 ///
 /// Dispatch traps without a descriptor, and waits forever without a thread. So the check comes before the first
 /// `await`, while the process has one thread.
-enum ProcessLimits {
+package enum ProcessLimits {
     /// A limit that is too low, and the advice to fix it.
-    struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
-        let description: String
-        let exitCode: ExitCode
+    package struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
+        package let description: String
+        package let exitCode: ExitCode
     }
 
     /// Enough for the database's files, the logs, and the descriptors of Dispatch and libcurl.
@@ -21,7 +21,7 @@ enum ProcessLimits {
     /// The threads of Swift's pool, the stores, the HTTP client, the listeners and the look-ups of hosts.
     private static let threads = 32
 
-    static func check(forDaemon isDaemon: Bool) throws(Failure) {
+    package static func check(forDaemon isDaemon: Bool) throws(Failure) {
         try checkOpenFiles(isDaemon ? filesOfDaemon : filesOfCommand)
         try checkAddressSpace(RLIMIT_AS, "RLIMIT_AS", "ulimit -v")
         try checkAddressSpace(RLIMIT_DATA, "RLIMIT_DATA", "ulimit -d")

@@ -5,18 +5,18 @@ import Notices
 import Observability
 import RefreshEngine
 import Store
-import WorkerConfiguration
+package import WorkerConfiguration
 
 /// `--run-once`: tries each due grant once, for cron.
 extension CommandContext {
     /// The limit of a pass in every case, because cron starts the next one.
     private static let longestRun: Duration = .seconds(300)
     /// The limit of the time to store results at the end, even if a longer stop is configured.
-    static let longestStop: Duration = .seconds(20)
+    package static let longestStop: Duration = .seconds(20)
     private static let timeToClose: Duration = .seconds(5)
     private static let longestDelivery: Duration = .seconds(60)
 
-    func workOnce() async throws -> ExitCode {
+    package func workOnce() async throws -> ExitCode {
         let started = time.sinceBoot
         let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
         let closing = started + (Self.longestRun - Self.timeToClose - .seconds(1))

@@ -1,12 +1,12 @@
-import Clocks
+package import Clocks
 private import Dispatch
 import Observability
-import SQLiteStore
-import Store
-import WorkerConfiguration
+package import SQLiteStore
+package import Store
+package import WorkerConfiguration
 
 /// The access that a command needs to the database.
-enum DatabaseUse {
+package enum DatabaseUse {
     case reading
     case changing
 }
@@ -15,7 +15,7 @@ extension CommandContext {
     /// Opens the database and creates its tables if there are none.
     ///
     /// `onUpgrade` is called before an older database is upgraded, which may take minutes.
-    func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any AccountStore {
+    package func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any AccountStore {
         let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
         guard let store else {
             preconditionFailure("a place that may be made is never missing")
@@ -24,7 +24,7 @@ extension CommandContext {
     }
 
     /// Opens the database for a command that needs an existing one and must not create it.
-    func openExistingStore(for use: DatabaseUse) async throws -> any AccountStore {
+    package func openExistingStore(for use: DatabaseUse) async throws -> any AccountStore {
         guard let store = try await openStoreIfThere(for: use) else {
             throw CommandFailure(missing: configuration.database)
         }
@@ -32,13 +32,13 @@ extension CommandContext {
     }
 
     /// Opens the database if it exists.
-    func openStoreIfThere(for use: DatabaseUse) async throws -> (any AccountStore)? {
+    package func openStoreIfThere(for use: DatabaseUse) async throws -> (any AccountStore)? {
         guard let store = try await open(configuration.database, time: time, makesTables: false) else { return nil }
         return try await usable(store, for: use)
     }
 
     /// Runs `body` with the database and closes the database in every case.
-    func withExistingStore<Result>(
+    package func withExistingStore<Result>(
         for use: DatabaseUse,
         _ body: (any AccountStore) async throws -> Result
     ) async throws -> Result {
@@ -47,7 +47,7 @@ extension CommandContext {
     }
 
     /// Runs `body` with an open store and closes the store in every case.
-    static func using<Result>(
+    package static func using<Result>(
         _ store: any AccountStore,
         _ body: () async throws -> Result
     ) async throws -> Result {
@@ -62,7 +62,7 @@ extension CommandContext {
     }
 
     /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
-    func open(
+    package func open(
         _ place: DatabaseLocation,
         time: any TimeSource,
         makesTables: Bool,
@@ -77,7 +77,7 @@ extension CommandContext {
         }
     }
 
-    func openFile(
+    package func openFile(
         _ path: String,
         time: any TimeSource,
         onUpgrade: @escaping @Sendable () -> Void = {}
@@ -97,7 +97,7 @@ extension CommandContext {
     /// Returns the error to end with.
     ///
     /// Damage that one read of a file has reported is checked by a second read.
-    static func confirmed(_ error: StoreError) async -> StoreError {
+    package static func confirmed(_ error: StoreError) async -> StoreError {
         guard error.suspectedFile != nil else { return error }
         return await withCheckedContinuation { continuation in
             // On a thread of its own: for a large file this takes minutes.
@@ -127,7 +127,7 @@ extension CommandContext {
 }
 
 extension CommandFailure {
-    init(unfinished place: DatabaseLocation) {
+    package init(unfinished place: DatabaseLocation) {
         self.init(
             .configuration,
             """
@@ -137,7 +137,7 @@ extension CommandFailure {
         )
     }
 
-    init(missing place: DatabaseLocation) {
+    package init(missing place: DatabaseLocation) {
         switch place {
         case .file(let path):
             self.init(

@@ -8,7 +8,7 @@ import WorkerConfiguration
 
 extension CommandFailure {
     /// Wraps any error with the exit code that fits it.
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
         case let error as StoreError: self.init(Self.code(of: error), error.message)
