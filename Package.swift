@@ -91,12 +91,20 @@ let package = Package(
             ],
             swiftSettings: atTheEdge
         ),
-        .executableTarget(
-            name: "RefreshWorker",
+        .target(
+            name: "WorkerCommands",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
                 "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store", "WorkerConfiguration",
                 "WorkerLifecycle",
+            ],
+            swiftSettings: atTheEdge
+        ),
+        .executableTarget(
+            name: "RefreshWorker",
+            dependencies: [
+                "Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store", "WorkerCommands",
+                "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: atTheEdge
         ),
@@ -188,7 +196,7 @@ let package = Package(
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
                 "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
-                "TestSupport", "WorkerConfiguration", "WorkerLifecycle",
+                "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),
@@ -196,7 +204,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
-                "RefreshEngine", "RefreshWorker", "Secrets", "Store", "WorkerConfiguration",
+                "RefreshEngine", "RefreshWorker", "Secrets", "Store", "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

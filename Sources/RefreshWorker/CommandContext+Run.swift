@@ -1,5 +1,6 @@
 import JSON
 import Store
+import WorkerCommands
 import WorkerConfiguration
 import WorkerLifecycle
 

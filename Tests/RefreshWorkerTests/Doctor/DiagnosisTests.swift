@@ -3,6 +3,7 @@ import HTTPClient
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 @Suite("Diagnoses")

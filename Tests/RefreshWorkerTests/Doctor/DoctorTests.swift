@@ -4,6 +4,7 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
 

@@ -4,6 +4,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 @Suite("Adding a grant", .timeLimit(.minutes(10)))

@@ -7,6 +7,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))

@@ -6,6 +6,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
 

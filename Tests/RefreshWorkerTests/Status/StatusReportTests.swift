@@ -9,6 +9,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 @Suite("Status")

@@ -4,6 +4,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 @Suite("users import stores valid records and reports the others", .timeLimit(.minutes(10)))

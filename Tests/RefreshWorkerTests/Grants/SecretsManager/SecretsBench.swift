@@ -7,6 +7,7 @@ import Synchronization
 import TestSupport
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 /// An import from Secrets Manager: a scripted service, clocks, a database, and a client that never waits.

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 @Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(10)))

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 @testable import WorkerConfiguration
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))

@@ -1,6 +1,7 @@
 import HTTPClient
 import Observability
 import Store
+import WorkerCommands
 import WorkerConfiguration
 import WorkerLifecycle
 

@@ -1,4 +1,5 @@
 import Store
+import WorkerCommands
 import WorkerConfiguration
 
 /// Imports grants from the secrets of AWS Secrets Manager, one page of names at a time.

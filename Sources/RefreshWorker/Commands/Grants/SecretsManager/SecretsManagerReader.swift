@@ -1,4 +1,5 @@
 import Clocks
+import WorkerCommands
 import WorkerConfiguration
 
 /// Makes grants from secrets: the user from the name, the grant from the content.
