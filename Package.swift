@@ -100,12 +100,17 @@ let package = Package(
             ],
             swiftSettings: atTheEdge
         ),
-        .executableTarget(
-            name: "RefreshWorker",
+        .target(
+            name: "AWSImport",
             dependencies: [
                 "Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store", "WorkerCommands",
                 "WorkerConfiguration", "WorkerLifecycle",
             ],
+            swiftSettings: common
+        ),
+        .executableTarget(
+            name: "RefreshWorker",
+            dependencies: ["AWSImport", "JSON", "Store", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
             swiftSettings: atTheEdge
         ),
         .executableTarget(
@@ -194,7 +199,7 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "AWSImport", "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
                 "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
                 "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
             ],

@@ -1,3 +1,4 @@
+import AWSImport
 import JSON
 import Store
 import WorkerCommands

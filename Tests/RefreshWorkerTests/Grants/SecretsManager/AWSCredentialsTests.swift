@@ -2,6 +2,7 @@ import HTTPClient
 import Secrets
 import Testing
 
+@testable import AWSImport
 @testable import RefreshWorker
 @testable import WorkerConfiguration
 

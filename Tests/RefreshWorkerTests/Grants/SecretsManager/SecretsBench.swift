@@ -6,6 +6,7 @@ import Secrets
 import Synchronization
 import TestSupport
 
+@testable import AWSImport
 @testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration

@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import AWSImport
 @testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration

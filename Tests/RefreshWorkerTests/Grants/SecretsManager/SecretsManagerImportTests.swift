@@ -5,6 +5,7 @@ import Store
 import TestSupport
 import Testing
 
+@testable import AWSImport
 @testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration

@@ -2,12 +2,12 @@ import HTTPClient
 import Observability
 import Store
 import WorkerCommands
-import WorkerConfiguration
+package import WorkerConfiguration
 import WorkerLifecycle
 
 /// `grants import --from aws-secrets-manager`: imports grants that a backend kept in AWS Secrets Manager.
 extension CommandContext {
-    func importSecrets(_ order: SecretsManagerOptions) async throws -> ExitCode {
+    package func importSecrets(_ order: SecretsManagerOptions) async throws -> ExitCode {
         let endpoint: Endpoint
         do throws(EndpointError) {
             endpoint = try Endpoint(order.url)
