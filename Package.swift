@@ -74,12 +74,43 @@ let package = Package(
         ),
         .target(name: "AccountClient", swiftSettings: common),
         .executableTarget(name: "AccountExample", dependencies: ["AccountClient"], swiftSettings: common),
-        .executableTarget(
-            name: "RefreshWorker",
+        .target(
+            name: "WorkerConfiguration",
+            dependencies: [
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "PostgresStore", "Secrets", "Store",
+            ],
+            swiftSettings: atTheEdge
+        ),
+        .target(
+            name: "WorkerLifecycle",
             dependencies: [
                 "AccountAPI", "CProcess", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Notices",
-                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store",
+                "Observability", "PostgresStore", "RefreshEngine", "SQLiteStore", "Secrets", "Store",
+                "WorkerConfiguration",
             ],
+            swiftSettings: atTheEdge
+        ),
+        .target(
+            name: "WorkerCommands",
+            dependencies: [
+                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "PostgresStore", "RefreshEngine", "SQLiteStore", "Scheduler", "Secrets", "Store", "WorkerConfiguration",
+                "WorkerLifecycle",
+            ],
+            swiftSettings: atTheEdge
+        ),
+        .target(
+            name: "AWSImport",
+            dependencies: [
+                "Clocks", "HTTPClient", "JSON", "Observability", "Scheduler", "Secrets", "Store", "WorkerCommands",
+                "WorkerConfiguration", "WorkerLifecycle",
+            ],
+            swiftSettings: common
+        ),
+        .executableTarget(
+            name: "RefreshWorker",
+            dependencies: ["AWSImport", "JSON", "Store", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
             swiftSettings: atTheEdge
         ),
         .executableTarget(
@@ -168,9 +199,9 @@ let package = Package(
         .testTarget(
             name: "RefreshWorkerTests",
             dependencies: [
-                "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
+                "AWSImport", "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "Observability",
                 "PostgresStore", "RefreshEngine", "RefreshWorker", "SQLiteStore", "Scheduler", "Secrets", "Store",
-                "TestSupport",
+                "TestSupport", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle",
             ],
             swiftSettings: common
         ),
@@ -178,7 +209,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
-                "RefreshEngine", "RefreshWorker", "Secrets", "Store",
+                "RefreshEngine", "RefreshWorker", "Secrets", "Store", "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

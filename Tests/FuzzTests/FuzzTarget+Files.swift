@@ -9,6 +9,8 @@ import Store
 
 @testable import RefreshWorker
 @testable import Secrets
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 /// Files and settings that an operator writes.
 extension FuzzTarget {

@@ -3,6 +3,7 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))
 struct ClientSecretTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("The command line")
 struct CommandLineTests {

@@ -4,6 +4,7 @@ import Observability
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("The configuration")
 struct ConfigurationTests {

@@ -1,6 +1,8 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("The place of the database")
 struct DatabasePlaceTests {

@@ -2,6 +2,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerLifecycle
 
 @Suite("A loss of the database")
 struct DatabaseStandingTests {

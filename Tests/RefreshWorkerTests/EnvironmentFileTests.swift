@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("A configuration file")
 struct EnvironmentFileTests {

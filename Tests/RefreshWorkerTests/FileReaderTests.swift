@@ -3,6 +3,7 @@ import Glibc
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Reading a configuration file", .timeLimit(.minutes(10)))
 struct FileReaderTests {

@@ -2,6 +2,7 @@ import HTTPServer
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Configuration of the listeners and the notices")
 struct ListeningConfigurationTests {

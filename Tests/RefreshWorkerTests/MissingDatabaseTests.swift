@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Without a database, a command that needs an existing one", .timeLimit(.minutes(10)))
 struct MissingDatabaseTests {

@@ -3,6 +3,8 @@ import Testing
 
 @testable import RefreshWorker
 @testable import Secrets
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 /// systemd starts the worker again after code 74, and never after code 78.
 @Suite("The exit code distinguishes temporary errors from those that an operator must fix")

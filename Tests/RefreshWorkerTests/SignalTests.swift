@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerLifecycle
 
 @Suite("Signals")
 struct SignalTests {

@@ -2,6 +2,8 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("The errors of store copy")
 struct StoreCopyReportTests {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerLifecycle
 
 @Suite("Notifying systemd")
 struct SystemdNotifierTests {

@@ -2,6 +2,7 @@ import Clocks
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerLifecycle
 
 @Suite("The watchdog")
 struct WatchdogTests {

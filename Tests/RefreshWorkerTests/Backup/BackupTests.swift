@@ -4,6 +4,9 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("Backup", .timeLimit(.minutes(10)))
 struct BackupTests {

@@ -3,6 +3,8 @@ import HTTPClient
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Diagnoses")
 struct DiagnosisTests {

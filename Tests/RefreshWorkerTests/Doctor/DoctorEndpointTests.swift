@@ -3,6 +3,8 @@ import Glibc
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite(
     "Doctor on endpoints",

@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Doctor on listeners and notices", .timeLimit(.minutes(10)))
 struct DoctorServingTests {

@@ -4,6 +4,9 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {

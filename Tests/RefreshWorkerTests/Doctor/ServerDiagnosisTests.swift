@@ -4,6 +4,7 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 
 @Suite("The doctor on a PostgreSQL server")
 struct ServerDiagnosisTests {

@@ -4,6 +4,8 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Adding a grant", .timeLimit(.minutes(10)))
 struct AddedGrantTests {

@@ -7,6 +7,8 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))
 struct GrantImportTests {

@@ -4,6 +4,8 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Reading a grant's JSON")
 struct GrantReaderTests {

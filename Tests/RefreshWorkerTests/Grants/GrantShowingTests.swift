@@ -7,6 +7,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {

@@ -5,6 +5,7 @@ import Secrets
 import Store
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 
 /// The dependencies of an import: a database file, a key ring and clocks, removed with the object.
 final class ImportBench {

@@ -2,6 +2,7 @@ import Clocks
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 
 @Suite("Splitting an import into records")
 struct RecordSplitterTests {

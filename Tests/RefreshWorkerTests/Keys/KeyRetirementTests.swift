@@ -6,6 +6,9 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("Retiring and making keys")
 struct KeyRetirementTests {

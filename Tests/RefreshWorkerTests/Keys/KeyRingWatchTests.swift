@@ -11,6 +11,8 @@ import Synchronization
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingWatchTests {

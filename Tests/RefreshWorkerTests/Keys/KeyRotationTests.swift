@@ -6,6 +6,9 @@ import Synchronization
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("Rotation", .timeLimit(.minutes(10)))
 struct KeyRotationTests {

@@ -6,6 +6,8 @@ import Secrets
 import Store
 
 @testable import RefreshWorker
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorBench: Sendable {

@@ -3,6 +3,7 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
 
 @Suite("The next step of a rotation")
 struct RotationStepTests {

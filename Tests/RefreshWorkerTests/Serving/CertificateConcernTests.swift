@@ -3,6 +3,7 @@ import Observability
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerLifecycle
 
 @Suite("The dates of the internal listener's certificate")
 struct CertificateConcernTests {

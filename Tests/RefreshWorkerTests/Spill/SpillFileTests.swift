@@ -7,6 +7,9 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {

@@ -9,6 +9,8 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Status")
 struct StatusReportTests {

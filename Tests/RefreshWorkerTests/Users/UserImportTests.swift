@@ -4,6 +4,8 @@ import Store
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("users import stores valid records and reports the others", .timeLimit(.minutes(10)))
 struct UserImportTests {

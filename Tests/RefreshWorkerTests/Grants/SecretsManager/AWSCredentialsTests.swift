@@ -2,7 +2,9 @@ import HTTPClient
 import Secrets
 import Testing
 
+@testable import AWSImport
 @testable import RefreshWorker
+@testable import WorkerConfiguration
 
 @Suite("Credentials for AWS")
 struct AWSCredentialsTests {

@@ -6,7 +6,10 @@ import Secrets
 import Synchronization
 import TestSupport
 
+@testable import AWSImport
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 /// An import from Secrets Manager: a scripted service, clocks, a database, and a client that never waits.
 final class SecretsBench {

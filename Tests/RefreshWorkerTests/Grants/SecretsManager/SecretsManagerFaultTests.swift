@@ -1,7 +1,10 @@
 import TestSupport
 import Testing
 
+@testable import AWSImport
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Faults of AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerFaultTests {

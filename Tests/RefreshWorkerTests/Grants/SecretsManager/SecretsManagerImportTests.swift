@@ -5,7 +5,10 @@ import Store
 import TestSupport
 import Testing
 
+@testable import AWSImport
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerImportTests {

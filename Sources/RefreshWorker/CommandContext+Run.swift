@@ -1,0 +1,53 @@
+import AWSImport
+import JSON
+import Store
+import WorkerCommands
+import WorkerConfiguration
+import WorkerLifecycle
+
+/// The function of each command.
+extension CommandContext {
+    func run(_ command: Command) async throws -> ExitCode {
+        do {
+            return try await perform(command)
+        } catch let error as StoreError {
+            throw await Self.confirmed(error)
+        }
+    }
+
+    private func perform(_ command: Command) async throws -> ExitCode {
+        switch command {
+        case .work where configuration.runsOnce: try await workOnce()
+        case .work: try await workAsDaemon()
+        case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
+        case .disconnectGrant(let user): try await disconnect(user)
+        case .generateKeys: try await generateKeys()
+        case .listKeys: try await listKeys()
+        case .rotateKeys: try await rotateKeys()
+        case .retireKey(let id, let isLost): try await retireKey(id, isLost: isLost)
+        case .replayNotices(let user, let span): try await replayNotices(of: user, within: span)
+        case .manageGoogleEvents(let order): try await manageGoogleEvents(order)
+        case .makeCredential(let service): try makeCredential(of: service)
+        case .showStatus(let isJSON): try await showStatus(asJSON: isJSON)
+        case .examine: try await examine()
+        case .backUp(let file): try await backUp(to: file)
+        case .copyStore(let source, let target): try await copyStore(from: source, to: target)
+        case .recoverResults(let file): try await recoverResults(from: file)
+        case .importGrants(let file, let replaces, let isDryRun):
+            try await importGrants(from: file, replacesExisting: replaces, isDryRun: isDryRun)
+        case .importSecrets(let order): try await importSecrets(order)
+        case .importUsers(let order): try await importUsers(order)
+        case .exportGrants(let isPlaintext): try await exportGrants(isPlaintext: isPlaintext)
+        case .listGrants(let state, let isJSON): try await listGrants(inState: state, isJSON: isJSON)
+        case .showGrant(let user, let isJSON): try await showGrant(of: user, isJSON: isJSON)
+        case .addGrant(let user, let tokenFile, let clientID):
+            try await addGrant(of: user, tokenFile: tokenFile, clientID: clientID)
+        case .showVersion, .showHelp: .success
+        }
+    }
+
+    private func workAsDaemon() async throws -> ExitCode {
+        let daemon = Daemon(context: self, statusReport: { store in try await statusReport(from: store).json.text })
+        return try await daemon.run()
+    }
+}

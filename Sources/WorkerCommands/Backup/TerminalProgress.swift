@@ -1,0 +1,32 @@
+private import Synchronization
+package import WorkerConfiguration
+
+/// A line on a terminal that is overwritten on each update; it writes nothing if the output is not a terminal.
+package final class TerminalProgress: Sendable {
+    /// Moves to the first column and erases the rest of the line
+    /// (https://man7.org/linux/man-pages/man4/console_codes.4.html).
+    private static let eraseLine = "\r\u{1b}[K"
+
+    private let output: Output
+    private let isShown = Mutex(false)
+
+    package init(to output: Output) {
+        self.output = output
+    }
+
+    package func show(_ text: String) {
+        guard output.isTerminal else { return }
+        isShown.withLock { isShown in
+            output.write(Self.eraseLine + text)
+            isShown = true
+        }
+    }
+
+    /// Erases the line before a permanent line is written.
+    package func clear() {
+        isShown.withLock { isShown in
+            if isShown { output.write(Self.eraseLine) }
+            isShown = false
+        }
+    }
+}

@@ -1,0 +1,38 @@
+import Observability
+import RefreshEngine
+import Store
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// `results recover FILE`: stores the results of a spill file.
+extension CommandContext {
+    package func recoverResults(from path: String) async throws -> ExitCode {
+        guard inputs.files.exists(path) else {
+            throw CommandFailure(.inputUnreadable, "\(path) does not exist, or cannot be reached")
+        }
+        let vault = try openVault()
+        let store = try await openExistingStore(for: .changing)
+        return try await Self.using(store) {
+            guard inputs.files.exists(path) else {
+                Output.standard.line("everything in \(path) was stored when the database was opened")
+                return .success
+            }
+            let recovery = SpillRecovery(store: store, vault: vault, context: self)
+            switch try await recovery.recover(path) {
+            case .left:
+                throw CommandFailure(.leftForLater, "\(path) is in use by another process: try again when it has ended")
+            case .recovered(ResultRecovery.Summary()):
+                throw CommandFailure(.badData, "\(path) contains no results, and was not removed")
+            case .recovered(let summary):
+                try SpillFile.remove(path)
+                Output.standard.line("\(summary.sentence); \(path) is removed")
+                return .success
+            case .incomplete(let summary, let reason):
+                throw CommandFailure(
+                    .badData,
+                    "\(path) could not be recovered completely: \(reason). \(summary.sentence); the file was not removed"
+                )
+            }
+        }
+    }
+}

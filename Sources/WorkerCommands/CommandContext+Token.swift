@@ -1,0 +1,55 @@
+import HTTPClient
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// `token USER`: prints one fresh access token.
+extension CommandContext {
+    private static let longestVend: Duration = .seconds(40)
+
+    package func vendToken(of user: String, minimumLife: Duration) async throws -> ExitCode {
+        let vault = try openVault()
+        let store = try await openExistingStore(for: .changing)
+        let http = try openHTTP()
+        let spill = openSpill(vault: vault)
+        let engine = try openEngine(store: store, vault: vault, http: http, log: quietLog(), spill: spill)
+        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        // The limit of the wait for a database that does not accept the answer.
+        let limit = Task {
+            try await Task.sleep(for: Self.longestVend)
+            tell(await engine.stop(within: .zero), in: spill)
+        }
+        defer { limit.cancel() }
+        // An answer in flight may be the only copy of a rotated refresh token.
+        let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
+        let end = await untilSignal(stopping: engine, within: stopDeadline, spill: spill) {
+            try await presence.report()
+            do {
+                return try await engine.freshToken(of: user, minimumLife: minimumLife)
+            } catch {
+                guard !vault.ring.doubts.isEmpty else { throw error }
+                // A second report finds out whether another worker has the unknown key.
+                try await presence.report()
+                return try await engine.freshToken(of: user, minimumLife: minimumLife)
+            }
+        }
+        await presence.leave()
+        await store.close()
+        http.shutDown()
+        let outcome: Result<VendedToken, any Error>
+        switch end {
+        case .finished(let result): outcome = result
+        case .stopped(let signal): return ExitCode(signal)
+        }
+        let token = try outcome.get()
+        if let warning = token.warning {
+            diagnostics.warning("this is the stored token; the last refresh of the grant failed", ["reason": warning])
+        }
+        // The only place where a token is printed, because the user asked for it.
+        Output.standard.line(token.accessToken.reveal())
+        return .success
+    }
+}

@@ -1,0 +1,176 @@
+import Clocks
+import SQLiteStore
+import Secrets
+import Store
+import WorkerConfiguration
+import WorkerLifecycle
+
+/// The checks of the database: its file, its content, and whether the key ring opens its tokens.
+extension Doctor {
+    /// The free space below which SQLite may not have room for its log.
+    private static let leastSpace: Int64 = 16 << 20
+    private static let ampleSpace: Int64 = 256 << 20
+    private static let subject = "database"
+    static let contentSubject = "database content"
+
+    func databaseDiagnoses() async throws -> [Diagnosis] {
+        switch context.configuration.database {
+        case .file(let path): try await fileDiagnoses(path)
+        case .server(let address): await serverDiagnoses(address)
+        }
+    }
+
+    private func fileDiagnoses(_ path: String) async throws -> [Diagnosis] {
+        let file = try await BlockingCallQueue.files.run { fileDiagnosis(path) }
+        let space = spaceDiagnosis(path)
+        guard file.mayBeOpened else { return [file.diagnosis, space] }
+        let store: SQLiteStore
+        do {
+            store = try await context.openFile(path, time: context.time)
+        } catch {
+            return [file.diagnosis, space, .fault(Self.contentSubject, "\(error)")]
+        }
+        let content = await contentDiagnoses(of: store)
+        await store.close()
+        return [file.diagnosis, space, Self.libraryDiagnosis] + content
+    }
+
+    private static var libraryDiagnosis: Diagnosis {
+        let subject = "SQLite library"
+        let version = SQLiteLibrary.version
+        guard SQLiteLibrary.hasLogResetBug else { return .ok(subject, version) }
+        return .ok(
+            subject,
+            "\(version), which has the WAL-reset bug: this program avoids it; let no other program write to the database"
+        )
+    }
+
+    /// Checks the file; `mayBeOpened` is `true` if opening it would not change it.
+    private func fileDiagnosis(_ path: String) -> (diagnosis: Diagnosis, mayBeOpened: Bool) {
+        do {
+            guard let facts = try FileStatus.of(path) else { return (missingDiagnosis(path), false) }
+            guard facts.kind == .regular else {
+                return (.fault(Self.subject, "\(path) is not a file: name one with --database"), false)
+            }
+            let folder = FileStatus.folder(of: path)
+            guard FileStatus.mayRead(path), FileStatus.mayWrite(path) else {
+                let advice = "run as its owner, user id \(facts.owner)"
+                return (.fault(Self.subject, "\(path) is closed to this user: \(advice)"), false)
+            }
+            guard FileStatus.mayWrite(folder) else {
+                let advice = "let the worker's user write there"
+                return (.fault(Self.subject, "\(folder), where SQLite keeps its log, is closed: \(advice)"), false)
+            }
+            let isEmpty = facts.size == 0
+            guard isEmpty || DatabaseHeader.read(path) != nil else {
+                let advice = "name another file, or put a backup in its place while no worker runs"
+                return (.fault(Self.subject, "\(path) is not a SQLite database, or is damaged: \(advice)"), false)
+            }
+            guard facts.permissions & 0o007 == 0 else {
+                let advice = "run: chmod 600 \(path)"
+                return (.fault(Self.subject, "\(path) is open to others (mode \(facts.mode)): \(advice)"), !isEmpty)
+            }
+            if isEmpty {
+                return (.ok(Self.subject, "\(path) is empty: the worker makes its tables at its first start"), false)
+            }
+            return (.ok(Self.subject, "\(path), \(ByteCount.text(facts.size)), mode \(facts.mode)"), true)
+        } catch {
+            return (.fault(Self.subject, "\(error): see that its folders are open to the worker's user"), false)
+        }
+    }
+
+    private func missingDiagnosis(_ path: String) -> Diagnosis {
+        let folder = FileStatus.folder(of: path)
+        guard context.inputs.files.exists(folder) else {
+            return .fault(Self.subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
+        }
+        guard FileStatus.mayWrite(folder) else {
+            return .fault(Self.subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+        }
+        return .warning(Self.subject, "\(path) does not exist yet: the worker makes it at its first start")
+    }
+
+    private func spaceDiagnosis(_ path: String) -> Diagnosis {
+        let subject = "free disk space"
+        do {
+            return Self.judge(subject, free: try FileStatus.freeSpace(at: FileStatus.folder(of: path)))
+        } catch {
+            return .warning(subject, "is unknown: \(error)")
+        }
+    }
+
+    static func judge(_ subject: String, free: Int64) -> Diagnosis {
+        let words = "\(ByteCount.text(free)) on the database's disk"
+        if free < leastSpace { return .fault(subject, "\(words): make room, or nothing can be stored") }
+        if free < ampleSpace { return .warning(subject, "\(words): make room") }
+        return .ok(subject, words)
+    }
+
+    private func contentDiagnoses(of store: SQLiteStore) async -> [Diagnosis] {
+        do {
+            let problems = try await store.integrityProblems()
+            guard problems.isEmpty else {
+                let advice = "stop the worker, keep the file for a repair, and put a backup in its place"
+                let found = problems.prefix(3).joined(separator: "; ")
+                return [.fault(Self.contentSubject, "\(store.path) is damaged (\(found)): \(advice)")]
+            }
+        } catch {
+            return [.fault(Self.contentSubject, "\(error)")]
+        }
+        return await recordDiagnoses(of: store)
+    }
+
+    /// The checks of the stored records, for both stores.
+    func recordDiagnoses(of store: any StoreArchive) async -> [Diagnosis] {
+        let place = context.configuration.database
+        do {
+            guard try await !store.isReceiving else {
+                return [.fault(Self.contentSubject, "\(CommandFailure(unfinished: place))")]
+            }
+            if let newPlace = try await store.movedTo {
+                return [.fault(Self.contentSubject, "\(StoreError(moved: "\(place)", to: newPlace))")]
+            }
+            let grants = try await store.census(at: context.time.now).grants
+            return [
+                .ok(Self.contentSubject, "whole, its schema is this program's, \(grants) grants"),
+                await keyDiagnosis(of: store, keysInUse: try await store.keysInUse()),
+            ]
+        } catch {
+            return [.fault(Self.contentSubject, "\(error)")]
+        }
+    }
+
+    private func keyDiagnosis(of store: any GrantStore, keysInUse: [KeyID: Int]) async -> Diagnosis {
+        let subject = "keys in use"
+        do {
+            let ring = try context.openVault().ring.current
+            let diagnosis = Self.judge(subject, roster: KeyRingSummary(ring), keysInUse: keysInUse)
+            guard diagnosis.grade == .ok, case .foreign(let ids)? = try await StoredKeyChecks(store).storedFit(of: ring)
+            else { return diagnosis }
+            return .fault(
+                subject,
+                """
+                the ring does not open what was sealed with \(ids.map(\.description).joined(separator: ", ")): it is another \
+                ring with keys of the same name: restore the key ring from a backup
+                """
+            )
+        } catch {
+            return .warning(subject, "not compared with the key ring, which cannot be read: fix that first")
+        }
+    }
+
+    static func judge(_ subject: String, roster: KeyRingSummary, keysInUse: [KeyID: Int]) -> Diagnosis {
+        let lacking = roster.lacking(of: keysInUse)
+        guard lacking.isEmpty else {
+            let tokens = lacking.reduce(0) { $0 + (keysInUse[$1] ?? 0) }
+            return .fault(
+                subject,
+                """
+                \(KeyListing.tokens(tokens)) sealed with \(lacking.map(\.description).joined(separator: ", ")), which the \
+                ring lacks, cannot be opened: restore the key ring from a backup, or have those users sign in again
+                """
+            )
+        }
+        return .ok(subject, keysInUse.isEmpty ? "nothing is sealed yet" : "all are in the ring")
+    }
+}

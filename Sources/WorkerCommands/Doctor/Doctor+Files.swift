@@ -1,0 +1,176 @@
+import Clocks
+import GoogleOAuth
+import HTTPClient
+import Secrets
+import Store
+import WorkerConfiguration
+import WorkerLifecycle
+
+/// The checks of files other than the database.
+extension Doctor {
+    private var configuration: Configuration { context.configuration }
+
+    func fileDiagnoses() -> [Diagnosis] {
+        [configurationFile, keyRing, clientSecret, certificates, metricsLog, credentials].compactMap(\.self)
+            + clientIDs
+    }
+
+    /// Checks the configuration file.
+    ///
+    /// Its content is valid, or the program would have ended before.
+    private var configurationFile: Diagnosis {
+        let subject = "configuration"
+        guard let path = configuration.configurationFile else {
+            return .ok(subject, "from flags, environment and defaults; no --config file")
+        }
+        return inspect(subject, path) { facts in
+            guard facts.permissions & 0o022 == 0 else {
+                let advice = "run: chmod go-w \(path)"
+                return .warning(subject, "\(path) may be changed by others (mode \(facts.mode)): \(advice)")
+            }
+            guard facts.permissions & 0o007 == 0 || !holdsPassword(path) else {
+                let advice = "run: chmod 640 \(path), or put the address into a file of its own (url-file:FILE)"
+                return .warning(
+                    subject,
+                    "\(path) can be read by others (mode \(facts.mode)) and holds the database's password: \(advice)"
+                )
+            }
+            return .ok(subject, "\(path) is understood")
+        }
+    }
+
+    /// `true` if the file itself sets a database address with a password.
+    private func holdsPassword(_ path: String) -> Bool {
+        do {
+            let lines = EnvironmentFile(parsing: try context.inputs.files.read(path)).entries
+            let places = lines.filter { $0.key == Setting.Name.database.environmentName }
+            return try places.contains { try DatabaseLocation($0.value).holdsPassword }
+        } catch {
+            // An invalid address has ended the program before, and another check reports a file that is missing.
+            return false
+        }
+    }
+
+    private var keyRing: Diagnosis {
+        let subject = "key ring"
+        do {
+            let roster = KeyRingSummary(try context.openVault().ring.current)
+            if let pending = roster.firstPending {
+                let state = "the rotation to key \(pending) is not finished"
+                return .warning(subject, "\(configuration.keyFile): \(state): run: refresh-worker keys rotate")
+            }
+            if let expired = roster.expired(at: context.time.now).first {
+                let advice = "run: refresh-worker keys retire \(expired)"
+                return .warning(subject, "\(configuration.keyFile): key \(expired) was retired a day ago: \(advice)")
+            }
+            let count = roster.entries.count
+            let keys = count == 1 ? "1 key" : "\(count) keys"
+            return .ok(subject, "\(configuration.keyFile) holds \(keys), \(roster.sealingKeyID) seals")
+        } catch {
+            return .fault(subject, "\(error)")
+        }
+    }
+
+    private var clientSecret: Diagnosis? {
+        guard let path = configuration.clientSecretFile else { return nil }
+        return judge("client secret") { () throws in
+            let count = try context.openClientSecrets().count
+            return "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
+        }
+    }
+
+    private var certificates: Diagnosis? {
+        guard let path = configuration.caFile else { return nil }
+        let subject = "certificates"
+        return inspect(subject, path) { _ in
+            let content: [UInt8]
+            do throws(FileReader.Failure) {
+                content = try context.inputs.files.read(path)
+            } catch {
+                return .fault(subject, "\(path) \(error.reason): let the worker's user read it")
+            }
+            guard content.firstRange(of: Array("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+                return .fault(subject, "\(path) holds no certificate in PEM: name the authority's certificate file")
+            }
+            return .ok(subject, "\(path) is trusted instead of the system's certificates")
+        }
+    }
+
+    private var metricsLog: Diagnosis {
+        let subject = "metrics log"
+        guard case .file(let path) = configuration.metricsLog else { return .ok(subject, "goes to standard output") }
+        let folder = FileStatus.folder(of: path)
+        do {
+            guard try FileStatus.of(path) == nil else {
+                return FileStatus.mayWrite(path)
+                    ? .ok(subject, "\(path) can be written")
+                    : .fault(subject, "\(path) cannot be written: let the worker's user write to it")
+            }
+            guard try FileStatus.of(folder)?.kind == .folder else {
+                return .fault(subject, "the folder of \(path) does not exist: run: mkdir -p \(folder)")
+            }
+            return FileStatus.mayWrite(folder)
+                ? .ok(subject, "\(path) will be made in a folder that can be written")
+                : .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+        } catch {
+            return .fault(subject, "\(error): see that the path is right and its folders are open to the worker's user")
+        }
+    }
+
+    private var credentials: Diagnosis? {
+        let subject = "systemd credentials"
+        guard let folder = context.inputs.environment[Setting.credentialsDirectoryName], !folder.isEmpty else {
+            return nil
+        }
+        let exists = context.inputs.files.exists
+        let known = ["key-ring", "client-id", "database-url", "jwt-secret", "services", "notice-secret"]
+        let names = known.filter { exists("\(folder)/\($0)") }
+        guard exists(folder) else {
+            return .fault(
+                subject,
+                "\(Setting.credentialsDirectoryName) names \(folder), which does not exist: unset it, or let systemd set it"
+            )
+        }
+        guard !names.isEmpty else {
+            return .warning(
+                subject,
+                "\(folder) holds none of \(known.joined(separator: ", ")): see LoadCredential= in the unit"
+            )
+        }
+        return .ok(subject, "\(folder) holds \(names.joined(separator: ", "))")
+    }
+
+    /// Checks the client ids: Google's have one form, other servers' may differ.
+    private var clientIDs: [Diagnosis] {
+        let subject = "client id"
+        guard !configuration.clientIDs.isEmpty else {
+            return [.ok(subject, "none is configured: each grant must carry its own")]
+        }
+        let isGoogle = Self.isGoogles(configuration.endpoints.token)
+        return configuration.clientIDs.map { id in
+            guard isGoogle, !id.hasSuffix(".apps.googleusercontent.com") else { return .ok(subject, id) }
+            return .warning(
+                subject,
+                "\(DisplayedText(id)) does not end in .apps.googleusercontent.com, as Google's ids do: copy the client "
+                    + "id of your iOS app from the Google Cloud console"
+            )
+        }
+    }
+
+    static func isGoogles(_ endpoint: Endpoint) -> Bool {
+        let host = endpoint.host
+        return host == "googleapis.com" || host.hasSuffix(".googleapis.com") || host == "accounts.google.com"
+    }
+
+    private func inspect(_ subject: String, _ path: String, _ judge: (FileStatus) -> Diagnosis) -> Diagnosis {
+        do {
+            guard let facts = try FileStatus.of(path) else {
+                return .fault(subject, "\(path) does not exist: see that the path is right")
+            }
+            guard facts.kind != .folder else { return .fault(subject, "\(path) is a folder: name a file") }
+            return judge(facts)
+        } catch {
+            return .fault(subject, "\(error): see that its folders are open to the worker's user")
+        }
+    }
+}

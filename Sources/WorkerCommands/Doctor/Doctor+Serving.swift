@@ -1,0 +1,185 @@
+import AccountAPI
+import Clocks
+import HTTPServer
+import Observability
+import WorkerConfiguration
+import WorkerLifecycle
+
+/// The checks of the files and settings that the listeners and the notices need.
+extension Doctor {
+    private var configuration: Configuration { context.configuration }
+
+    func servingDiagnoses() -> [Diagnosis] {
+        [appSecret, formerTokens, services, noticeSecret, proxies, emailLinking, certificate].compactMap(\.self)
+            + places
+    }
+
+    private var appSecret: Diagnosis? {
+        guard configuration.publicListener != nil || configuration.jwtSecretFile != nil else { return nil }
+        let place = configuration.jwtSecretFile ?? "the variable \(Setting.jwtSecretName)"
+        return judge("app's token secret") { () throws in
+            _ = try context.openSigner()
+            return "\(place) can be used"
+        }
+    }
+
+    /// Checks former refresh tokens.
+    ///
+    /// They are only as safe as the secret that signed them, so accepting them should end.
+    private var formerTokens: Diagnosis? {
+        guard configuration.publicListener != nil else { return nil }
+        let subject = "former refresh tokens"
+        let flag = "--\(Setting.Name.acceptFormerRefreshTokensUntil.rawValue)"
+        guard let end = configuration.acceptFormerRefreshTokensUntil else {
+            return .ok(subject, "refused: \(flag) accepts those of a former backend while its users move")
+        }
+        guard context.time.now < end else {
+            return .warning(subject, "refused since \(end.iso8601Seconds): remove \(flag) from the configuration")
+        }
+        return .ok(
+            subject,
+            """
+            accepted until \(end.iso8601Seconds): each one that the app's secret has signed and that has not expired begins \
+            one session of a stored, active user; import the users before
+            """
+        )
+    }
+
+    private var services: Diagnosis? {
+        guard let path = configuration.servicesFile else { return nil }
+        return judge("services") { () throws in
+            let count = try context.readServices().count
+            return "\(path) names \(count == 1 ? "1 service" : "\(count) services")"
+        }
+    }
+
+    private var noticeSecret: Diagnosis? {
+        guard let path = configuration.noticeSecretFile else { return nil }
+        return judge("notice secret") { () throws in
+            _ = try context.openNoticeKey()
+            return "\(path) can be used"
+        }
+    }
+
+    private var certificate: Diagnosis? {
+        guard let path = configuration.internalCertificateFile else { return nil }
+        let subject = "internal certificate"
+        do {
+            guard let certificate = try context.readInternalCertificate() else {
+                return .fault(subject, "\(path) has no key: name its file with --internal-key")
+            }
+            guard let concern = CertificateProblem(certificate, at: context.time.now) else {
+                return .ok(subject, "\(path) is valid until \(certificate.expiresAt.iso8601Seconds)")
+            }
+            return .warning(subject, concern.sentence(about: path))
+        } catch {
+            return .fault(subject, "\(error)")
+        }
+    }
+
+    /// Runs a check; its error already says how to fix the problem.
+    func judge(_ subject: String, _ look: () throws -> String) -> Diagnosis {
+        do {
+            return .ok(subject, try look())
+        } catch {
+            return .fault(subject, "\(error)")
+        }
+    }
+
+    /// Warns about missing trusted proxies.
+    ///
+    /// A listener that only this machine reaches gets its requests from a proxy.
+    private var proxies: Diagnosis? {
+        guard let place = configuration.publicListener, configuration.trustedProxies.isEmpty, place.isLocal else {
+            return nil
+        }
+        return .warning(
+            "trusted proxies",
+            """
+            none: behind a proxy all clients count as one address, and share its \(configuration.googleCallsPerMinute) \
+            failed sign-ins a minute: name the proxy with --trusted-proxy
+            """
+        )
+    }
+
+    private var emailLinking: Diagnosis? {
+        guard configuration.publicListener != nil, configuration.emailLinking == .any else { return nil }
+        return .warning(
+            "linking by e-mail",
+            """
+            --link-by-email any: a person who signed up with another person's address shares the account with its \
+            owner, once the owner signs in with Google. Use verified, unless the backend verifies every address before \
+            it stores it
+            """
+        )
+    }
+
+    private var places: [Diagnosis] {
+        [
+            configuration.publicListener.map { examine("public listener", $0) },
+            configuration.internalListener.map(examineInternal),
+        ].compactMap(\.self)
+    }
+
+    private func examineInternal(_ place: ListenerLocation) -> Diagnosis {
+        let subject = "internal listener"
+        if case .own(let address) = place, let problem = configuration.internalTLSProblem(at: address) {
+            return .fault(subject, problem)
+        }
+        return examine(subject, place)
+    }
+
+    private func examine(_ subject: String, _ place: ListenerLocation) -> Diagnosis {
+        switch place {
+        case .systemd(let name): .ok(subject, "the socket \(DisplayedText(name)), which systemd passes")
+        case .own(.unix(let path, mode: _)): examine(subject, socket: path)
+        case .own(let address): examine(subject, address: address)
+        }
+    }
+
+    private func examine(_ subject: String, address: ListenAddress) -> Diagnosis {
+        do throws(HTTPServerError) {
+            try address.tryToBind()
+            return .ok(subject, "\(address) is free")
+        } catch {
+            guard !error.isTaken else { return .ok(subject, "\(address) is taken: by the worker, if it runs") }
+            return .fault(subject, "\(error): name an address of this machine, and a port that its user may have")
+        }
+    }
+
+    private func examine(_ subject: String, socket path: String) -> Diagnosis {
+        let folder = FileStatus.folder(of: path)
+        do {
+            if let facts = try FileStatus.of(path) {
+                guard facts.kind == .other else {
+                    return .fault(subject, "\(path) exists and is not a socket: name another place")
+                }
+                return .ok(subject, "\(path) is there: the worker's, if it runs")
+            }
+            guard try FileStatus.of(folder)?.kind == .folder else {
+                return .warning(
+                    subject,
+                    "\(folder) does not exist: systemd makes /run/refresh-worker at the start; make any other yourself"
+                )
+            }
+            guard FileStatus.mayWrite(folder) else {
+                return .fault(subject, "\(path) cannot be made: let the worker's user write to \(folder)")
+            }
+            return .ok(subject, "\(path) will be made in a folder that can be written")
+        } catch {
+            return .fault(subject, "\(error): see that its folders are open to the worker's user")
+        }
+    }
+}
+
+extension ListenerLocation {
+    /// `true` if only this machine reaches the listener.
+    ///
+    /// For a systemd socket that is unknown until systemd passes it.
+    fileprivate var isLocal: Bool {
+        switch self {
+        case .own(let address): address.reach == .thisMachine
+        case .systemd: false
+        }
+    }
+}

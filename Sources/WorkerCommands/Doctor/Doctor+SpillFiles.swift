@@ -1,0 +1,20 @@
+import Clocks
+import WorkerConfiguration
+import WorkerLifecycle
+
+/// The check for spill files.
+extension Doctor {
+    func spillDiagnoses() -> [Diagnosis] {
+        let subject = "spill files"
+        let place = context.spillPlace(of: context.configuration.database)
+        let files: [SpilledFile]
+        do throws(SystemCallFailure) {
+            files = try SpilledFile.list(in: place)
+        } catch {
+            let advice = "let the worker's user read the folder, which may hold results that were not stored"
+            return [.warning(subject, "\(error): \(advice)")]
+        }
+        guard !files.isEmpty else { return [.ok(subject, "none in \(place.folder)")] }
+        return files.map { .warning(subject, $0.sentence(at: context.time.now)) }
+    }
+}

@@ -1,0 +1,71 @@
+import GoogleOAuth
+import HTTPClient
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// `google-events`: manages the stream by which Google reports revoked tokens and accounts in danger.
+extension CommandContext {
+    package func manageGoogleEvents(_ order: GoogleEventsOptions) async throws -> ExitCode {
+        let account = try Self.serviceAccount(in: order.serviceAccountFile)
+        let endpoint = try Self.endpoint(order.endpoint ?? SecurityEventStream.usualEndpoint)
+        let http = try openHTTP()
+        defer { http.shutDown() }
+        let stream = SecurityEventStream(http: http, endpoint: endpoint, account: account, time: time)
+        do {
+            switch order.action {
+            case .register(let url):
+                let target = try Self.endpoint(url)
+                try await stream.register(url: target)
+                Output.standard.line("registered: Google posts security events to \(target)")
+            case .status:
+                Output.standard.line(Self.text(of: try await stream.standing()))
+            case .verify(let state):
+                try await stream.verify(state: state)
+                Output.standard.line(
+                    "requested: Google posts a verification event soon, which the metrics log then shows"
+                )
+            }
+        } catch let failure as SecurityEventStreamFailure {
+            throw CommandFailure(Self.exitCode(of: failure), failure.description)
+        }
+        return .success
+    }
+
+    private static func serviceAccount(in path: String) throws -> ServiceAccount {
+        let file = try readPrivate(path, for: "--service-account-file", unreadable: .inputUnreadable)
+        do throws(ServiceAccountError) {
+            return try ServiceAccount(keyFile: file)
+        } catch {
+            throw CommandFailure(.badData, "\(path) is not the key of a service account: \(error)")
+        }
+    }
+
+    private static func endpoint(_ text: String) throws -> Endpoint {
+        do throws(EndpointError) {
+            return try Endpoint(text)
+        } catch {
+            throw CommandFailure(.usage, error.description)
+        }
+    }
+
+    private static func text(of standing: SecurityEventStream.Standing) -> String {
+        let known = Set(SecurityEvent.EventType.all)
+        let missing = SecurityEvent.EventType.all.filter { !standing.events.contains($0) }
+        var lines = [
+            "status  \(standing.status.map { DisplayedText($0).description } ?? "unknown")",
+            "url     \(standing.url.map { DisplayedText($0).description } ?? "none")",
+            "events  \(standing.events.count { known.contains($0) }) of \(known.count)",
+        ]
+        for type in missing { lines.append("missing \(type)") }
+        if !missing.isEmpty { lines.append("run google-events register to ask for those as well") }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func exitCode(of failure: SecurityEventStreamFailure) -> ExitCode {
+        switch failure.reason {
+        case .unreachable, .unavailable: .googleUnreachable
+        case .malformed, .noStream: .badData
+        case .unsigned, .unauthenticated, .forbidden: .configuration
+        }
+    }
+}

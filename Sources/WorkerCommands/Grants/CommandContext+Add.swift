@@ -1,0 +1,53 @@
+import Clocks
+private import Glibc
+import Secrets
+import Store
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// `grants add USER`: stores one grant and replaces the user's stored one.
+extension CommandContext {
+    package func addGrant(of user: String, tokenFile: String?, clientID: String?) async throws -> ExitCode {
+        let vault = try openVault()
+        if tokenFile == nil, isatty(STDIN_FILENO) == 1 {
+            Output.error.line("type or paste a refresh token, or the JSON of a grant; then Enter and Ctrl-D")
+        }
+        let input = try await BlockingCallQueue(label: "refresh-worker.input").run {
+            try tokenFile.map { try Secret.read(file: $0) } ?? Secret.read(descriptor: STDIN_FILENO)
+        }
+        let added = try AddedGrant.read(
+            input,
+            forUser: user,
+            clientID: clientID,
+            configured: configuration.clientIDs,
+            at: time.now
+        )
+        let store = try await openStore()
+        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        try await presence.report()
+        let intake = ImportedGrantWriter(
+            store: store,
+            vault: vault,
+            time: time,
+            random: random,
+            existing: .replace,
+            firstRefresh: .atOnce
+        )
+        let outcome = try await intake.store([added])
+        let stored = try await store.grant(ofUser: user)
+        await presence.leave()
+        await store.close()
+        let verb: String
+        switch outcome.first {
+        case .keptEnded:
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) \(GrantImport.endedGrant)")
+        case .refused:
+            throw CommandFailure(.userMustAct, "\(DisplayedText(user)) was deleted and is not restored")
+        case .replaced: verb = "replaced"
+        case .stored, .kept, nil: verb = "added"
+        }
+        let due = stored?.dueAt.map { ", due \(RelativeTime($0, from: time.now))" } ?? ""
+        Output.standard.line("\(verb) \(DisplayedText(user)): \(stored?.state.rawValue ?? "")\(due)")
+        return .success
+    }
+}

@@ -1,0 +1,47 @@
+import Clocks
+import WorkerConfiguration
+
+/// The progress of an import, as one line of a terminal that is redrawn a few times a second; otherwise silent.
+final class ImportProgress {
+    private static let interval: Duration = .milliseconds(200)
+    private static let clearLine = "\r\u{1b}[K"
+
+    private let noun: String
+    private let output: Output
+    private let time: any TimeSource
+    private let started: BootInstant
+    private var drawnAt: BootInstant?
+
+    /// Creates the progress of reading `noun`, such as `grants`.
+    init(of noun: String = "grants", output: Output, time: any TimeSource) {
+        self.noun = noun
+        self.output = output
+        self.time = time
+        started = time.sinceBoot
+    }
+
+    /// Writes a permanent line above the progress.
+    func tell(_ line: String) {
+        clear()
+        output.line(line)
+    }
+
+    func show(_ tally: ImportTally) {
+        let now = time.sinceBoot
+        guard output.isTerminal, drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
+        drawnAt = now
+        output.write(Self.clearLine + Self.text(tally, of: noun, elapsed: now - started))
+    }
+
+    /// Erases the progress from the terminal.
+    func clear() {
+        guard drawnAt != nil else { return }
+        drawnAt = nil
+        output.write(Self.clearLine)
+    }
+
+    static func text(_ tally: ImportTally, of noun: String, elapsed: Duration) -> String {
+        let rate = elapsed > .zero ? Int(Double(tally.read) / elapsed.inSeconds) : 0
+        return "\(tally.read) \(noun) read, \(tally.bad) bad, \(rate)/s"
+    }
+}

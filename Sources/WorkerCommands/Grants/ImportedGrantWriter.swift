@@ -1,0 +1,275 @@
+package import Clocks
+import RefreshEngine
+import Secrets
+package import Store
+
+/// Stores grants from outside: new ones and, if allowed, replacements of stored ones.
+package struct ImportedGrantWriter: Sendable {
+    /// The outcome for one grant.
+    package enum Outcome: Equatable, Sendable {
+        case stored
+        case replaced
+        /// The user already has a grant, which is unchanged.
+        case kept
+        /// The user ended the stored grant, and the input does not have a new refresh token.
+        case keptEnded
+        /// The user was deleted, and the tombstone is still stored.
+        case refused
+    }
+
+    /// The treatment of a user who already has a grant.
+    package enum Existing: Sendable {
+        case keep
+        case replace
+        /// Replaced, unless the stored grant is as new as the input, or newer.
+        case replaceOlder
+    }
+
+    /// The rule for the first refresh of a grant.
+    package enum FirstRefresh: Sendable {
+        /// The time at which its access token is due.
+        case byToken
+        case atOnce
+    }
+
+    private static let historyLimit = 1000
+
+    package let store: any GrantStore
+    package let vault: TokenVault
+    package let time: any TimeSource
+    package let random: any RandomSource
+    package let existing: Existing
+    var firstRefresh = FirstRefresh.byToken
+    /// `true` for a dry run: everything is decided and nothing is written.
+    package var isDryRun = false
+
+    package init(
+        store: any GrantStore,
+        vault: TokenVault,
+        time: any TimeSource,
+        random: any RandomSource,
+        existing: Existing,
+        firstRefresh: FirstRefresh = .byToken,
+        isDryRun: Bool = false
+    ) {
+        self.store = store
+        self.vault = vault
+        self.time = time
+        self.random = random
+        self.existing = existing
+        self.firstRefresh = firstRefresh
+        self.isDryRun = isDryRun
+    }
+
+    /// Stores grants in their order; of two grants of one user, the first counts as stored before the second.
+    ///
+    /// All new grants are stored in one transaction. Tokens are sealed before it, so that other writers do not wait. A
+    /// grant that turns out to be stored already takes a second round; one that another process changes during that
+    /// round takes a third.
+    package func store(_ grants: [ImportedGrant]) async throws -> [Outcome] {
+        var outcomes: [Outcome?] = Array(repeating: nil, count: grants.count)
+        var open = grants.enumerated().map { Arrival(position: $0.offset, imported: $0.element, stored: nil) }
+        while !open.isEmpty {
+            var left: [Arrival] = []
+            for (arrival, answer) in zip(open, try await round(open)) {
+                switch answer {
+                case .done(let outcome): outcomes[arrival.position] = outcome
+                case .changed(let stored):
+                    left.append(Arrival(position: arrival.position, imported: arrival.imported, stored: stored))
+                }
+            }
+            open = left
+        }
+        return outcomes.compactMap(\.self)
+    }
+
+    /// A grant to store, and the user's stored grant as of the last read.
+    private struct Arrival: Sendable {
+        let position: Int
+        let imported: ImportedGrant
+        let stored: Grant?
+    }
+
+    private enum Answer: Sendable {
+        case done(Outcome)
+        /// The stored grant differs from the expected one; prepare again for this one.
+        case changed(Grant?)
+    }
+
+    private enum Preparation: Sendable {
+        case new(Grant, [GrantEvent])
+        case replacement(GrantReplacement)
+        case nothing(Outcome)
+    }
+
+    private func round(_ arrivals: [Arrival]) async throws -> [Answer] {
+        let now = time.now
+        var prepared: [(userID: String, content: Preparation)] = []
+        for arrival in arrivals {
+            prepared.append((arrival.imported.userID, try await prepare(arrival, at: now)))
+        }
+        return try await answers(to: prepared, at: now)
+    }
+
+    private func answers(
+        to prepared: [(userID: String, content: Preparation)],
+        at now: Timestamp
+    ) async throws -> [Answer] {
+        let existing = existing
+        let writes = !isDryRun
+        return try await store.transact { transaction in
+            try prepared.map { item in
+                let user = try transaction.user(item.userID)
+                if user?.isDeleted == true { return .done(.refused) }
+                let stored = try transaction.grant(ofUser: item.userID)
+                switch (item.content, stored) {
+                case (.nothing(let outcome), _):
+                    return .done(outcome)
+                case (.new(let grant, let events), nil):
+                    if writes {
+                        try name(user, asOwnerOf: grant, in: transaction)
+                        try transaction.insert(grant)
+                        for event in events { try transaction.record(event) }
+                    }
+                    return .done(.stored)
+                case (.new, _?):
+                    return existing == .keep ? .done(.kept) : .changed(stored)
+                case (.replacement(let replacement), var grant?) where replacement.reconnection.isBased(on: grant):
+                    let events = replacement.apply(to: &grant, at: now)
+                    if writes {
+                        try name(user, asOwnerOf: grant, in: transaction)
+                        try transaction.update(grant)
+                        for event in events { try transaction.record(event) }
+                    }
+                    return .done(.replaced)
+                case (.replacement, _):
+                    return .changed(stored)
+                }
+            }
+        }
+    }
+
+    /// Gives a user without a name that of the Google account, as a connection by the app does.
+    private func name(_ user: User?, asOwnerOf grant: Grant, in transaction: any StoreTransaction) throws {
+        guard let name = grant.owner.name, user?.name?.isEmpty ?? true else { return }
+        guard var user else {
+            return try transaction.insert(User(id: grant.userID, createdAt: grant.createdAt, name: name))
+        }
+        user.name = name
+        try transaction.update(user)
+    }
+
+    private func prepare(_ arrival: Arrival, at now: Timestamp) async throws -> Preparation {
+        if let stored = arrival.stored {
+            if existing == .replaceOlder, try await isNew(stored, comparedTo: arrival.imported) {
+                return .nothing(.kept)
+            }
+            let replacement = try replacement(of: stored, with: arrival.imported)
+            return replacement.revivesWhatUserEnded ? .nothing(.keptEnded) : .replacement(replacement)
+        }
+        let (grant, events) = try newGrant(arrival.imported, at: now)
+        return .new(grant, events)
+    }
+
+    /// `true` if the stored grant is at least as new as the input; input without a date counts as older.
+    ///
+    /// The age of the stored grant counts from the last time its refresh token was received or rotated, or the grant
+    /// was ended. An older grant must neither replace a newer token nor bring back a grant that has ended since. A
+    /// refresh alone does not count.
+    private func isNew(_ stored: Grant, comparedTo imported: ImportedGrant) async throws -> Bool {
+        guard let obtainedAt = imported.obtainedAt else { return true }
+        let history = try await store.events(of: stored.id, atMost: Self.historyLimit)
+        let last = history.first { $0.kind == .connected || $0.kind == .rotated || $0.to.endsCalls }
+        // If a long history has only other events, the true one is older than the oldest.
+        guard let standsSince = (last ?? history.last)?.at else { return stored.createdAt >= obtainedAt }
+        return standsSince >= obtainedAt
+    }
+
+    private func newGrant(
+        _ imported: ImportedGrant,
+        at now: Timestamp
+    ) throws(SealError) -> (grant: Grant, events: [GrantEvent]) {
+        let id = GrantID.random(from: random)
+        var handover = try handover(imported, for: id)
+        if imported.standing?.wipesTokens == true {
+            handover.refreshToken = nil
+            handover.accessToken = nil
+        }
+        let dueAt = dueTimes(of: imported).due(
+            accessToken: handover.accessToken,
+            hasRefreshToken: handover.refreshToken != nil,
+            id: id,
+            at: now
+        )
+        var (grant, events) = Grant.connected(
+            id: id,
+            userID: imported.userID,
+            handover: handover,
+            dueAt: dueAt,
+            at: now
+        )
+        if let standing = imported.standing { grant.take(standing, history: &events, at: now) }
+        return (grant, events)
+    }
+
+    private func replacement(of stored: Grant, with imported: ImportedGrant) throws(SealError) -> GrantReplacement {
+        let handover = try handover(imported, for: stored.id)
+        let reconnection = Reconnection(
+            stored: stored,
+            handover: handover,
+            bringsOtherRefreshToken: vault.isOther(
+                refreshToken: imported.refreshToken,
+                ofClient: imported.clientID,
+                than: stored
+            ),
+            switchesAccount: stored.owner.isOtherAccount(than: handover.owner)
+        )
+        return GrantReplacement(
+            reconnection: reconnection,
+            standing: imported.standing,
+            dueTimes: dueTimes(of: imported)
+        )
+    }
+
+    private func handover(_ imported: ImportedGrant, for id: GrantID) throws(SealError) -> IncomingTokens {
+        var handover = IncomingTokens(clientID: imported.clientID, owner: imported.owner, scope: imported.scope)
+        if let token = imported.refreshToken {
+            handover.refreshToken = try vault.seal(
+                refreshToken: token,
+                for: id,
+                expiresAt: imported.refreshTokenExpiresAt
+            )
+        }
+        if let token = imported.accessToken {
+            handover.accessToken = Grant.AccessToken(
+                sealed: try vault.seal(accessToken: token.secret, for: id),
+                obtainedAt: token.obtainedAt,
+                expiresAt: token.expiresAt,
+                type: token.type
+            )
+        }
+        return handover
+    }
+
+    private func dueTimes(of imported: ImportedGrant) -> FirstDueTime {
+        if imported.standing?.state == .suspended { return .withinProbeInterval }
+        return firstRefresh == .atOnce ? .now : .byToken
+    }
+}
+
+/// The rule for the first due time of an imported grant.
+enum FirstDueTime: Sendable {
+    case byToken
+    case now
+    /// A time within the interval of probes, so that many suspended grants are not all probed at once.
+    case withinProbeInterval
+
+    func due(accessToken: Grant.AccessToken?, hasRefreshToken: Bool, id: GrantID, at now: Timestamp) -> Timestamp {
+        switch self {
+        case .now: now
+        case .withinProbeInterval: now + RefreshRules.probeSuspendedAfter * id.phase
+        case .byToken:
+            DueTimes.due(accessToken: accessToken, hasRefreshToken: hasRefreshToken, phase: id.phase, at: now)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+private import Glibc
+import WorkerConfiguration
+import WorkerLifecycle
+
+/// A file, or standard input, read in pieces from beginning to end.
+final class InputFile: Sendable {
+    private static let pieceSize = 256 * 1024
+
+    private let descriptor: Int32
+    /// The name in messages.
+    private let name: String
+    private let isStandardInput: Bool
+    private let queue = BlockingCallQueue(label: "refresh-worker.input")
+
+    /// Opens the file; `-` is standard input.
+    ///
+    /// It blocks while a named pipe does not have a writer, which is harmless this early.
+    init(path: String) throws(CommandFailure) {
+        isStandardInput = path == "-"
+        name = isStandardInput ? "standard input" : "\(DisplayedText(path))"
+        descriptor = isStandardInput ? STDIN_FILENO : unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure(name, call: "open", errorNumber: errno) }
+    }
+
+    deinit {
+        if !isStandardInput { close(descriptor) }
+    }
+
+    /// Returns the next bytes; empty at the end.
+    func next() async throws -> [UInt8] {
+        try await queue.run { try self.read() }
+    }
+
+    private func read() throws(CommandFailure) -> [UInt8] {
+        while true {
+            var errorNumber: Int32 = 0
+            let piece = unsafe [UInt8](unsafeUninitializedCapacity: Self.pieceSize) { buffer, filled in
+                let count = unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+                errorNumber = count < 0 ? errno : 0
+                filled = max(0, count)
+            }
+            if errorNumber == 0 { return piece }
+            guard errorNumber == EINTR else { throw Self.failure(name, call: "read", errorNumber: errorNumber) }
+        }
+    }
+
+    private static func failure(_ name: String, call: String, errorNumber: Int32) -> CommandFailure {
+        let reason = SystemCallFailure(call: call, errorNumber: errorNumber)
+        return CommandFailure(.inputUnreadable, "\(name) cannot be read: \(reason)")
+    }
+}

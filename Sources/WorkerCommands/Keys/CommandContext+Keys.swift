@@ -1,0 +1,146 @@
+import Clocks
+private import Glibc
+import Observability
+import Secrets
+import Store
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// `keys generate`, `keys list` and `keys retire`.
+extension CommandContext {
+    package func generateKeys() async throws -> ExitCode {
+        let path = configuration.keyFile
+        let id: KeyID
+        do {
+            id = try await BlockingCallQueue.files.run { try KeyRingFile.generate(path: path) }
+        } catch let error as KeyRingFileError {
+            throw CommandFailure(notGenerated: error)
+        }
+        Output.standard.line(
+            """
+            made the key ring \(path) with one key, \(id)
+            Back this file up now, in a safe place apart from copies of the database: without it no stored token can \
+            be opened, and every user must sign in again.
+            """
+        )
+        return .success
+    }
+
+    package func listKeys() async throws -> ExitCode {
+        let roster = KeyRingSummary(try openVault().ring.current)
+        guard let store = try await openStoreIfThere(for: .reading) else {
+            let listing = KeyListing(roster: roster, keysInUse: nil)
+            listing.lines.forEach { Output.standard.line($0) }
+            Output.error.line("there is no database \(configuration.database) yet, so nothing is sealed")
+            return .success
+        }
+        let listing = try await Self.using(store) {
+            KeyListing(roster: roster, keysInUse: try await store.keysInUse())
+        }
+        listing.lines.forEach { Output.standard.line($0) }
+        listing.warnings.forEach { Output.error.line($0) }
+        return .success
+    }
+
+    package func retireKey(_ text: String, isLost: Bool = false) async throws -> ExitCode {
+        guard let id = KeyID(text) else {
+            throw CommandFailure(
+                .badData,
+                "\(DisplayedText(text)) is not a key id: refresh-worker keys list shows the eight digits of each"
+            )
+        }
+        let vault = try openVault()
+        let ring = vault.ring.current
+        let path = configuration.keyFile
+        let lines = try await withExistingStore(for: .changing) { store -> String in
+            let book = StoredKeyChecks(store)
+            if case .foreign = try await book.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
+            let keysInUse = try await store.keysInUse()
+            if isLost { return try await giveUp(id, ring: ring, book: book, keysInUse: keysInUse) }
+            let roster = KeyRingSummary(ring)
+            let refusal = KeyRetirement.refusal(
+                of: id,
+                roster: roster,
+                keysInUse: keysInUse,
+                workers: try await store.liveWorkers()
+            )
+            if let refusal { throw refusal }
+            guard let entry = roster.entries.first(where: { $0.id == id }), let end = entry.mayLeaveAt else {
+                let now = time.now
+                try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
+                return """
+                    retired key \(id) in \(path): it opens tokens for one more day, and does not seal
+                    Results that it sealed may still wait to be stored. After \((now + .seconds(86_400)).iso8601Seconds) run \
+                    this command again, or keys rotate, to remove it from the file.
+                    """
+            }
+            guard end <= time.now else {
+                throw CommandFailure(
+                    .leftForLater,
+                    "key \(id) is retired already, and stays until \(end.iso8601Seconds): try again then"
+                )
+            }
+            try await Self.take(id, outOf: path, ring: ring, book: book)
+            return """
+                removed key \(id) from \(path)
+                Backups of the database from before the last rotation still need it: keep a backup of the key ring \
+                with this key as long as those.
+                """
+        }
+        Output.standard.line(lines)
+        return .success
+    }
+
+    /// Removes an unneeded key from the list in the database, then from the file.
+    ///
+    /// In this order, a worker that reads the file in between finds more keys than it needs, not fewer.
+    static func take(_ id: KeyID, outOf path: String, ring: KeyRing, book: StoredKeyChecks) async throws {
+        try await book.remove([id], with: ring)
+        try await BlockingCallQueue.files.run { try KeyRingFile.remove(id, path: path) }
+    }
+
+    /// Lets the workers continue without a lost key.
+    private func giveUp(
+        _ id: KeyID,
+        ring: KeyRing,
+        book: StoredKeyChecks,
+        keysInUse: [KeyID: Int]
+    ) async throws -> String {
+        guard !ring.keyIDs.contains(id) else {
+            throw CommandFailure(.badData, "key \(id) is not lost: the key ring contains it")
+        }
+        let known = try await book.keyIDs()
+        guard known.contains(id) || keysInUse[id] != nil else {
+            throw CommandFailure(.badData, "no stored token needs key \(id)")
+        }
+        try await book.remove([id], with: ring)
+        return """
+            gave up key \(id): \(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with it stay unreadable, and their users must \
+            sign in again
+            """
+    }
+}
+
+extension CommandFailure {
+    fileprivate init(foreignRing path: String) {
+        self.init(
+            .configuration,
+            "the key ring \(path) is not the one that sealed the tokens of this database: put the right one in its place"
+        )
+    }
+
+    /// Reports a key ring that was not made: the file could not be created, unless the disk failed.
+    fileprivate init(notGenerated error: KeyRingFileError) {
+        switch error.reason {
+        case .folderMissing:
+            let folder = FileStatus.folder(of: error.path)
+            self.init(.cannotCreate, "\(error): run: mkdir -p \(folder)")
+        case .system(let failure) where failure.code == ENOSPC || failure.code == EDQUOT || failure.code == EIO:
+            self.init(.inputOutput, "\(error)")
+        case .sealing:
+            self.init(.internalFailure, "\(error)")
+        default:
+            self.init(.cannotCreate, "\(error)")
+        }
+    }
+}

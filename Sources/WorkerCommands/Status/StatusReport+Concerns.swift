@@ -1,0 +1,87 @@
+import Clocks
+import Store
+import WorkerConfiguration
+
+/// The concerns of a report: conditions that a person should look at.
+extension StatusReport {
+    /// A grant that is due for longer is late: scan, back-off and pace normally keep it well below.
+    static let tolerableLateness: Duration = .seconds(60)
+
+    /// The same limit without a worker, because cron may run one every few minutes.
+    static let tolerableLatenessWithoutWorker: Duration = .seconds(600)
+
+    /// One sentence for each concern; empty if all is well.
+    var concerns: [String] {
+        workerConcerns + clients.flatMap(\.concerns) + keyConcerns + grantConcerns
+            + spilledFiles.map { $0.sentence(at: at) }
+    }
+
+    var isWell: Bool { concerns.isEmpty }
+
+    /// The time that the oldest due grant has waited.
+    var lateness: Duration? {
+        census.oldestDueAt.map { max(.zero, at - $0) }
+    }
+
+    private var workerConcerns: [String] {
+        guard workers.isEmpty, let lateness, lateness > Self.tolerableLatenessWithoutWorker else { return [] }
+        let waited = lateness.forPeople
+        return ["no worker is running, and the oldest of \(census.due) due grants has waited \(waited): start it"]
+    }
+
+    private var keyConcerns: [String] {
+        guard let roster else { return ["the key ring cannot be read: run: refresh-worker doctor"] }
+        let lacking = roster.lacking(of: keysInUse).map { id in
+            "\(KeyListing.tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened"
+        }
+        guard let pending = roster.firstPending else { return lacking }
+        return lacking + ["the rotation to key \(pending) is not finished: run: refresh-worker keys rotate"]
+    }
+
+    private var grantConcerns: [String] {
+        var concerns: [String] = []
+        if !workers.isEmpty, let lateness, lateness > Self.tolerableLateness {
+            concerns.append("the oldest due grant has waited \(lateness.forPeople)")
+        }
+        if census.refreshTokensEnding > 0 {
+            concerns.append("refresh tokens that end within three days: \(census.refreshTokensEnding)")
+        }
+        if census.idle > 0 {
+            let deadline = "which Google forgets at six"
+            concerns.append("connected grants without a refresh for five months, \(deadline): \(census.idle)")
+        }
+        return concerns
+    }
+}
+
+extension StatusReport.Client {
+    fileprivate var concerns: [String] {
+        var concerns: [String] = []
+        let name = DisplayedText(id)
+        if breaker != .closed {
+            concerns.append("nothing is sent for client \(name): \(breakerReason ?? "unknown")")
+        }
+        if isWave {
+            concerns.append("a wave of invalid_grant for client \(name): each is confirmed before it is acted on")
+        }
+        if let pause {
+            concerns.append("the endpoint asked client \(name) to pause for \(pause.forPeople) more")
+        } else if isSlowed {
+            concerns.append("the endpoint throttled client \(name), which recovers by itself")
+        }
+        return concerns
+    }
+}
+
+extension Duration {
+    /// The span in its two largest units, such as `3 h 20 min`.
+    var forPeople: String {
+        let seconds = Int64(inSeconds)
+        let units: [(name: String, seconds: Int64)] = [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)]
+        guard let first = units.firstIndex(where: { seconds >= $0.seconds }) else { return "0 s" }
+        let whole = "\(seconds / units[first].seconds) \(units[first].name)"
+        let rest = seconds % units[first].seconds
+        guard first + 1 < units.count, rest >= units[first + 1].seconds else { return whole }
+        return "\(whole) \(rest / units[first + 1].seconds) \(units[first + 1].name)"
+    }
+}

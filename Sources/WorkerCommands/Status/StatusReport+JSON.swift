@@ -1,0 +1,93 @@
+package import JSON
+import Observability
+import Secrets
+import Store
+
+/// The report for programs: one object, described in docs/status.md.
+extension StatusReport {
+    /// The number of tokens that a key seals, for each key of the ring and each other key in use.
+    struct KeyCount: Equatable {
+        let id: KeyID
+        let tokens: Int
+        /// `nil` if the ring cannot be read.
+        let isInRing: Bool?
+    }
+
+    var keyCounts: [KeyCount] {
+        let inRing = roster?.entries.map(\.id) ?? []
+        let others = keysInUse.keys.filter { !inRing.contains($0) }.sorted()
+        return (inRing + others).map { id in
+            KeyCount(id: id, tokens: keysInUse[id] ?? 0, isInRing: roster.map { $0.role(of: id) != nil })
+        }
+    }
+
+    package var json: JSONLine {
+        var line = JSONLine()
+        line.field("at", at.iso8601)
+        line.field("verdict", isWell ? "ok" : "attention")
+        let concerns = concerns
+        line.array("concerns") { array in concerns.forEach { array.element($0) } }
+        line.object("grants") { grants in
+            grants.field("total", census.grants)
+            for state in GrantState.allCases { grants.field(state.rawValue, census.byState[state] ?? 0) }
+        }
+        line.field("due", census.due)
+        if let oldest = census.oldestDueAt {
+            line.field("oldest_due_at", oldest.iso8601)
+        } else {
+            line.null("oldest_due_at")
+        }
+        line.field("refresh_tokens_ending", census.refreshTokensEnding)
+        line.field("idle", census.idle)
+        line.array("clients") { array in
+            for client in clients { array.object { client.write(into: &$0) } }
+        }
+        line.array("workers") { array in
+            for worker in workers {
+                array.object { object in
+                    object.field("id", worker.id)
+                    object.array("keys") { keys in worker.keyIDs.forEach { keys.element($0.description) } }
+                    object.field("sealing_key", worker.sealingKeyID.description)
+                }
+            }
+        }
+        line.array("keys") { array in
+            for key in keyCounts {
+                array.object { object in
+                    object.field("id", key.id.description)
+                    object.field("tokens", key.tokens)
+                    if let isInRing = key.isInRing { object.field("in_ring", isInRing) } else { object.null("in_ring") }
+                }
+            }
+        }
+        line.array("spill_files") { array in
+            for file in spilledFiles {
+                array.object { object in
+                    object.field("path", file.path)
+                    object.field("set_aside", file.isSetAside)
+                    object.field("written_at", file.writtenAt.iso8601)
+                    if let results = file.results { object.field("results", results) } else { object.null("results") }
+                }
+            }
+        }
+        line.object("database") { object in
+            object.field("path", database.path)
+            object.field("bytes", database.bytes)
+            if let schema = database.schema { object.field("schema", schema) } else { object.null("schema") }
+        }
+        return line
+    }
+}
+
+extension StatusReport.Client {
+    fileprivate func write(into line: inout JSONLine) {
+        line.field("client_id", id)
+        line.field("breaker", breaker.rawValue)
+        if let breakerReason { line.field("breaker_reason", breakerReason) } else { line.null("breaker_reason") }
+        if let nextProbe { line.milliseconds("next_probe_ms", nextProbe) } else { line.null("next_probe_ms") }
+        line.field("ceiling_per_s", ceiling)
+        line.field("slowed", isSlowed)
+        if let pause { line.milliseconds("pause_ms", pause) } else { line.null("pause_ms") }
+        line.field("wave", isWave)
+    }
+}

@@ -1,0 +1,78 @@
+import Clocks
+import RefreshEngine
+import Scheduler
+import Secrets
+import Store
+
+/// Everything that `status` prints, as of one instant.
+package struct StatusReport: Equatable, Sendable {
+    /// The state of one client id.
+    struct Client: Equatable, Sendable {
+        enum BreakerState: String, Sendable {
+            case closed
+            case open
+            case probing
+        }
+
+        var id: String
+        var breaker: BreakerState
+        /// The reason why requests stopped, while the breaker is not closed.
+        var breakerReason: String?
+        var nextProbe: Duration?
+        /// The number of requests per second that are allowed now.
+        var ceiling: Double
+        var isSlowed: Bool
+        /// The remaining time of a pause that the endpoint asked for.
+        var pause: Duration?
+        var isWave: Bool
+    }
+
+    struct Database: Equatable, Sendable {
+        var path: String
+        var bytes: Int64
+        /// The version of its tables; `nil` if the file could not be read.
+        var schema: Int?
+    }
+
+    var at: Timestamp
+    var census: Census
+    /// The clients, ordered by id.
+    var clients: [Client]
+    var workers: [WorkerReport]
+    var keysInUse: [KeyID: Int]
+    /// `nil` if the key ring cannot be read.
+    var roster: KeyRingSummary?
+    var database: Database
+    /// The spill files.
+    var spilledFiles: [SpilledFile] = []
+}
+
+extension StatusReport.Client {
+    init(id: String, health: ClientHealth, maxRate: Double, at now: BootInstant, wallClock: Timestamp) {
+        self.id = id
+        breaker =
+            switch health.breaker.state {
+            case .closed: .closed
+            case .open: .open
+            case .probing: .probing
+            }
+        nextProbe =
+            switch health.breaker.permits(at: now) {
+            case .all: nil
+            case .probeDue: .zero
+            case .wait(let next): next - now
+            }
+        breakerReason =
+            switch health.breaker.reason {
+            case .clientFault(let code): code
+            case .endpointFailing: "endpoint_failing"
+            case nil: nil
+            }
+        var pacer = Pacer(maxRate: maxRate)
+        pacer.limits = health.limits
+        ceiling = pacer.ceiling(at: now)
+        isSlowed = ceiling < maxRate
+        pause = pacer.isPaused(at: now) ? pacer.limits.pausedUntil.map { $0 - now } : nil
+        isWave = health.level(at: wallClock) == .wave
+    }
+}

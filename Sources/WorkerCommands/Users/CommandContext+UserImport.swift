@@ -1,0 +1,41 @@
+package import Store
+package import WorkerConfiguration
+import WorkerLifecycle
+
+/// `users import FILE`: imports users that another system has kept.
+extension CommandContext {
+    package func importUsers(_ order: UserImportOptions) async throws -> ExitCode {
+        let file = try InputFile(path: order.file)
+        let store = try await openStore(forDryRun: order.isDryRun)
+        let progress = ImportProgress(of: "users", output: .error, time: time)
+        let report = { (line: String) in progress.tell("refresh-worker: \(line)") }
+        var users = UserImport(
+            store: store,
+            map: order.map,
+            replacesExisting: order.replacesExisting,
+            isDryRun: order.isDryRun,
+            time: time,
+            report: report
+        )
+        var failure: CommandFailure?
+        do {
+            try await Self.feed(&users, from: file, progress: progress)
+        } catch {
+            failure = CommandFailure(error)
+        }
+        await store.close()
+        users.tally.reasonLines.forEach(report)
+        if !users.ignored.isEmpty {
+            let names = users.ignored.sorted().map { "\(DisplayedText($0))" }.joined(separator: ", ")
+            report("fields that were not imported: \(names)")
+        }
+        report(users.tally.userSentence(isDryRun: order.isDryRun))
+        return try Self.exitCode(after: users.tally, failure)
+    }
+
+    /// Opens the database; a dry run does not create one and uses an empty store instead.
+    package func openStore(forDryRun isDryRun: Bool) async throws -> any AccountStore {
+        guard isDryRun else { return try await openStore() }
+        return try await openStoreIfThere(for: .reading) ?? InMemoryStore(timeSource: time, random: random)
+    }
+}

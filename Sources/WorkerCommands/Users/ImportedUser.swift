@@ -1,0 +1,95 @@
+import Clocks
+import JSON
+import Store
+import WorkerConfiguration
+
+/// A user as an import reads it; a field is `nil` if the record does not have it.
+struct ImportedUser: Equatable, Sendable {
+    let id: String
+    let createdAt: Timestamp?
+    let email: String?
+    let emailIsVerified: Bool?
+    let name: String?
+    let picture: String?
+    let googleUserID: String?
+    let lastLoginAt: Timestamp?
+    let isActive: Bool?
+
+    init(from record: RecordSplitter.Record, by map: UserFieldMap, at now: Timestamp) throws(ImportProblem) {
+        try self.init(members: try record.members(), by: map, at: now)
+    }
+
+    init(members: [String: JSONValue], by map: UserFieldMap, at now: Timestamp) throws(ImportProblem) {
+        let fields = RecordFields(members, names: map.names)
+        guard let id = try fields.identifier("user_id") else {
+            throw ImportProblem("\(fields.label("user_id")) is missing; \(map.advice(for: members))")
+        }
+        self.id = try GrantReader.checked(userID: id)
+        createdAt = try Self.creation(in: fields).map { min($0, now) }
+        email = try fields.text("email")
+        emailIsVerified = try fields.boolean("email_verified")
+        name = try fields.text("name")
+        picture = try fields.text("picture")
+        googleUserID = try fields.identifier("google_user_id")
+        lastLoginAt = try fields.day("last_login").map { min($0, now) }
+        isActive = try fields.boolean("is_active")
+    }
+
+    /// Returns the instant of creation, which PayPulse splits into a date, `created_on`, and a time of day,
+    /// `created_at`.
+    private static func creation(in fields: RecordFields) throws(ImportProblem) -> Timestamp? {
+        let createdOn = try fields.day("created_on")
+        guard let time = fields.timeOfDay("created_at") else {
+            let createdAt = try fields.day("created_at")
+            return createdOn ?? createdAt
+        }
+        guard let createdOn else {
+            let names = (time: fields.label("created_at"), date: fields.label("created_on"))
+            throw ImportProblem("\(names.time) is a time of day without a date; \(names.date) must hold the date")
+        }
+        return fields.isDate("created_on") ? createdOn + time : createdOn
+    }
+
+    /// Returns the user with the record's fields, and the stored ones where the record has none.
+    func user(over stored: User?, at now: Timestamp) -> User {
+        let isSameAddress = email == nil || email == stored?.email
+        return User(
+            id: id,
+            createdAt: createdAt ?? stored?.createdAt ?? now,
+            email: email ?? stored?.email,
+            emailIsVerified: emailIsVerified ?? (isSameAddress ? stored?.emailIsVerified : nil),
+            name: name ?? stored?.name,
+            picture: picture ?? stored?.picture,
+            googleUserID: googleUserID ?? stored?.googleUserID,
+            // A sign-in here is later than any in the record.
+            lastLoginAt: [lastLoginAt, stored?.lastLoginAt].compactMap(\.self).max(),
+            isActive: isActive ?? stored?.isActive ?? true
+        )
+    }
+
+    /// Returns the stored user with missing fields filled in, such as those of a user that only a token has named so
+    /// far.
+    ///
+    /// The earlier creation is the true one, and a user who was deactivated elsewhere is not active here.
+    func completing(_ stored: User) -> User {
+        let isSameAddress = stored.email == nil || stored.email == email
+        return User(
+            id: id,
+            createdAt: earlierCreation(than: stored.createdAt) ?? stored.createdAt,
+            email: stored.email ?? email,
+            emailIsVerified: stored.emailIsVerified ?? (isSameAddress ? emailIsVerified : nil),
+            name: stored.name.flatMap { $0.isEmpty ? nil : $0 } ?? name ?? stored.name,
+            picture: stored.picture ?? picture,
+            googleUserID: stored.googleUserID ?? googleUserID,
+            lastLoginAt: [lastLoginAt, stored.lastLoginAt].compactMap(\.self).max(),
+            isActive: stored.isActive && isActive != false
+        )
+    }
+
+    /// Returns the record's time of creation if it is earlier; a date without a time is not earlier on its own day.
+    private func earlierCreation(than instant: Timestamp) -> Timestamp? {
+        guard let createdAt, createdAt < instant else { return nil }
+        let isDate = createdAt.milliseconds.isMultiple(of: 86_400_000)
+        return isDate && instant < createdAt + .seconds(86_400) ? nil : createdAt
+    }
+}

@@ -1,0 +1,38 @@
+/// A command of the program, with everything that only this command needs.
+package enum Command: Equatable, Sendable {
+    /// The daemon, or one pass over the due grants when the configuration says `run-once`.
+    case work
+    case listGrants(state: String?, isJSON: Bool)
+    case showGrant(user: String, isJSON: Bool)
+    /// If the token file is `nil`, the token is read from standard input.
+    case addGrant(user: String, tokenFile: String?, clientID: String?)
+    /// `-` is standard input.
+    case importGrants(file: String, replacesExisting: Bool, isDryRun: Bool)
+    case importSecrets(SecretsManagerOptions)
+    case importUsers(UserImportOptions)
+    case exportGrants(isPlaintext: Bool)
+    case disconnectGrant(user: String)
+    case vendToken(user: String, minimumLifetime: Duration)
+    case generateKeys
+    case listKeys
+    case rotateKeys
+    case retireKey(id: String, isLost: Bool)
+    case replayNotices(user: String?, within: Duration)
+    case manageGoogleEvents(GoogleEventsOptions)
+    case makeCredential(service: String)
+    case showStatus(isJSON: Bool)
+    case examine
+    case backUp(file: String)
+    /// Both are a path, an address or `url-file:FILE`.
+    case copyStore(from: String, to: String)
+    case recoverResults(file: String)
+    case showVersion
+    /// The text is ready to print.
+    case showHelp(text: String)
+}
+
+/// A parsed command line: the command, and the settings that were given with it.
+package struct Invocation: Equatable, Sendable {
+    package let command: Command
+    package let flags: [ConfigurationInputs.Flag]
+}

@@ -1,0 +1,139 @@
+extension CommandSpecification {
+    /// Parses the arguments that follow the program's name.
+    package func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
+        let scanner = ArgumentScanner(arguments, program: self)
+        if scanner.asksForHelp {
+            return try helpInvocation(about: scanner.words)
+        }
+        if scanner.words.first == "help" {
+            return try helpInvocation(about: Array(scanner.words.dropFirst()))
+        }
+        if scanner.asksForVersion {
+            return Invocation(command: .showVersion, flags: [])
+        }
+        let (command, operands) = descend(scanner.words)
+        var problems = scanner.problems
+        guard problems.isEmpty else { throw UsageError(problems: problems, invocation: command.invocation) }
+        problems += command.problemsOfOperands(operands)
+        let (options, flags) = command.sort(scanner.flags, problems: &problems)
+        let arguments = CommandArguments(operands: operands, options: options)
+        if problems.isEmpty { problems = command.problems(arguments) }
+        guard problems.isEmpty, let make = command.make else {
+            throw UsageError(problems: problems, invocation: command.invocation)
+        }
+        return Invocation(command: make(arguments), flags: flags)
+    }
+
+    /// Follows the words down the tree as far as they name commands; the remaining words are operands.
+    private func descend(_ words: [String]) -> (CommandSpecification, operands: [String]) {
+        var command = self
+        var rest = words[...]
+        while let word = rest.first, let next = command.subcommands.first(where: { $0.words.last == word }) {
+            command = next
+            rest.removeFirst()
+        }
+        return (command, Array(rest))
+    }
+
+    /// Returns the help, whatever operands and flags surround the request for it.
+    private func helpInvocation(about words: [String]) throws(UsageError) -> Invocation {
+        let (command, rest) = descend(words)
+        if let word = rest.first, !command.subcommands.isEmpty {
+            throw UsageError(problems: [command.unknownSubcommand(word)], invocation: command.invocation)
+        }
+        return Invocation(command: .showHelp(text: command.helpText), flags: [])
+    }
+
+    private func unknownSubcommand(_ word: String) -> String {
+        let names = subcommands.compactMap(\.words.last)
+        let nearest = NearestName.of(word, among: names)
+        let hint = nearest.map { "did you mean \($0)?" } ?? "the commands are \(names.joined(separator: ", "))"
+        return "unknown command \(DisplayedText((words + [word]).joined(separator: " "))); \(hint)"
+    }
+
+    private func problemsOfOperands(_ given: [String]) -> [String] {
+        if let word = given.first, !subcommands.isEmpty { return [unknownSubcommand(word)] }
+        guard make != nil else {
+            let names = subcommands.compactMap(\.words.last)
+            return ["'\(invocation)' needs one of \(names.joined(separator: ", "))"]
+        }
+        // Surplus operands are counted and not shown: one of them may be a token in an unknown form.
+        guard (operands.count { !$0.isOptional }...operands.count).contains(given.count) else {
+            let wanted = operands.isEmpty ? "no operand" : operands.map(\.placeholder).joined(separator: " ")
+            return ["'\(invocation)' takes \(wanted); \(given.count) operands were given"]
+        }
+        return zip(operands, given).compactMap { operand, value in operand.problem(with: value) }
+    }
+
+    /// Splits the flags into the command's own and settings; the command's own flag of the same name wins.
+    private func sort(
+        _ flags: [ArgumentScanner.Flag],
+        problems: inout [String]
+    ) -> (options: [String: String], flags: [ConfigurationInputs.Flag]) {
+        var chosen: [String: String] = [:]
+        var settings: [ConfigurationInputs.Flag] = []
+        for flag in flags {
+            if let option = options.first(where: { $0.name == flag.name }) {
+                if let problem = option.problem(with: flag.value ?? "") {
+                    problems.append(problem)
+                }
+                chosen[flag.name] = flag.value ?? ""
+            } else if let name = Setting.Name(rawValue: flag.name), accepts(name) {
+                settings.append(ConfigurationInputs.Flag(name: name, value: flag.value ?? "yes"))
+            } else {
+                problems.append("--\(flag.name) does not belong to '\(invocation)'")
+            }
+        }
+        return (chosen, settings)
+    }
+
+    /// `true` if the command takes the setting.
+    ///
+    /// Every command takes all of them, except that only the worker takes `run-once`.
+    private func accepts(_ name: Setting.Name) -> Bool {
+        name != .runOnce || settings.contains(.runOnce)
+    }
+}
+
+extension OperandSpecification {
+    fileprivate func problem(with value: String) -> String? {
+        guard !value.isEmpty else { return "\(placeholder) is empty" }
+        guard value.utf8.count <= lengthLimit else {
+            return "\(placeholder) has \(value.utf8.count) bytes; at most \(lengthLimit) are allowed"
+        }
+        guard !value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            return "\(placeholder) contains control characters"
+        }
+        return nil
+    }
+}
+
+extension OptionSpecification {
+    fileprivate func problem(with value: String) -> String? {
+        do throws(SettingValue.Refusal) {
+            switch kind {
+            case .toggle:
+                break
+            case .choice(let choices, _):
+                guard !choices.contains(value) else { break }
+                let hint = NearestName.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
+                return "--\(name): \(DisplayedText(value)) is none of \(choices.joined(separator: ", "))\(hint)"
+            case .seconds(let range):
+                _ = try SettingValue.seconds(value, in: range)
+            case .file, .database:
+                try SettingValue.checkText(value)
+            case .clientID:
+                _ = try SettingValue.clientID(value)
+            case .user:
+                return OperandSpecification.user("").problem(with: value)
+            case .endpoint:
+                _ = try SettingValue.endpoint(value)
+            case .text(_, let allowed):
+                guard allowed.matches(value) else { return "--\(name): \(DisplayedText(value)) is not \(allowed.rule)" }
+            }
+            return nil
+        } catch {
+            return "--\(name): \(error.message)"
+        }
+    }
+}

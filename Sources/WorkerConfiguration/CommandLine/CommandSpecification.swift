@@ -1,0 +1,139 @@
+/// The name, arguments and purpose of a command.
+///
+/// The parser and the help both read it, so that they cannot differ.
+package struct CommandSpecification: Sendable {
+    /// An example command line and its purpose.
+    struct Example: Sendable {
+        let line: String
+        let purpose: String
+    }
+
+    /// Makes the command from its parsed arguments.
+    typealias Maker = @Sendable (CommandArguments) -> Command
+
+    /// The words that name the command; empty for the program itself.
+    let words: [String]
+    let summary: String
+    /// Paragraphs of explanation.
+    let discussion: [String]
+    var operands: [OperandSpecification] = []
+    var options: [OptionSpecification] = []
+    /// The settings that matter to the command.
+    ///
+    /// The others are accepted too, so that a wrapper can always pass the same flags.
+    var settings: [Setting.Name] = []
+    var examples: [Example] = []
+    var exitCodes: [ExitCode] = []
+    var subcommands: [CommandSpecification] = []
+    /// Returns the problems of operands and flags that are valid one by one but not together.
+    var problems: @Sendable (CommandArguments) -> [String] = { _ in [] }
+    /// `nil` for a group, which does nothing without one of its subcommands.
+    var make: Maker?
+
+    /// The command as it is typed.
+    var invocation: String {
+        (["refresh-worker"] + words).joined(separator: " ")
+    }
+
+    /// The command and all commands below it.
+    var tree: [CommandSpecification] {
+        [self] + subcommands.flatMap(\.tree)
+    }
+}
+
+/// A flag of one command.
+struct OptionSpecification: Sendable {
+    /// The kind of value that a flag takes.
+    enum Kind: Sendable {
+        case toggle
+        case choice([String], as: String)
+        case seconds(ClosedRange<Int>)
+        case file
+        case clientID
+        case user
+        case endpoint
+        case database
+        /// A text of these characters; the help shows the placeholder.
+        case text(as: String, AllowedText)
+    }
+
+    let name: String
+    let kind: Kind
+    let summary: String
+
+    /// The placeholder for the value in the help; `nil` if the flag does not take a value.
+    var placeholder: String? {
+        switch kind {
+        case .toggle: nil
+        case .choice(_, let placeholder): placeholder
+        case .seconds: "SECONDS"
+        case .file: "FILE"
+        case .clientID: "ID"
+        case .user: "USER"
+        case .endpoint: "URL"
+        case .database: "PLACE"
+        case .text(let placeholder, _): placeholder
+        }
+    }
+}
+
+/// The characters and the length that a text may have.
+struct AllowedText: Sendable {
+    let lengthLimit: Int
+    let signs: String
+
+    func matches(_ text: String) -> Bool {
+        (1...lengthLimit).contains(text.utf8.count)
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || signs.contains($0) }
+    }
+
+    /// The rule in words for people.
+    var rule: String { "up to \(lengthLimit) letters, digits and \(signs)" }
+}
+
+/// A word that a command needs after its name.
+struct OperandSpecification: Sendable {
+    let placeholder: String
+    let summary: String
+    /// The limit of the value in bytes.
+    let lengthLimit: Int
+    /// `true` if a flag may replace the operand; the command's `problems` check which.
+    var isOptional = false
+
+    static func user(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "USER", summary: summary, lengthLimit: 1024)
+    }
+
+    static func file(_ summary: String, isOptional: Bool = false) -> OperandSpecification {
+        OperandSpecification(
+            placeholder: "FILE",
+            summary: summary,
+            lengthLimit: SettingValue.lengthLimit,
+            isOptional: isOptional
+        )
+    }
+
+    static func service(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "NAME", summary: summary, lengthLimit: 64)
+    }
+
+    static func keyID(_ summary: String) -> OperandSpecification {
+        OperandSpecification(placeholder: "ID", summary: summary, lengthLimit: 128)
+    }
+}
+
+/// The arguments of a command, checked against its specification.
+struct CommandArguments: Sendable {
+    let operands: [String]
+    /// The values of the command's own flags; empty for a toggle.
+    let options: [String: String]
+
+    /// The only operand of the commands that need one.
+    var operand: String { operands.first ?? "" }
+
+    func has(_ option: String) -> Bool { options[option] != nil }
+
+    func seconds(_ option: String, otherwise defaultValue: Int) -> Duration {
+        .seconds(options[option].flatMap { Int($0) } ?? defaultValue)
+    }
+}

@@ -1,0 +1,40 @@
+/// The exit codes of the program, from sysexits.h, so that scripts, cron and systemd can tell the cases apart
+/// (https://man7.org/linux/man-pages/man3/sysexits.h.3head.html).
+package enum ExitCode: Int32, CaseIterable, Sendable {
+    case success = 0
+    case usage = 64
+    case badData = 65
+    case inputUnreadable = 66
+    case unknownUser = 67
+    case googleUnreachable = 69
+    case internalFailure = 70
+    case cannotCreate = 73
+    case inputOutput = 74
+    case leftForLater = 75
+    case userMustAct = 77
+    case configuration = 78
+    case hungUp = 129
+    case interrupted = 130
+    case terminated = 143
+
+    /// The meaning of the code, for the help.
+    var meaning: String {
+        switch self {
+        case .success: "done"
+        case .usage: "the command line is wrong; nothing was done"
+        case .badData: "the input is invalid; the problems were reported"
+        case .inputUnreadable: "an input file cannot be read"
+        case .unknownUser: "no grant of this user is stored"
+        case .googleUnreachable: "Google could not be reached, or answered with a fault"
+        case .internalFailure: "a defect of this program; please report it"
+        case .cannotCreate: "an output file cannot be created"
+        case .inputOutput: "reading or writing failed, for instance a full disk, or a database out of reach"
+        case .leftForLater: "something is left for a later run, or the database is busy: try again"
+        case .userMustAct: "the user must act: sign in again, or have the grant unblocked"
+        case .configuration: "the configuration is wrong: a setting, the key ring or the database"
+        case .hungUp: "SIGHUP stopped the command"
+        case .interrupted: "SIGINT stopped the command"
+        case .terminated: "SIGTERM stopped the command"
+        }
+    }
+}

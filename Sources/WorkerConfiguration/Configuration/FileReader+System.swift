@@ -1,0 +1,74 @@
+import Clocks
+private import Glibc
+import Secrets
+
+extension FileReader {
+    /// Much larger than any configuration, so that a wrong path to a database or a device does not fill the memory.
+    private static let sizeLimit = 1 << 20
+
+    /// The files of the machine.
+    ///
+    /// Reads block, so use this only at the start and on the thread that reloads.
+    package static let system = system(patience: .seconds(5))
+
+    /// Returns a reader that also reads pipes, `--config <(command)`, and waits up to `patience` for each piece of
+    /// them.
+    static func system(patience: Duration) -> FileReader {
+        FileReader(
+            read: { path throws(Failure) in try readWhole(path, patience: patience) },
+            readPrivate: { path throws(Failure) in
+                do throws(PrivateFileError) {
+                    return try Secret.read(privateFile: path)
+                } catch {
+                    throw Failure(reason: "\(error)", isMissing: false, mayPass: error.mayPass)
+                }
+            },
+            exists: { path in unsafe access(path, F_OK) == 0 }
+        )
+    }
+
+    private static func readWhole(_ path: String, patience: Duration) throws(Failure) -> [UInt8] {
+        // Opened without blocking, because a pipe without a writer would never open.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard descriptor >= 0 else { throw Failure(errorNumber: errno) }
+        defer { close(descriptor) }
+        var content: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            try waitForData(descriptor, patience)
+            let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
+            guard count >= 0 else { throw Failure(errorNumber: errno) }
+            guard count > 0 else { return content }
+            content += buffer.prefix(count)
+            guard content.count <= sizeLimit else {
+                throw Failure(reason: "is larger than 1 MiB", isMissing: false)
+            }
+        }
+    }
+}
+
+extension FileReader {
+    /// Waits until there is data to read, or the end; a regular file is always ready.
+    private static func waitForData(_ descriptor: Int32, _ patience: Duration) throws(Failure) {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        var ready: Int32
+        repeat {
+            ready = unsafe poll(&request, 1, Int32(clamping: patience.wholeMilliseconds))
+        } while ready < 0 && errno == EINTR
+        guard ready == 0 else { return }
+        let seconds = patience.components.seconds
+        throw Failure(reason: "is a pipe that nothing was written to for \(seconds) s", isMissing: false)
+    }
+}
+
+extension FileReader.Failure {
+    init(errorNumber: Int32) {
+        let failure = SystemCallFailure(call: "read", errorNumber: errorNumber)
+        self.init(
+            reason: "cannot be read: \(failure.reason)",
+            isMissing: errorNumber == ENOENT,
+            mayPass: failure.mayPass
+        )
+    }
+}

@@ -1,0 +1,63 @@
+package import HTTPServer
+
+/// The origin of a listener's socket.
+package enum ListenerLocation: Equatable, Sendable {
+    case own(ListenAddress)
+    /// The socket of this name, which systemd passes.
+    case systemd(name: String)
+}
+
+extension SettingValue {
+    /// Parses a place for the app's routes.
+    ///
+    /// Unix sockets are refused: their clients do not have an address for rate limits.
+    static func publicPlace(_ text: String) throws(Refusal) -> ListenerLocation {
+        let place = try place(text, among: "ADDRESS:PORT (the address in figures) and systemd:NAME")
+        if case .own(.unix) = place {
+            throw Refusal(
+                message: """
+                    \(DisplayedText(text)) is a unix socket, whose clients do not have an address for rate limits: use \
+                    127.0.0.1:PORT, and let the proxy connect to that
+                    """
+            )
+        }
+        return place
+    }
+
+    private static func place(_ text: String, among places: String) throws(Refusal) -> ListenerLocation {
+        let systemd = "systemd:"
+        if text.hasPrefix(systemd) {
+            let name = String(text.dropFirst(systemd.count))
+            guard !name.isEmpty else { throw Refusal(message: "names no socket: systemd:NAME, by FileDescriptorName=") }
+            return .systemd(name: name)
+        }
+        guard let address = ListenAddress(text) else {
+            throw Refusal(message: "\(DisplayedText(text)) is none of \(places)")
+        }
+        return .own(address)
+    }
+
+    /// Parses a place for tokens; ``Configuration/internalTLSProblem(at:)`` checks it against the whole configuration.
+    static func internalPlace(_ text: String) throws(Refusal) -> ListenerLocation {
+        try place(text, among: "unix:PATH, ADDRESS:PORT (the address in figures) and systemd:NAME")
+    }
+
+    /// Parses an octal file mode that excludes other users.
+    static func socketMode(_ text: String) throws(Refusal) -> UInt32 {
+        guard text.utf8.count <= 4, let mode = UInt32(text, radix: 8), mode & ~0o770 == 0, mode & 0o600 == 0o600 else {
+            throw Refusal(message: "\(DisplayedText(text)) is not a mode that excludes others, such as 0660")
+        }
+        return mode
+    }
+
+    /// Parses addresses and networks separated by commas.
+    static func networks(_ text: String) throws(Refusal) -> [String] {
+        let networks = text.split(separator: ",").map { String($0.trimmingBlanks()) }.filter { !$0.isEmpty }
+        do throws(HTTPServerError) {
+            _ = try TrustedProxies(networks)
+        } catch {
+            throw Refusal(message: "\(DisplayedText(error.message))")
+        }
+        return networks
+    }
+}

@@ -1,0 +1,205 @@
+/// One setting of the worker: the only place that defines its names, its default and its explanation.
+///
+/// A setting is a flag (`--max-rate`), an environment variable (`REFRESH_WORKER_MAX_RATE`) and a key of the
+/// configuration file (spelled like the variable). Flags override the environment, which overrides the file.
+package struct Setting: Sendable {
+    /// The name of the flag, without its dashes.
+    package enum Name: String, CaseIterable, Sendable {
+        case config
+        case database
+        case keyFile = "key-file"
+        case clientID = "client-id"
+        case clientSecretFile = "client-secret-file"
+        case tokenEndpoint = "token-endpoint"
+        case userinfoEndpoint = "userinfo-endpoint"
+        case tokeninfoEndpoint = "tokeninfo-endpoint"
+        case revocationEndpoint = "revocation-endpoint"
+        case caFile = "ca-file"
+        case metricsLog = "metrics-log"
+        case logLevel = "log-level"
+        case maxRate = "max-rate"
+        case summaryInterval = "summary-interval"
+        case stopDeadline = "stop-deadline"
+        case runOnce = "run-once"
+        case listen
+        case listenInternal = "listen-internal"
+        case internalCertificate = "internal-certificate"
+        case internalKey = "internal-key"
+        case internalMetrics = "internal-metrics"
+        case socketMode = "socket-mode"
+        case trustedProxy = "trusted-proxy"
+        case googleCallsPerMinute = "google-calls-per-minute"
+        case linkByEmail = "link-by-email"
+        case jwtSecretFile = "jwt-secret-file"
+        case sessionGrace = "session-grace"
+        case acceptFormerRefreshTokensUntil = "accept-former-refresh-tokens-until"
+        case servicesFile = "services-file"
+        case securityEventsEndpoint = "security-events-endpoint"
+        case noticeURL = "notice-url"
+        case noticeSecretFile = "notice-secret-file"
+    }
+
+    let name: Name
+    /// The placeholder for the value in the help; `nil` for a switch, which does not take a value.
+    let placeholder: String?
+    /// The default, as it would be written in the configuration file.
+    let defaultValue: String?
+    /// `true` if the flag may be given several times; the variable and the key then take a comma-separated list.
+    let isRepeatable: Bool
+    /// The effect of the setting, for the help.
+    let summary: String
+
+    init(_ name: Name, _ placeholder: String?, default: String? = nil, repeatable: Bool = false, _ summary: String) {
+        self.name = name
+        self.placeholder = placeholder
+        self.defaultValue = `default`
+        self.isRepeatable = repeatable
+        self.summary = summary
+    }
+
+    var flag: String { "--" + name.rawValue }
+}
+
+extension Setting.Name {
+    /// The name as an environment variable and as a key of the configuration file.
+    package var environmentName: String {
+        Setting.environmentPrefix + rawValue.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
+    }
+}
+
+extension Setting {
+    /// The prefix of the worker's environment variables and file keys.
+    static let environmentPrefix = "REFRESH_WORKER_"
+
+    /// The second name of the client id, shared with other programs of the backend.
+    static let sharedClientIDName = "GOOGLE_CLIENT_ID"
+
+    /// The variable with the secret of the app's own tokens, shared with the former backend.
+    package static let jwtSecretName = "JWT_SECRET"
+
+    /// The variable with the folder of systemd's credentials (`LoadCredential`)
+    /// (https://www.freedesktop.org/software/systemd/man/252/systemd.exec.html#Credentials).
+    package static let credentialsDirectoryName = "CREDENTIALS_DIRECTORY"
+
+    /// Every setting, in the order of the help.
+    static let all: [Setting] = refreshing + listening
+
+    /// The settings for keeping grants alive.
+    private static let refreshing: [Setting] = [
+        Setting(
+            .config,
+            "FILE",
+            "Configuration file of KEY=value lines in the syntax of systemd's EnvironmentFile. Read again on SIGHUP."
+        ),
+        Setting(
+            .database,
+            "PLACE",
+            default: "/var/lib/refresh-worker/grants.sqlite",
+            """
+            The database: a SQLite file, created if it does not exist; or postgres://USER@HOST/NAME for many workers \
+            on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. If \
+            systemd passes a credential named database-url, that is the default instead.
+            """
+        ),
+        Setting(
+            .keyFile,
+            "FILE",
+            default: "/etc/refresh-worker/keys",
+            """
+            The key ring that seals stored tokens; mode 0600. If systemd passes a credential named key-ring, that is \
+            the default instead.
+            """
+        ),
+        Setting(
+            .clientID,
+            "ID",
+            repeatable: true,
+            """
+            OAuth client id of the app that obtained the grants. May repeat; in the environment and the file a list \
+            with commas. Also GOOGLE_CLIENT_ID, or a systemd credential named client-id with one on each line.
+            """
+        ),
+        Setting(
+            .clientSecretFile,
+            "FILE",
+            """
+            File with the secrets of confidential clients of another OAuth server; Google's iOS clients have none. Each line \
+            is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
+            begin with # are comments. A secret is sent only with its own client id.
+            """
+        ),
+        Setting(
+            .tokenEndpoint,
+            "URL",
+            default: "https://oauth2.googleapis.com/token",
+            "Where tokens are refreshed. Must be https, except on this machine."
+        ),
+        Setting(
+            .userinfoEndpoint,
+            "URL",
+            default: "https://openidconnect.googleapis.com/v1/userinfo",
+            "Where the owner of an access token is asked for."
+        ),
+        Setting(
+            .tokeninfoEndpoint,
+            "URL",
+            default: "https://oauth2.googleapis.com/tokeninfo",
+            "Where an access token's client, scope and lifetime are asked for."
+        ),
+        Setting(
+            .revocationEndpoint,
+            "URL",
+            default: "https://oauth2.googleapis.com/revoke",
+            "Where a grant that the user ended is revoked."
+        ),
+        Setting(
+            .caFile,
+            "FILE",
+            "Certificates (PEM) to trust instead of the system's, for a proxy or a server of your own."
+        ),
+        Setting(
+            .metricsLog,
+            "FILE",
+            default: "-",
+            "Where the metrics log goes, one JSON object a line; - is standard output. Reopened on SIGHUP."
+        ),
+        Setting(
+            .logLevel,
+            "LEVEL",
+            default: "notice",
+            "What goes to standard error: error, warning, notice, info or debug."
+        ),
+        Setting(
+            .maxRate,
+            "N",
+            default: "200",
+            """
+            Most requests a second to the token endpoint for one client id, by all workers on the database together: each \
+            takes an equal part. More than 0, at most 100000.
+            """
+        ),
+        Setting(
+            .summaryInterval,
+            "SECONDS",
+            default: "60",
+            "How often the metrics log gets a summary; 1 to 86400."
+        ),
+        Setting(
+            .stopDeadline,
+            "SECONDS",
+            default: "20",
+            "How long a stopping worker may finish what is in flight; 1 to 3600."
+        ),
+        Setting(
+            .runOnce,
+            nil,
+            default: "no",
+            "Try each due grant once, print a one-line JSON summary and exit: for cron. Five minutes at most."
+        ),
+    ]
+
+    /// Returns the setting of a name; a test checks that there is one for each.
+    static func named(_ name: Name) -> Setting? {
+        all.first { $0.name == name }
+    }
+}

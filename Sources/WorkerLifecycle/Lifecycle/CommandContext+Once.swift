@@ -1,0 +1,146 @@
+import Clocks
+import HTTPClient
+import JSON
+import Notices
+import Observability
+import RefreshEngine
+import Store
+package import WorkerConfiguration
+
+/// `--run-once`: tries each due grant once, for cron.
+extension CommandContext {
+    /// The limit of a pass in every case, because cron starts the next one.
+    private static let longestRun: Duration = .seconds(300)
+    /// The limit of the time to store results at the end, even if a longer stop is configured.
+    package static let longestStop: Duration = .seconds(20)
+    private static let timeToClose: Duration = .seconds(5)
+    private static let longestDelivery: Duration = .seconds(60)
+
+    package func workOnce() async throws -> ExitCode {
+        let started = time.sinceBoot
+        let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
+        let closing = started + (Self.longestRun - Self.timeToClose - .seconds(1))
+        let stopping = closing + (.zero - stopDeadline - RefreshEngine.longestOverrun)
+        let vault = try openVault()
+        let store = try await openStore()
+        let http = try openHTTP()
+        let metrics = try openMetrics()
+        let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)
+        let spill = openSpill(vault: vault)
+        let engine = try openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
+        let presence = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics,
+            log: log,
+            engine: engine
+        )
+        let notices = try openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)
+        let signals = await SignalStream.start()
+        metrics.log.record(StartedEvent(version: Version.current, mode: "run_once"))
+        try await presence.report()
+        await keepReserve(of: spill)
+
+        let companions = Task {
+            await withDiscardingTaskGroup { group in
+                group.addTask { await presence.run {} }
+                group.addTask {
+                    await PeriodicTask.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
+                }
+                group.addTask {
+                    for await signal in signals.signals where signal != .hangUp {
+                        _ = await engine.stop(within: stopDeadline)
+                    }
+                }
+                group.addTask {
+                    do {
+                        try await Task.sleep(for: stopping - time.sinceBoot)
+                        _ = await engine.stop(within: stopDeadline)
+                    } catch {
+                        // The pass has ended in time.
+                    }
+                }
+            }
+        }
+        // A permanent refusal of the store ends the pass; results in flight are still stored or spilled.
+        let moved = Task { () -> StoreError? in
+            for await error in engine.useEnds {
+                _ = await engine.stop(within: stopDeadline)
+                return error
+            }
+            return nil
+        }
+        let outcome: Result<RunOnceSummary, any Error>
+        do {
+            outcome = .success(try await engine.runOnce(within: stopping - time.sinceBoot))
+        } catch {
+            outcome = .failure(error)
+        }
+        let unstored = await engine.stop(within: min(stopDeadline, max(.zero, closing - time.sinceBoot)))
+        if let notices { await deliver(notices, within: closing - time.sinceBoot) }
+        companions.cancel()
+        signals.stop()
+        await Deadline.wait(atMost: Self.timeToClose) {
+            if await !engine.isStoreFailing { await presence.leave() }
+            await store.close()
+        }
+        http.shutDown()
+        moved.cancel()
+        tell(unstored, in: spill)
+        if let error = await moved.value { throw error }
+        let summary = try outcome.get()
+        let event = RunOnceEvent(summary, unstored, took: time.sinceBoot - started)
+        if case .file = configuration.metricsLog { metrics.log.record(event) }
+        _ = await metrics.writer.flush()
+        // The last line of standard output, even if the metrics log is elsewhere.
+        Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
+        guard unstored == UnstoredResults() else { return .inputOutput }
+        return summary.leavesWork ? .leftForLater : .success
+    }
+
+    /// Reserves disk space for results; a failure does not stop the pass.
+    func keepReserve(of spill: ResultSpillFile) async {
+        do {
+            try await spill.keepReserve()
+        } catch {
+            diagnostics.debug("reserve", ["error": "\(error)"])
+        }
+    }
+
+    /// Delivers the due notices; those not accepted in time wait for the next pass or a daemon.
+    private func deliver(_ notices: NoticeDispatcher, within span: Duration) async {
+        let span = min(span, Self.longestDelivery)
+        guard span > .zero else { return }
+        let delivery = Task { try await notices.deliverDue() }
+        let hasEnded = await Deadline.wait(atMost: span) {
+            do {
+                _ = try await delivery.value
+                try await notices.stop()
+            } catch {
+                diagnostics.warning("notices wait for the next run", ["error": "\(error)"])
+            }
+        }
+        guard !hasEnded else { return }
+        delivery.cancel()
+        diagnostics.warning("notices wait for the next run", ["error": "the run took too long"])
+    }
+}
+
+extension RunOnceEvent {
+    fileprivate init(_ summary: RunOnceSummary, _ unstored: UnstoredResults, took duration: Duration) {
+        self.init(
+            due: summary.due,
+            refreshed: summary.refreshed,
+            retrying: summary.retrying,
+            held: summary.held,
+            suspended: summary.suspended,
+            reauthRequired: summary.reauthRequired,
+            disconnected: summary.disconnected,
+            skipped: summary.skipped,
+            spilled: unstored.spilled,
+            lost: unstored.lost,
+            duration: duration
+        )
+    }
+}

@@ -1,0 +1,135 @@
+import Secrets
+import Store
+import Synchronization
+import WorkerConfiguration
+
+/// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
+///
+/// A ring is adopted only if it opens the checks of every key that seals stored tokens (``KeyChecks``). Otherwise the
+/// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not refresh:
+/// it would seal with a key that they no longer use, and could not open their tokens.
+final class KeyRingMonitor: Sendable {
+    /// Counting the keys of all grants takes seconds in a large database.
+    private static let reportsBetweenCounts = 12
+
+    private struct State {
+        /// The last ring that was found to fit.
+        var proven: KeyRing?
+        var refused: KeyRing?
+        var reportsUntilCount = 0
+    }
+
+    private let store: any GrantStore
+    private let ring: ReloadableKeyRing
+    private let worker: String
+    private let book: StoredKeyChecks
+    private let state = Mutex(State())
+
+    init(store: any GrantStore, ring: ReloadableKeyRing, worker: String) {
+        self.store = store
+        self.ring = ring
+        self.worker = worker
+        book = StoredKeyChecks(store)
+    }
+
+    /// Adopts the ring in the file, or sets the reason against it in ``LiveKeyRing/refusal``.
+    func followFile() async throws {
+        guard let fresh = try ring.reload() else {
+            ring.refusal = nil
+            return
+        }
+        guard state.withLock({ $0.proven != nil }) else { return ring.adopt(fresh) }
+        let isKnown = state.withLock { state in
+            defer { state.refused = fresh }
+            return state.refused?.isSame(as: fresh) ?? false
+        }
+        // Secrets that this process has sealed may still wait to be stored.
+        let keepsSealingKey = fresh.keyIDs.contains(ring.current.sealingKeyID)
+        let fit = try await compareWithList(fresh, mayCount: keepsSealingKey && (!isKnown || isTimeToCount()))
+        guard case .fits = fit else {
+            ring.refusal = "\(sentence(fit)). The worker goes on with the keys in memory: do not restart it before"
+            return
+        }
+        ring.refusal = nil
+        ring.adopt(fresh)
+    }
+
+    /// Returns the reason why this process must not refresh, if there is one.
+    ///
+    /// Throws at the start for a ring that is not this database's.
+    func prove() async throws -> String? {
+        let current = ring.current
+        let (isFirst, isProven) = state.withLock { ($0.proven == nil, $0.proven?.isSame(as: current) ?? false) }
+        guard !isProven || ring.standsBy != nil else { return nil }
+        var fit = try await compareWithList(current, mayCount: isFirst || isTimeToCount())
+        if fit == .fits {
+            try await book.add(current.sealingKeyID, of: current)
+            fit = try await book.fit(of: current)
+        }
+        switch fit {
+        case .fits:
+            state.withLock { $0.proven = current }
+            return nil
+        case .foreign where isFirst:
+            throw CommandFailure(.configuration, sentence(fit))
+        case .lacks, .foreign:
+            return "\(sentence(fit)). Until then this worker refreshes nothing"
+        }
+    }
+
+    /// Compares with the rings of the other workers; returns the reason why this process must not refresh, if there is
+    /// one.
+    func compare(with reports: [WorkerReport]) async throws -> String? {
+        let held = Set(ring.current.keyIDs)
+        let others = reports.filter { $0.id != worker }
+        let doubts = ring.doubts.subtracting(held)
+        let sealing = Set(others.map(\.sealingKeyID)).subtracting(held)
+        guard !doubts.isEmpty || !sealing.isEmpty else {
+            ring.settleDoubts(lost: [])
+            return nil
+        }
+        // A key that is not in the list does not seal anything that counts, even if a worker reports it.
+        let known = try await book.keyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
+        let missing = doubts.union(sealing).intersection(known)
+        ring.settleDoubts(lost: doubts.subtracting(known))
+        guard !missing.isEmpty else { return nil }
+        return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
+    }
+
+    /// Compares a ring with the list, ignoring keys that no longer seal any token.
+    private func compareWithList(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
+        let fit = try await book.fit(of: ring)
+        guard fit != .fits, mayCount else { return fit }
+        let inUse = try await store.keysInUse()
+        let sealing = Set(try await store.liveWorkers().filter { $0.id != worker }.map(\.sealingKeyID))
+        guard fit.keyIDs.allSatisfy({ (inUse[$0] ?? 0) == 0 && !sealing.contains($0) }) else { return fit }
+        try await book.remove(fit.keyIDs, with: ring)
+        return try await book.fit(of: ring)
+    }
+
+    private func isTimeToCount() -> Bool {
+        state.withLock { state in
+            state.reportsUntilCount -= 1
+            guard state.reportsUntilCount < 0 else { return false }
+            state.reportsUntilCount = Self.reportsBetweenCounts
+            return true
+        }
+    }
+
+    private func sentence(_ fit: KeyRingFit) -> String {
+        let ids = fit.keyIDs.map(\.description).joined(separator: ", ")
+        return switch fit {
+        case .fits: "\(ring.name) fits"
+        case .lacks:
+            """
+            \(ring.name) lacks \(ids), which other workers or stored tokens need: put a copy that holds every key in its \
+            place; if a key is lost for good, run: refresh-worker keys retire --lost ID
+            """
+        case .foreign:
+            """
+            \(ring.name) is not the one that sealed the tokens of this database: it does not open what was sealed with \
+            \(ids). Put the right key ring in its place, or name it with --key-file
+            """
+        }
+    }
+}

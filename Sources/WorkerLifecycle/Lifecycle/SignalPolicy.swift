@@ -1,0 +1,54 @@
+import WorkerConfiguration
+
+/// Decides the action for a signal, given the signals before it.
+package struct SignalPolicy: Sendable {
+    /// The signals that the worker handles.
+    package enum Signal: CaseIterable, Hashable, Sendable {
+        /// SIGTERM: stop gracefully.
+        case terminate
+        /// SIGINT, from a terminal: the same.
+        case interrupt
+        /// SIGHUP: read the configuration again and reopen the logs.
+        case hangUp
+
+        /// The name in logs and messages.
+        package var name: String {
+            switch self {
+            case .terminate: "SIGTERM"
+            case .interrupt: "SIGINT"
+            case .hangUp: "SIGHUP"
+            }
+        }
+
+        /// The exit status that a shell reports for a process that this signal ended: 128 and its number.
+        var exitStatus: Int32 { ExitCode(self).rawValue }
+    }
+
+    enum Action: Equatable, Sendable {
+        /// Pass the signal on.
+        case deliver(Signal)
+        /// End the process immediately: this is the second request.
+        case exit(status: Int32)
+    }
+
+    private var isStopping = false
+
+    /// Handles a signal that arrived `count` times.
+    mutating func receive(_ signal: Signal, count: Int = 1) -> Action {
+        guard signal != .hangUp else { return .deliver(signal) }
+        if isStopping || count > 1 { return .exit(status: signal.exitStatus) }
+        isStopping = true
+        return .deliver(signal)
+    }
+}
+
+extension ExitCode {
+    /// The code of a command that a signal stopped: the one a shell reports for a process that a signal killed.
+    package init(_ signal: SignalPolicy.Signal) {
+        switch signal {
+        case .hangUp: self = .hungUp
+        case .interrupt: self = .interrupted
+        case .terminate: self = .terminated
+        }
+    }
+}

@@ -1,0 +1,160 @@
+package import Clocks
+private import Dispatch
+import Observability
+package import SQLiteStore
+package import Store
+package import WorkerConfiguration
+
+/// The access that a command needs to the database.
+package enum DatabaseUse {
+    case reading
+    case changing
+}
+
+extension CommandContext {
+    /// Opens the database and creates its tables if there are none.
+    ///
+    /// `onUpgrade` is called before an older database is upgraded, which may take minutes.
+    package func openStore(onUpgrade: @escaping @Sendable () -> Void = {}) async throws -> any AccountStore {
+        let store = try await open(configuration.database, time: time, makesTables: true, onUpgrade: onUpgrade)
+        guard let store else {
+            preconditionFailure("a place that may be made is never missing")
+        }
+        return try await usable(store, for: .changing)
+    }
+
+    /// Opens the database for a command that needs an existing one and must not create it.
+    package func openExistingStore(for use: DatabaseUse) async throws -> any AccountStore {
+        guard let store = try await openStoreIfThere(for: use) else {
+            throw CommandFailure(missing: configuration.database)
+        }
+        return store
+    }
+
+    /// Opens the database if it exists.
+    package func openStoreIfThere(for use: DatabaseUse) async throws -> (any AccountStore)? {
+        guard let store = try await open(configuration.database, time: time, makesTables: false) else { return nil }
+        return try await usable(store, for: use)
+    }
+
+    /// Runs `body` with the database and closes the database in every case.
+    package func withExistingStore<Result>(
+        for use: DatabaseUse,
+        _ body: (any AccountStore) async throws -> Result
+    ) async throws -> Result {
+        let store = try await openExistingStore(for: use)
+        return try await Self.using(store) { try await body(store) }
+    }
+
+    /// Runs `body` with an open store and closes the store in every case.
+    package static func using<Result>(
+        _ store: any AccountStore,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
+        do {
+            let result = try await body()
+            await store.close()
+            return result
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+
+    /// Opens a database, complete or not; returns `nil` if it does not exist and may not be created.
+    package func open(
+        _ place: DatabaseLocation,
+        time: any TimeSource,
+        makesTables: Bool,
+        onUpgrade: @escaping @Sendable () -> Void = {}
+    ) async throws -> (any StoreArchive)? {
+        switch place {
+        case .file(let path):
+            guard makesTables || inputs.files.exists(path) else { return nil }
+            return try await openFile(path, time: time, onUpgrade: onUpgrade)
+        case .server(let address):
+            return try await openServer(address, time: time, makesTables: makesTables)
+        }
+    }
+
+    package func openFile(
+        _ path: String,
+        time: any TimeSource,
+        onUpgrade: @escaping @Sendable () -> Void = {}
+    ) async throws -> SQLiteStore {
+        let isTelling = configuration.noticeURL != nil
+        return try await BlockingCallQueue.files.run {
+            try SQLiteStore(path: path, timeSource: time, random: random, keepsNotices: isTelling) { upgrade in
+                diagnostics.notice(
+                    "bringing the database up to date; with millions of grants this takes minutes",
+                    ["database": path, "from": "\(upgrade.from)", "to": "\(upgrade.to)"]
+                )
+                onUpgrade()
+            }
+        }
+    }
+
+    /// Returns the error to end with.
+    ///
+    /// Damage that one read of a file has reported is checked by a second read.
+    package static func confirmed(_ error: StoreError) async -> StoreError {
+        guard error.suspectedFile != nil else { return error }
+        return await withCheckedContinuation { continuation in
+            // On a thread of its own: for a large file this takes minutes.
+            DispatchQueue(label: "refresh-worker.second-look").async {
+                continuation.resume(returning: SQLiteStore.confirmed(error))
+            }
+        }
+    }
+
+    /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
+    private func usable(_ store: any StoreArchive, for use: DatabaseUse) async throws -> any AccountStore {
+        let place = configuration.database
+        do {
+            if try await store.isReceiving { throw CommandFailure(unfinished: place) }
+            guard let newPlace = try await store.movedTo else {
+                try await recoverResults(into: store, use: use)
+                return store
+            }
+            guard use == .reading else { throw StoreError(moved: "\(place)", to: newPlace) }
+            diagnostics.warning("the database was moved, and this is what it was then", ["moved_to": newPlace])
+            return store
+        } catch {
+            await store.close()
+            throw error
+        }
+    }
+}
+
+extension CommandFailure {
+    package init(unfinished place: DatabaseLocation) {
+        self.init(
+            .configuration,
+            """
+            \(place) holds a part of another database, because copying that was not finished: run the same refresh-worker \
+            store copy again, which goes on from there
+            """
+        )
+    }
+
+    package init(missing place: DatabaseLocation) {
+        switch place {
+        case .file(let path):
+            self.init(
+                .configuration,
+                """
+                the database \(path) does not exist or cannot be reached: the worker makes it at its first start; name \
+                another with --database
+                """
+            )
+        case .server(let address):
+            self.init(
+                .configuration,
+                """
+                \(address) holds no tables of refresh-worker yet: the worker makes them at its first start; name another \
+                database with --database
+                """
+            )
+        }
+    }
+}

@@ -1,0 +1,121 @@
+package import Clocks
+import GoogleOAuth
+package import HTTPClient
+import JSON
+package import Observability
+package import RefreshEngine
+import Secrets
+package import Store
+package import WorkerConfiguration
+
+/// The dependencies of the commands, opened from the configuration when they are needed.
+package struct CommandContext: Sendable {
+    package let configuration: Configuration
+    /// The inputs of the configuration, to resolve it again on SIGHUP.
+    package let inputs: ConfigurationInputs
+    /// The clock for stored times: this machine's, or the database server's.
+    package let time: any TimeSource
+    package let random: any RandomSource = SystemRandom()
+    package let diagnostics: DiagnosticLog
+    /// The name of this process in leases, in its report to other workers, and in log lines.
+    package let workerName: String
+
+    package init(configuration: Configuration, inputs: ConfigurationInputs) {
+        self.configuration = configuration
+        self.inputs = inputs
+        time = Self.clock(of: configuration.database)
+        diagnostics = DiagnosticLog(
+            level: configuration.logLevel,
+            // This machine's clock, like all other lines in its logs.
+            time: SystemTime(),
+            journalStream: inputs.environment["JOURNAL_STREAM"]
+        )
+        workerName = "\(ProcessIdentity.number)-\(String(random.nextBits() >> 32, radix: 16))"
+    }
+
+    package func openVault() throws -> TokenVault {
+        let path = configuration.keyFile
+        let credentials = inputs.environment[Setting.credentialsDirectoryName]
+        return TokenVault(
+            ring: try ReloadableKeyRing(name: "the key ring \(path)") {
+                try KeyRingFile.load(path: path, credentialsDirectory: credentials)
+            }
+        )
+    }
+
+    /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
+    package func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure)
+        -> HTTPClient
+    {
+        var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
+        settings.caFile = configuration.caFile
+        settings.userAgent = "refresh-worker/\(Version.current)"
+        return try HTTPClient(configuration: settings, time: time)
+    }
+
+    /// Returns the place of a database's spill files.
+    package func spillPlace(of database: DatabaseLocation) -> SpillLocation {
+        SpillLocation(of: database, keyFile: configuration.keyFile, environment: inputs.environment)
+    }
+
+    package func openSpill(vault: TokenVault) -> ResultSpillFile {
+        ResultSpillFile(at: spillPlace(of: configuration.database), worker: workerName, vault: vault)
+    }
+
+    package func openEngine(
+        store: any GrantStore,
+        vault: TokenVault,
+        http: HTTPClient,
+        log: EngineLog,
+        spill: ResultSpillFile
+    ) throws -> RefreshEngine {
+        let clientSecrets = try openClientSecrets()
+        return RefreshEngine(
+            store: store,
+            endpoint: GoogleOAuthAPI(http: http, endpoints: configuration.endpoints),
+            vault: vault,
+            configuration: EngineConfiguration(
+                workerName: workerName,
+                maxRate: configuration.maxRate,
+                clientSecrets: clientSecrets
+            ),
+            time: time,
+            random: random,
+            log: log,
+            spill: spill
+        )
+    }
+
+    /// Opens the metrics log and the counters for its summaries.
+    func openMetrics() throws -> (writer: LineWriter, log: MetricsLog, counters: IntervalCounters) {
+        let destination: LineDestination =
+            switch configuration.metricsLog {
+            case .standardOutput: .standardOutput
+            case .file(let path): .file(path)
+            }
+        let writer: LineWriter
+        do {
+            writer = try LineWriter(to: destination, time: time, diagnostics: diagnostics)
+        } catch {
+            throw CommandFailure(.cannotCreate, "the metrics log: \(error)")
+        }
+        return (writer, MetricsLog(sink: writer, worker: workerName, time: time), IntervalCounters(time: time))
+    }
+
+    /// Returns an engine log for commands that print their own answer to standard output: it writes only diagnostics.
+    package func quietLog() -> EngineLog {
+        EngineLog(
+            metrics: MetricsLog(sink: SilentSink(), worker: workerName, time: time),
+            diagnostics: diagnostics,
+            counters: IntervalCounters(time: time),
+            time: time
+        )
+    }
+}
+
+/// A sink for commands without a metrics log.
+private struct SilentSink: LineSink {
+    let droppedLines = 0
+
+    func write(_ line: JSONLine) -> Bool { false }
+}

@@ -1,0 +1,59 @@
+import Clocks
+import HTTPClient
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+import WorkerConfiguration
+
+extension CommandFailure {
+    /// Wraps any error with the exit code that fits it.
+    package init(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as StoreError: self.init(Self.code(of: error), error.message)
+        case let error as KeyRingFileError: self.init(error.mayPass ? .inputOutput : .configuration, "\(error)")
+        case let error as SecretReadError: self.init(.inputUnreadable, "\(error)")
+        case let error as SealError:
+            self.init(.configuration, "a stored token cannot be opened: \(error)")
+        case let error as VendingFailure: self.init(error)
+        // Only the start of the client throws this error here; the failure of a request is handled by its caller.
+        case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
+        case let error as SystemCallFailure: self.init(.internalFailure, "\(error)")
+        default: self.init(.internalFailure, "\(error)")
+        }
+    }
+
+    private init(_ failure: VendingFailure) {
+        switch failure {
+        case .unknownUser:
+            self.init(.unknownUser, "no grant of this user is stored")
+        case .refused(let state, let reason, let since):
+            let standing = "the grant is \(state.rawValue) (\(reason)) since \(since.iso8601Seconds)"
+            let demand =
+                switch state {
+                case .suspended: "\(standing): an administrator blocks it, and must lift the block"
+                case .reauthRequired, .disconnected: "\(standing): the user must sign in again"
+                case .active, .retrying:
+                    "the access token has expired and there is no refresh token: the user must sign in again"
+                }
+            self.init(.userMustAct, demand)
+        case .unavailable(let reason):
+            self.init(.googleUnreachable, "no fresh token can be had now (\(reason)); try again later")
+        case .tooSoon(let wait):
+            self.init(.leftForLater, "a refresh was tried just now; try again in \(wait.inSeconds) s")
+        case .unreadable(let error):
+            self.init(.configuration, "the stored token cannot be opened: \(error)")
+        }
+    }
+
+    private static func code(of error: StoreError) -> ExitCode {
+        switch error.code {
+        case .busy, .inUse: .leftForLater
+        case .input, .diskFull, .unreachable: .inputOutput
+        case .readOnly, .cannotOpen, .corrupt, .newerSchema, .refused, .replaced, .moved: .configuration
+        case .conflict: .badData
+        case .closed, .fault: .internalFailure
+        }
+    }
+}

@@ -1,0 +1,52 @@
+package import Clocks
+package import HTTPServer
+import Observability
+
+/// The reason why a person should look at a certificate.
+package enum CertificateProblem: Equatable {
+    case notYetValid(from: Timestamp)
+    case expiring(at: Timestamp)
+    case expired(at: Timestamp)
+
+    /// Most authorities and their tools renew with more time left.
+    private static let longestWarning: Duration = .seconds(14 * 86_400)
+
+    /// Without this, certificates that live for a few days would always count as about to expire.
+    private static let shareOfLife = 4
+
+    init?(validFrom: Timestamp, expiresAt: Timestamp, at now: Timestamp) {
+        let warning = min(Self.longestWarning, (expiresAt - validFrom) / Self.shareOfLife)
+        if now >= expiresAt {
+            self = .expired(at: expiresAt)
+        } else if now < validFrom {
+            self = .notYetValid(from: validFrom)
+        } else if expiresAt - now <= warning {
+            self = .expiring(at: expiresAt)
+        } else {
+            return nil
+        }
+    }
+
+    package init?(_ certificate: ServerCertificate, at now: Timestamp) {
+        self.init(validFrom: certificate.validFrom, expiresAt: certificate.expiresAt, at: now)
+    }
+
+    /// The kind of the alarm.
+    var kind: AlarmKind {
+        switch self {
+        case .notYetValid: .certificateNotYetValid
+        case .expiring: .certificateExpiring
+        case .expired: .certificateExpired
+        }
+    }
+
+    /// Returns the problem of the certificate in a file, and the advice to fix it.
+    package func sentence(about path: String) -> String {
+        let renewal = "put the new certificate and its key in place, then run: systemctl reload refresh-worker"
+        return switch self {
+        case .notYetValid(let from): "\(path) is not valid before \(from.iso8601Seconds): see that the clock is right"
+        case .expiring(let end): "\(path) expires at \(end.iso8601Seconds): \(renewal)"
+        case .expired(let end): "\(path) expired at \(end.iso8601Seconds), and services refuse it: \(renewal)"
+        }
+    }
+}

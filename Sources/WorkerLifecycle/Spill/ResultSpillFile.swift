@@ -1,0 +1,142 @@
+private import Glibc
+import RefreshEngine
+import Store
+private import Synchronization
+import WorkerConfiguration
+
+/// Writes results that the store does not accept into a file of this process, and keeps disk space reserved for it.
+package final class ResultSpillFile: ResultSpill {
+    /// Enough for the results of all requests in flight.
+    static let sizeForResults = 2 << 20
+    /// The space that commits of those results need in addition.
+    static let sizeForCommits = 2 << 20
+    private static let triesToLock = 20
+    /// In microseconds.
+    private static let pauseBetweenTries: UInt32 = 10_000
+
+    let place: SpillLocation
+    private let worker: String
+    private let vault: TokenVault
+    private let queue = BlockingCallQueue(label: "refresh-worker.spill")
+    private let current = Mutex<Current?>(nil)
+
+    private struct Current {
+        let file: SpillFile
+        var end = 0
+        /// `true` once the file durably has the name of a spill file.
+        var isNamed = false
+    }
+
+    init(at place: SpillLocation, worker: String, vault: TokenVault) {
+        self.place = place
+        self.worker = worker
+        self.vault = vault
+    }
+
+    /// The file that holds results of this process; `nil` if there are none.
+    var path: String? { current.withLock { ($0?.isNamed ?? false) ? $0?.file.path : nil } }
+
+    func save(_ findings: [RefreshResult]) async throws {
+        let results = try findings.compactMap { finding in try SpilledResult.seal(finding, with: vault) }
+        try await queue.run { [self] in
+            do {
+                try write(SpillFormat.bytes(of: results))
+            } catch {
+                throw SpillError(
+                    """
+                    Results that the database does not take could not be written next to it either: \(error). Make \
+                    room in \(place.folder), or make it writable for this user.
+                    """
+                )
+            }
+        }
+    }
+
+    /// Appends to the file of this process; the reserve, if there is one, becomes that file.
+    ///
+    /// After a failure the file stays open: the worker tries once more for its next batch. A batch that was not written is
+    /// overwritten. One that was written stays, though it counts as lost: only the file's name was missing.
+    private func write(_ bytes: [UInt8]) throws {
+        try current.withLock { current in
+            var state = try current ?? Current(file: begin())
+            defer { current = state }
+            let added = state.end == 0 ? SpillFormat.head + bytes : bytes
+            try state.file.write(added, at: state.end)
+            state.end += added.count
+            guard !state.isNamed else { return }
+            try state.file.rename(to: place.unsaved(by: worker))
+            state.isNamed = true
+        }
+    }
+
+    /// Opens the file for writing.
+    ///
+    /// It is renamed to a spill file only after it is locked, because a recovery would treat an unlocked one as
+    /// abandoned.
+    private func begin() throws -> SpillFile {
+        let file = try reserveIfFree() ?? newFile()
+        try file.rename(to: place.writing(by: worker))
+        return file
+    }
+
+    /// Returns the locked reserve; `nil` if there is none, another process uses it, or it cannot be opened.
+    ///
+    /// A process that frees a part of it holds the lock for a moment. This waits for it, because a full disk may not
+    /// have room for another file.
+    private func reserveIfFree() -> SpillFile? {
+        do throws(SystemCallFailure) {
+            guard let file = try SpillFile.openIfThere(place.reserve) else { return nil }
+            for _ in 0..<Self.triesToLock where file.isInPlace {
+                if try file.tryLock() { return file.isInPlace ? file : nil }
+                usleep(Self.pauseBetweenTries)
+            }
+            return nil
+        } catch {
+            return nil
+        }
+    }
+
+    private func newFile() throws -> SpillFile {
+        let path = place.newReserve(by: worker)
+        // A file of an earlier try that failed.
+        try SpillFile.remove(path)
+        let file = try SpillFile.create(path)
+        guard try file.tryLock() else { throw SpillError("\(path) is in use by another process") }
+        return file
+    }
+
+    /// Frees the part of the reserve that is kept for commits.
+    func freeReserve() async -> Bool {
+        guard place.isBesideDatabase else { return false }
+        do {
+            return try await queue.run { [self] in
+                // Without the lock it could cut off results that another process is writing into the reserve.
+                guard let file = reserveIfFree(), try file.size > Self.sizeForResults else { return false }
+                try file.truncate(to: Self.sizeForResults)
+                return true
+            }
+        } catch {
+            return false
+        }
+    }
+
+    /// Creates the reserve, or refills it, while there is room.
+    func keepReserve() async throws {
+        let (place, worker) = (place, worker)
+        let size = Self.sizeForResults + (place.isBesideDatabase ? Self.sizeForCommits : 0)
+        try await queue.run {
+            if let file = try SpillFile.openIfThere(place.reserve) {
+                if try file.size < size { try file.allocate(size) }
+                return
+            }
+            let temporary = place.newReserve(by: worker)
+            do {
+                try SpillFile.create(temporary).allocate(size)
+                _ = try SpillFile.rename(temporary, to: place.reserve)
+            } catch {
+                try SpillFile.remove(temporary)
+                throw error
+            }
+        }
+    }
+}

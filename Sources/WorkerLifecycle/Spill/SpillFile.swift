@@ -1,0 +1,180 @@
+private import Glibc
+private import Synchronization
+package import WorkerConfiguration
+
+/// An open spill file or reserve, locked by its descriptor for as long as it is open.
+package final class SpillFile: Sendable {
+    private let descriptor: Int32
+    private let name: Mutex<String>
+
+    private init(descriptor: Int32, path: String) {
+        self.descriptor = descriptor
+        name = Mutex(path)
+    }
+
+    var path: String { name.withLock { $0 } }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Creates a file that only this user may read; fails if it exists.
+    static func create(_ path: String) throws(SystemCallFailure) -> SpillFile {
+        try open(path, O_RDWR | O_CREAT | O_EXCL)
+    }
+
+    /// Opens a file; returns `nil` if it does not exist.
+    package static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallFailure) -> SpillFile? {
+        do throws(SystemCallFailure) {
+            return try open(path, forReading ? O_RDONLY : O_RDWR)
+        } catch {
+            guard error.errorNumber == ENOENT else { throw error }
+            return nil
+        }
+    }
+
+    private static func open(_ path: String, _ flags: Int32) throws(SystemCallFailure) -> SpillFile {
+        let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let descriptor = unsafe Glibc.open(path, flags, 0o600)
+        guard descriptor >= 0 else { throw SystemCallFailure(call: "open of \(path)", errorNumber: errno) }
+        let file = SpillFile(descriptor: descriptor, path: path)
+        var facts = stat()
+        guard unsafe fstat(descriptor, &facts) == 0 else { throw file.failure("fstat") }
+        guard facts.st_mode & S_IFMT == S_IFREG else {
+            throw SystemCallFailure(call: "open of \(path), which is not a regular file,", errorNumber: EINVAL)
+        }
+        return file
+    }
+
+    /// Locks the file unless another open file has locked it.
+    func tryLock() throws(SystemCallFailure) -> Bool {
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
+        guard errno == EWOULDBLOCK else { throw failure("flock") }
+        return false
+    }
+
+    /// `true` if the path still leads to this file.
+    var isInPlace: Bool {
+        var own = stat()
+        var there = stat()
+        guard unsafe fstat(descriptor, &own) == 0, unsafe lstat(path, &there) == 0 else { return false }
+        return own.st_dev == there.st_dev && own.st_ino == there.st_ino
+    }
+
+    var size: Int {
+        get throws(SystemCallFailure) {
+            var facts = stat()
+            guard unsafe fstat(descriptor, &facts) == 0 else { throw failure("fstat") }
+            return Int(facts.st_size)
+        }
+    }
+
+    /// Allocates disk space for the file up to a size and keeps its content.
+    func allocate(_ size: Int) throws(SystemCallFailure) {
+        let code = posix_fallocate(descriptor, 0, off_t(size))
+        guard code == 0 else {
+            throw SystemCallFailure(call: "posix_fallocate of \(path)", errorNumber: code)
+        }
+    }
+
+    func truncate(to size: Int) throws(SystemCallFailure) {
+        guard ftruncate(descriptor, off_t(size)) == 0 else { throw failure("ftruncate") }
+    }
+
+    /// Writes at an offset; returns once the bytes are on the disk.
+    func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallFailure) {
+        var done = 0
+        while done < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { room in
+                unsafe pwrite(descriptor, room.baseAddress?.advanced(by: done), room.count - done, off_t(offset + done))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure("write") }
+            done += count
+        }
+        guard fsync(descriptor) == 0 else { throw failure("fsync") }
+    }
+
+    /// Returns the whole content; `nil` if it is longer than the limit.
+    package func read(limit: Int) throws(SystemCallFailure) -> [UInt8]? {
+        let size = try size
+        guard size <= limit else { return nil }
+        var content = [UInt8](repeating: 0, count: size)
+        var done = 0
+        while done < size {
+            let count = unsafe content.withUnsafeMutableBytes { room in
+                unsafe pread(descriptor, room.baseAddress?.advanced(by: done), room.count - done, off_t(done))
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("read") }
+            guard count > 0 else { break }
+            done += count
+        }
+        return Array(content.prefix(done))
+    }
+
+    private func failure(_ call: String) -> SystemCallFailure {
+        SystemCallFailure(call: "\(call) of \(path)", errorNumber: errno)
+    }
+
+    /// Renames the file within its folder, durably.
+    ///
+    /// It can be called again after a failure: a new name whose folder could not be synchronized is not durable yet.
+    func rename(to target: String) throws(SystemCallFailure) {
+        guard unsafe Glibc.rename(path, target) == 0 else { throw failure("rename") }
+        name.withLock { $0 = target }
+        try Self.synchronizeFolder(of: target)
+    }
+
+    // MARK: Names
+
+    /// Renames a file within its folder, durably; returns `false` if the file does not exist.
+    static func rename(_ path: String, to target: String) throws(SystemCallFailure) -> Bool {
+        guard unsafe Glibc.rename(path, target) == 0 else {
+            guard errno == ENOENT else {
+                throw SystemCallFailure(call: "rename of \(path)", errorNumber: errno)
+            }
+            return false
+        }
+        try synchronizeFolder(of: target)
+        return true
+    }
+
+    package static func remove(_ path: String) throws(SystemCallFailure) {
+        guard unsafe unlink(path) == 0 || errno == ENOENT else {
+            throw SystemCallFailure(call: "unlink of \(path)", errorNumber: errno)
+        }
+        try synchronizeFolder(of: path)
+    }
+
+    /// Returns the names in a folder, sorted; empty if the folder does not exist.
+    package static func names(in folder: String) throws(SystemCallFailure) -> [String] {
+        guard let stream = unsafe opendir(folder) else {
+            guard errno == ENOENT else {
+                throw SystemCallFailure(call: "opendir of \(folder)", errorNumber: errno)
+            }
+            return []
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            names.append(name)
+        }
+        return names.sorted()
+    }
+
+    /// Synchronizes the folder, because a new name is durable only then
+    /// (https://man7.org/linux/man-pages/man2/fsync.2.html).
+    private static func synchronizeFolder(of path: String) throws(SystemCallFailure) {
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let descriptor = unsafe Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw SystemCallFailure(call: "open of \(folder)", errorNumber: errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else {
+            throw SystemCallFailure(call: "fsync of \(folder)", errorNumber: errno)
+        }
+    }
+}
