@@ -45,7 +45,7 @@ def scenario(place):
     for row in place.rows():
         if row["user_id"] in leases:
             late = (row["last_success_at"] - leases[row["user_id"]]) / 1000
-            check(late >= 0, f"a living lease was broken {-late:.1f} s before its end")
+            check(late >= 0, f"a live lease was broken {-late:.1f} s before its end")
             check(late <= SCAN, f"a grant was taken over {late:.1f} s after its lease")
     rounds.begin()
     rounds.wait_stored(20, "the next round works as usual")
