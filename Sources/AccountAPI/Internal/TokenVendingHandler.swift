@@ -152,11 +152,7 @@ package struct TokenVendingHandler: Sendable {
     /// Returns the service of the request's credential; two credentials count as none, because the choice would be
     /// arbitrary.
     private func service(presentedBy request: ServerRequest) -> Service? {
-        let values = request.headerValues("Authorization")
-        guard values.count == 1, let value = values.first, let space = value.firstIndex(of: " "),
-            value[..<space].lowercased() == "bearer"
-        else { return nil }
-        return services.service(presenting: value[value.index(after: space)...])
+        BearerToken(of: request).text.flatMap { services.service(presenting: $0) }
     }
 
     /// Writes the audit's line; returns `true` if it will be kept.
@@ -178,18 +174,15 @@ package struct TokenVendingHandler: Sendable {
     }
 
     private static func answer(_ token: VendedToken, at now: Timestamp) -> ServerResponse {
-        var line = JSONLine()
-        line.field("access_token", token.accessToken.reveal())
-        line.field("token_type", token.type)
-        line.field("expires_in", max(0, (token.expiresAt - now).wholeMilliseconds / 1000))
-        line.field("expires_at", token.expiresAt.iso8601Seconds)
-        line.array("granted_scopes") { array in
-            for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
+        .object(headers: [ServerResponse.noStore]) { line in
+            line.field("access_token", token.accessToken.reveal())
+            line.field("token_type", token.type)
+            line.field("expires_in", max(0, (token.expiresAt - now).wholeMilliseconds / 1000))
+            line.field("expires_at", token.expiresAt.iso8601Seconds)
+            line.array("granted_scopes") { array in
+                for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
+            }
+            line.optional("warning", token.warning)
         }
-        if let warning = token.warning { line.field("warning", warning) } else { line.null("warning") }
-        return ServerResponse(
-            headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
-            body: line.bytes
-        )
     }
 }
