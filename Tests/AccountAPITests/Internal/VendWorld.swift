@@ -92,7 +92,7 @@ struct VendWorld {
         ]}
         """
 
-    let time = ManualTime()
+    let time = ManualTime(passing: .milliseconds(5))
     let endpoint = VendEndpoint()
     let audit = AuditLines()
     let store: InMemoryStore

@@ -1,3 +1,4 @@
+import Clocks
 import Store
 
 /// `grants import FILE`: imports grants that were kept elsewhere.
@@ -8,7 +9,7 @@ extension CommandContext {
         let store = try await openStore(forDryRun: isDryRun)
         let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
-        let reporting = Task { await presence.run {} }
+        let reporting = Task { await presence.run(by: time) {} }
         let progress = ImportProgress(output: .error, time: time)
         var grants = GrantImport(
             reader: GrantReader(clientIDs: configuration.clientIDs),
