@@ -118,7 +118,7 @@ enum SettingValue {
     static func clientID(_ text: String) throws(Refusal) -> String {
         guard text.utf8.count <= clientIDLimit, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw Refusal(
-                message: "\(DisplayedText(text)) is not a client id: use up to \(clientIDLimit) visible ASCII characters"
+                message: "\(DisplayedText(text)) is not a client id: up to \(clientIDLimit) visible ASCII characters"
             )
         }
         return text

@@ -22,7 +22,8 @@ struct RenewalTests {
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<1000 {
                 group.addTask {
-                    try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken).accessToken.reveal()
+                    try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken).accessToken
+                        .reveal()
                 }
             }
             await world.google.waitUntilHolding(1)

@@ -41,7 +41,10 @@ struct SecretsManagerReader: Sendable {
             try SettingValue.checkText(trimmed)
             return try SettingValue.clientID(trimmed)
         } catch {
-            throw CommandFailure(.badData, "the secret \(name) is not a client id (give --client-id): it \(error.message)")
+            throw CommandFailure(
+                .badData,
+                "the secret \(name) is not a client id (give --client-id): it \(error.message)"
+            )
         }
     }
 
