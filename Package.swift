@@ -130,7 +130,7 @@ let package = Package(
 
         .target(
             name: "TestSupport",
-            dependencies: ["GoogleOAuth", "Secrets"],
+            dependencies: ["Clocks", "GoogleOAuth", "Secrets"],
             path: "Tests/TestSupport",
             swiftSettings: common
         ),
@@ -150,7 +150,7 @@ let package = Package(
         .target(name: "FaultyDisk", dependencies: ["CSQLite"], path: "Tests/FaultyDisk"),
         .testTarget(
             name: "StoreTests",
-            dependencies: ["Clocks", "FaultyDisk", "PostgresStore", "SQLiteStore", "Secrets", "Store"],
+            dependencies: ["Clocks", "FaultyDisk", "PostgresStore", "SQLiteStore", "Secrets", "Store", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(
@@ -165,7 +165,7 @@ let package = Package(
         ),
         .testTarget(
             name: "GoogleSandboxTests",
-            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer", "JSON", "Secrets"],
+            dependencies: ["Clocks", "GoogleSandbox", "HTTPServer", "JSON", "Secrets", "TestSupport"],
             swiftSettings: common
         ),
         .testTarget(

@@ -1,3 +1,4 @@
+import Clocks
 import HTTPClient
 import Observability
 import Store
@@ -24,7 +25,7 @@ extension CommandContext {
             region: order.region,
             credentials: credentials,
             random: random,
-            pause: { try await Task.sleep(for: $0) }
+            pause: { [time] in try await time.sleep(for: $0) }
         )
         let clientID: String
         do {
@@ -38,7 +39,7 @@ extension CommandContext {
         let store = try await openStore(forDryRun: order.isDryRun)
         let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
-        let reporting = Task { await presence.run {} }
+        let reporting = Task { await presence.run(by: time) {} }
         let outcome = await bringIn(order, secrets: reader, into: store, vault: vault)
         reporting.cancel()
         await reporting.value

@@ -36,14 +36,17 @@ struct SecretsManagerReader: Sendable {
     static func clientID(from client: SecretsManagerClient) async throws -> String {
         let name = SecretsManagerOptions.clientIDName
         guard let text = try await client.value(of: name).text else {
-            throw CommandFailure(.badData, "the secret \(name) holds bytes and no text: give --client-id")
+            throw CommandFailure(.badData, "the secret \(name) is binary, not text: give --client-id")
         }
         do throws(SettingValue.Refusal) {
             let trimmed = String(text.split(whereSeparator: \.isWhitespace).joined(separator: " "))
             try SettingValue.checkText(trimmed)
             return try SettingValue.clientID(trimmed)
         } catch {
-            throw CommandFailure(.badData, "the secret \(name) is no client id (give --client-id): it \(error.message)")
+            throw CommandFailure(
+                .badData,
+                "the secret \(name) is not a client id (give --client-id): it \(error.message)"
+            )
         }
     }
 
@@ -121,7 +124,7 @@ struct SecretsManagerReader: Sendable {
         in value: SecretsManagerClient.Value,
         of named: Named
     ) throws(ImportProblem) -> ImportedGrant {
-        guard let text = value.text else { throw ImportProblem("holds bytes and no text") }
+        guard let text = value.text else { throw ImportProblem("is binary, not text") }
         let record = RecordSplitter.Record(line: 1, content: .text(Array(text.utf8)))
         var grant = try GrantReader(clientIDs: clientIDs, userID: named.userID).grant(from: record, at: time.now)
         guard grant.userID.utf8.elementsEqual(named.userID.utf8) else {

@@ -61,6 +61,6 @@ package struct AccountServices: Sendable {
     var gatekeeper: Authenticator { Authenticator(store: store, signer: signer, time: time) }
 
     var identityCheck: IdentityCheck {
-        IdentityCheck(google: google, clientIDs: clientIDs, deadline: googleDeadline)
+        IdentityCheck(google: google, clientIDs: clientIDs, deadline: googleDeadline, time: time)
     }
 }

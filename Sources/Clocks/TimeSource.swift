@@ -1,14 +1,18 @@
 private import Glibc
 
-/// The source of every time that is stored, compared or reported.
+/// The source of every time that is stored, compared or reported, and of the sleeps of tasks.
 ///
-/// The waits of tasks and the deadlines of calls to a database server go by Swift's `ContinuousClock` instead.
+/// Two kinds of waits are the system's alone: timers of Dispatch, and threads that block in a call or in
+/// ``SystemTime/blockThread(for:)``.
 package protocol TimeSource: Sendable {
     /// The wall clock, which an administrator or NTP may step.
     var now: Timestamp { get }
 
     /// The time since this machine booted, which cannot be stepped and which continues while the machine is suspended.
     var sinceBoot: BootInstant { get }
+
+    /// Suspends the task for this span; throws when the task is cancelled.
+    func sleep(for span: Duration) async throws(CancellationError)
 }
 
 /// An instant of the boot clock: comparable only with instants of the same boot.
@@ -37,6 +41,20 @@ package struct SystemTime: TimeSource {
     package var now: Timestamp { Timestamp(milliseconds: Self.read(CLOCK_REALTIME)) }
 
     package var sinceBoot: BootInstant { BootInstant(milliseconds: Self.read(CLOCK_BOOTTIME)) }
+
+    package func sleep(for span: Duration) async throws(CancellationError) {
+        do {
+            try await Task.sleep(for: span)
+        } catch {
+            // Cancellation is the only error of a sleep.
+            throw CancellationError()
+        }
+    }
+
+    /// Blocks the calling thread, which must be one that only waits for a file or a database.
+    package static func blockThread(for span: Duration) {
+        usleep(useconds_t(clamping: span.wholeMilliseconds * 1000))
+    }
 
     private static func read(_ clock: clockid_t) -> Int64 {
         var point = timespec()

@@ -41,12 +41,7 @@ enum ErrorCode {
     /// Returns an unlisted code in a form that may be logged and stored as a grant's reason; `nil` if it is not a code,
     /// or repeats the token.
     static func name(_ error: String, without sent: Secret) -> String? {
-        let isCode =
-            (1...64).contains(error.utf8.count)
-            && error.utf8.allSatisfy { byte in
-                (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
-            }
-        return isCode && !ErrorText.contains(error, sent) ? error : nil
+        error.isLowerCaseCode && !ErrorText.contains(error, sent) ? error : nil
     }
 
     /// Returns the code alone: old answers put a code and a text into one field, as in `internal_failure: Backend

@@ -45,13 +45,13 @@ final class Sandbox: Sendable {
         let reply: ServerReply
         let label: String
         do {
-            if pending.delay > .zero { try await Task.sleep(for: pending.delay) }
+            if pending.delay > .zero { try await time.sleep(for: pending.delay) }
             try await waitForRelease(pending)
             switch withState({ $0.answer(inquiry, pending, now: time.now) }) {
             case .reply(let made, let name):
                 (reply, label) = (made, name)
             case .hang:
-                try await Task.sleep(for: Self.patience)
+                try await time.sleep(for: Self.patience)
                 (reply, label) = (.drop, "hang")
                 withState { $0.end(pending, label: label) }
             }

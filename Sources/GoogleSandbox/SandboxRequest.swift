@@ -48,9 +48,6 @@ struct SandboxRequest: Sendable {
         default:
             return nil
         }
-        let authorization = request.header("Authorization") ?? ""
-        if authorization.lowercased().hasPrefix("bearer ") {
-            bearer = String(authorization.dropFirst("bearer ".count))
-        }
+        bearer = BearerToken(of: request).text
     }
 }

@@ -41,7 +41,7 @@ extension SandboxSecurityEvents {
         case ("POST", "/v1beta/stream:verify"): act = { $0.verifyStream(body) }
         default: return nil
         }
-        guard isLetIn(request.header("Authorization"), now: now) else {
+        guard isLetIn(BearerToken(of: request).text, now: now) else {
             return Self.refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
         }
         guard !isForbidden else {
@@ -50,11 +50,11 @@ extension SandboxSecurityEvents {
         return act(&self)
     }
 
-    private func isLetIn(_ authorization: String?, now: Timestamp) -> Bool {
-        guard let authorization, authorization.hasPrefix("Bearer ") else { return false }
+    private func isLetIn(_ bearer: String?, now: Timestamp) -> Bool {
+        guard let bearer else { return false }
         guard
             case .success(let token) = Result(catching: { () throws(TokenRefusal) in
-                try SignedToken(String(authorization.dropFirst("Bearer ".count)), limit: 8192)
+                try SignedToken(bearer, limit: 8192)
             }),
             let account = token.keyID.flatMap({ accounts[$0] }), token.verifies(with: account.key)
         else { return false }

@@ -1,3 +1,5 @@
+private import Secrets
+
 /// A URL that the worker may call: https, or http to this machine.
 ///
 /// The grammar is deliberately narrower than the URL standard's. It refuses everything that two parsers might read
@@ -65,8 +67,8 @@ package struct Endpoint: Hashable, Sendable {
         guard !afterHost.isEmpty else { return (host.lowercased(), nil) }
 
         let digits = afterHost.dropFirst()
-        guard afterHost.first == ":", (1...5).contains(digits.count), digits.allSatisfy({ $0.isWholeNumber }),
-            let port = Int(digits), (1...65535).contains(port)
+        guard afterHost.first == ":", digits.utf8.count <= 5, digits.isDecimalNumber, let port = Int(digits),
+            (1...65535).contains(port)
         else { throw .badPort }
         return (host.lowercased(), port)
     }

@@ -1,3 +1,5 @@
+private import Secrets
+
 extension HTTPResponse {
     /// The cap on any `Retry-After` value.
     private static let longestRetryAfter: Duration = .seconds(3600)
@@ -8,7 +10,7 @@ extension HTTPResponse {
     package var retryAfter: Duration? { Self.retryAfter(header("retry-after")) }
 
     static func retryAfter(_ header: String?) -> Duration? {
-        guard let header, !header.isEmpty, header.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard let header, header.isDecimalNumber else { return nil }
         guard let seconds = Int64(header) else { return longestRetryAfter }
         return min(.seconds(seconds), longestRetryAfter)
     }

@@ -1,3 +1,5 @@
+private import Secrets
+
 /// The address on which a server listens.
 package enum ListenAddress: Hashable, Sendable {
     /// A numeric IPv4 or IPv6 address; port 0 takes any free port.
@@ -20,8 +22,7 @@ package enum ListenAddress: Hashable, Sendable {
         }
         guard let colon = text.lastIndex(of: ":") else { return nil }
         let figures = text[text.index(after: colon)...]
-        guard (1...5).contains(figures.utf8.count), figures.allSatisfy({ $0.isASCII && $0.isNumber }),
-            let port = UInt16(figures)
+        guard figures.utf8.count <= 5, figures.isDecimalNumber, let port = UInt16(figures)
         else { return nil }
         var address = text[..<colon]
         if address.first == "[", address.last == "]" {

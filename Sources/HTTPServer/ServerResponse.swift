@@ -13,13 +13,18 @@ package struct ServerResponse: Sendable {
         self.body = body
     }
 
+    /// Makes a response from the bytes of a JSON text, which RFC 8259 gives no `charset`.
+    package static func json(
+        _ body: [UInt8],
+        status: Int = 200,
+        headers: [ServerRequest.Field] = []
+    ) -> ServerResponse {
+        ServerResponse(status: status, headers: [("Content-Type", "application/json")] + headers, body: body)
+    }
+
     /// Makes a response from JSON text.
     package static func json(_ text: String, status: Int = 200) -> ServerResponse {
-        ServerResponse(
-            status: status,
-            headers: [("Content-Type", "application/json; charset=utf-8")],
-            body: Array(text.utf8)
-        )
+        json(Array(text.utf8), status: status)
     }
 
     /// Makes a plain-text response for people.

@@ -1,3 +1,5 @@
+private import Secrets
+
 /// The proxies whose forwarding headers are trusted, as address blocks such as "10.0.0.0/8", "fd00::/8" or "127.0.0.1".
 package struct TrustedProxies: Sendable {
     private struct Block: Sendable {
@@ -11,7 +13,7 @@ package struct TrustedProxies: Sendable {
             let width = parts[0].contains(":") ? 128 : 32
             var length = width
             if parts.count == 2 {
-                guard let written = Int(parts[1]), parts[1].allSatisfy(\.isNumber), (0...width).contains(written) else {
+                guard parts[1].isDecimalNumber, let written = Int(parts[1]), (0...width).contains(written) else {
                     return nil
                 }
                 length = written

@@ -1,3 +1,5 @@
+private import Secrets
+
 /// Percent-decoding of paths, queries and forms (https://url.spec.whatwg.org/#urlencoded-parsing).
 enum URLEncoding {
     /// Returns the fields of a query or of a form's body.
@@ -35,12 +37,8 @@ enum URLEncoding {
         guard digits.count == 2 else { return nil }
         var value: UInt8 = 0
         for digit in digits {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | (digit - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | (digit - UInt8(ascii: "a") + 10)
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): value = value << 4 | (digit - UInt8(ascii: "A") + 10)
-            default: return nil
-            }
+            guard let half = Hexadecimal.value(of: digit) else { return nil }
+            value = value << 4 | half
         }
         return value
     }

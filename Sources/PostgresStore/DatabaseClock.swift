@@ -19,6 +19,10 @@ package final class DatabaseClock: TimeSource {
 
     package var sinceBoot: BootInstant { local.sinceBoot }
 
+    package func sleep(for span: Duration) async throws(CancellationError) {
+        try await local.sleep(for: span)
+    }
+
     /// Takes a reading of the database's clock from some time between the request and the response.
     func take(_ reading: Timestamp, askedAt start: BootInstant, answeredAt end: BootInstant) {
         estimate.withLock { $0.take(reading, askedAt: start, answeredAt: end) }

@@ -1,6 +1,5 @@
 import Clocks
 private import Dispatch
-private import Glibc
 import Store
 private import Synchronization
 
@@ -104,7 +103,7 @@ final class PostgresConnectionQueue: Sendable {
                 guard [.unreachable, .readOnly].contains(error.error.code), pause * 2 < deadline.remaining else {
                     throw Failure(error.error)
                 }
-                usleep(useconds_t(clamping: pause.wholeMilliseconds * 1000))
+                SystemTime.blockThread(for: pause)
             }
         }
     }

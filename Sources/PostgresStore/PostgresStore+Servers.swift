@@ -1,3 +1,4 @@
+private import Clocks
 private import Dispatch
 package import Store
 private import Synchronization
@@ -25,12 +26,12 @@ final class HostSurvey: Sendable {
     /// The time for a host to respond; a slower one is left out.
     private static let patience: Duration = .seconds(2)
 
-    private let last = Mutex<ContinuousClock.Instant?>(nil)
+    private let last = Mutex<BootInstant?>(nil)
 
     /// Returns when all hosts have responded, or their time is over.
     func survey(_ connector: Connector) async {
         guard connector.hasSeveralHosts else { return }
-        last.withLock { $0 = .now }
+        last.withLock { $0 = SystemTime().sinceBoot }
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 connector.survey(within: Self.patience)
@@ -41,7 +42,8 @@ final class HostSurvey: Sendable {
 
     /// Starts a survey in the background if the last one is long ago.
     func surveyIfDue(_ connector: Connector) {
-        let isDue = last.withLock { last in last.map { ContinuousClock.now - $0 >= Self.interval } ?? true }
+        let now = SystemTime().sinceBoot
+        let isDue = last.withLock { last in last.map { now - $0 >= Self.interval } ?? true }
         if isDue { Task { await survey(connector) } }
     }
 }

@@ -1,5 +1,4 @@
 private import Clocks
-private import Glibc
 import Store
 
 extension Connection {
@@ -101,7 +100,7 @@ extension Connection {
             } catch {
                 guard error.code == .busy, turnsLeft > 0 else { throw error }
                 turnsLeft -= 1
-                usleep(useconds_t(pause.wholeMilliseconds * 1000))
+                SystemTime.blockThread(for: pause)
             }
         }
     }

@@ -112,7 +112,7 @@ struct Schema {
                 .inUse,
                 "The database \(connection.path) must be brought to schema version \(step), and workers that know only the one "
                     + "before use it (\(workers.joined(separator: ", "))). Stop every worker and cron job first, then start again. "
-                    + "One that was killed counts as living for half a minute."
+                    + "A killed worker counts as live for 30 seconds."
             )
         }
     }

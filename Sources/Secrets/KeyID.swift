@@ -16,16 +16,8 @@ package struct KeyID: Hashable, Comparable, Sendable, CustomStringConvertible {
     }
 
     init?(ascii digits: some Collection<UInt8>) {
-        guard digits.count == Self.length else { return nil }
-        var number: UInt32 = 0
-        for digit in digits {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"): number = number << 4 | UInt32(digit - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): number = number << 4 | UInt32(digit - UInt8(ascii: "a") + 10)
-            default: return nil
-            }
-        }
-        self.init(number: number)
+        guard digits.count == Self.length, let bytes = Hexadecimal.decode(digits) else { return nil }
+        self.init(number: bytes.reduce(0) { $0 << 8 | UInt32($1) })
     }
 
     static func random() throws(SealError) -> KeyID {

@@ -63,13 +63,13 @@ package struct KeyRingFileError: Error, Hashable, Sendable, CustomStringConverti
         case .tooLarge(let limit):
             "is larger than \(limit) bytes: it is not a key file, or has retired keys to remove"
         case .malformedLine(let expectation):
-            "\(expectation): mend the line, or restore the file from a backup"
+            "\(expectation): fix the line, or restore the file from a backup"
         case .duplicateKey(let id):
             "key \(id) is there already: remove one of the two lines"
         case .noSealingKey:
-            "holds no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
+            "has no key that seals: restore it from a backup, or remove the word \"pending\" from a key's line"
         case .unknownKey(let id):
-            "holds no key \(id): run: refresh-worker keys list"
+            "has no key \(id): run: refresh-worker keys list"
         case .sealingKey(let id):
             "cannot lose key \(id), which seals: promote another key first"
         case .system(let error):

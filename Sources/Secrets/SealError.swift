@@ -13,7 +13,7 @@ package enum SealError: Error, Hashable, Sendable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .unknownKey(let id): "the key ring holds no key \(id)"
+        case .unknownKey(let id): "the key ring has no key \(id)"
         case .damaged(let id): "the value sealed by key \(id) is damaged, or belongs to another row or another key"
         case .malformed: "the bytes are not a sealed value"
         case .libraryFailure(let call, let code): "OpenSSL's \(call) failed (error 0x\(String(code, radix: 16)))"

@@ -34,10 +34,10 @@ extension SealingKey {
             guard line.bytes(in: mark, ifCount: pendingMark.count) == pendingMark else { throw .mark }
             return .pending
         default:
-            let digits = line.bytes(in: words[words.startIndex + 1], ifCount: dateLength)
-            guard line.bytes(in: mark, ifCount: retiredMark.count) == retiredMark,
-                digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-                let seconds = Int64(String(decoding: digits, as: UTF8.self))
+            let date = line.bytes(in: words[words.startIndex + 1], ifCount: dateLength)
+            let digits = String(decoding: date, as: UTF8.self)
+            guard line.bytes(in: mark, ifCount: retiredMark.count) == retiredMark, digits.isDecimalNumber,
+                let seconds = Int64(digits)
             else { throw .mark }
             return .retired(since: Timestamp(secondsSince1970: seconds))
         }

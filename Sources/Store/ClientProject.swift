@@ -1,3 +1,5 @@
+private import Secrets
+
 /// The Cloud project that a client id belongs to: Google's ids begin with the project's number.
 package enum ClientProject {
     /// `true` if two client ids belong to one project: they are equal, or begin with the same number and a dash.
@@ -10,6 +12,6 @@ package enum ClientProject {
     private static func number(of clientID: String) -> Substring? {
         guard let dash = clientID.firstIndex(of: "-") else { return nil }
         let digits = clientID[..<dash]
-        return !digits.isEmpty && digits.allSatisfy { $0.isASCII && $0.isNumber } ? digits : nil
+        return digits.isDecimalNumber ? digits : nil
     }
 }

@@ -1,4 +1,5 @@
 package import Clocks
+private import Secrets
 
 /// The permanent name of a grant: 63 random bits.
 ///
@@ -15,7 +16,7 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
         GrantID(rawValue: Int64(source.nextBits() >> 1))
     }
 
-    /// Parses the form of ``description``.
+    /// Parses the form of ``description``, in either case.
     package init?(_ text: String) {
         self.init(digits: Array(text.utf8)[...])
     }
@@ -25,20 +26,11 @@ package struct GrantID: Hashable, Comparable, Sendable, CustomStringConvertible 
         guard digits.count == 16 else { return nil }
         var bits: UInt64 = 0
         for digit in digits {
-            guard let value = Self.value(of: digit) else { return nil }
-            bits = bits << 4 | value
+            guard let value = Hexadecimal.value(of: digit) else { return nil }
+            bits = bits << 4 | UInt64(value)
         }
         guard let rawValue = Int64(exactly: bits) else { return nil }
         self.init(rawValue: rawValue)
-    }
-
-    private static func value(of digit: UInt8) -> UInt64? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(digit - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(digit - UInt8(ascii: "a") + 10)
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(digit - UInt8(ascii: "A") + 10)
-        default: nil
-        }
     }
 
     /// The grant's position in 0..<1 among all grants, both in the table and in each period.

@@ -1,3 +1,5 @@
+private import Secrets
+
 /// The state of a grant, which decides the next action.
 package enum GrantState: String, CaseIterable, Sendable, Codable {
     /// The last refresh, or the app's own token, is good. Next: `retrying`, `suspended`, `reauthRequired`,
@@ -26,12 +28,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
 
     /// Takes a code as it is; anything but a lower-case code of at most 64 characters becomes `unknown`.
     package init(rawValue: String) {
-        let isCode =
-            (1...64).contains(rawValue.utf8.count)
-            && rawValue.utf8.allSatisfy { byte in
-                (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x5f
-            }
-        self.rawValue = isCode ? rawValue : "unknown"
+        self.rawValue = rawValue.isLowerCaseCode ? rawValue : "unknown"
     }
 
     private init(_ known: Known) {

@@ -1,3 +1,4 @@
+import Clocks
 import HTTPClient
 import Observability
 import RefreshEngine
@@ -19,7 +20,7 @@ extension CommandContext {
         let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
-            try await Task.sleep(for: Self.longestVend)
+            try await time.sleep(for: Self.longestVend)
             tell(await engine.stop(within: .zero), in: spill)
         }
         defer { limit.cancel() }

@@ -24,7 +24,7 @@ SCHEMA = """
     SELECT c.relname::text AS name, a.attname::text AS part FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
     WHERE c.relnamespace = 'refresh_worker'::regnamespace AND NOT a.attisdropped ORDER BY 1, 2
 """
-# A killed worker counts as living for half a minute, and the next command waits for that.
+# A killed worker counts as live for 30 seconds, and the next command waits for that.
 JOBS_FACTOR = 6
 
 
@@ -51,7 +51,7 @@ def killed(one, kinds, *arguments, stdin=None):
         one.control.set(word, 0)
     result = one.run(*arguments, rules=[rule], stdin=stdin, expect=None)
     if one.chance.random() < 0.5:
-        one.new_boot()  # Then the killed process does not count as living, and the next command does not wait.
+        one.new_boot()  # Then the killed process does not count as live, and the next command does not wait.
     one.say(f"{' '.join(map(str, arguments[:2]))} under {rule}: {result.returncode}")
     assert result.returncode in (0, -9), (
         f"{arguments} under {rule} succeeds or is killed; it wrote: {result.stderr[-400:]}"

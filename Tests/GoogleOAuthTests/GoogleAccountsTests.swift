@@ -69,7 +69,7 @@ struct GoogleAccountsTests {
         await server.waitForRequests(1)
         // The deadlines are the same, so that the refresh's time runs out while the lookup occupies the only place.
         async let refresh = google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
-        while client.counters.waiting == 0 { await Task.yield() }
+        try await poll { client.counters.waiting > 0 }
         time.advance(by: .seconds(15))
         let answer = await refresh
         #expect(answer.verdict.kind == .notSent)

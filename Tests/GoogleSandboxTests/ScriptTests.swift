@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import GoogleSandbox
@@ -116,11 +117,11 @@ struct ScriptTests {
         "A client that disconnects ends its hang",
         arguments: [#"{"sub":"s1","hang":true}"#, #"{"sub":"s1","hold":true}"#]
     )
-    func clientGone(order: String) async {
+    func clientGone(order: String) async throws {
         await harness.grant("1//0a")
         await harness.control("grants/set", order)
         let request = Task { await harness.refresh("1//0a") }
-        while await harness.statistics()["in_flight"] != 1 { await Task.yield() }
+        try await poll { await harness.statistics()["in_flight"] == 1 }
         request.cancel()
         #expect(await request.value == nil)
         let statistics = await harness.statistics()

@@ -124,7 +124,7 @@ struct CourseTests {
         }
         await server.waitForRequests(1)
         async let second = outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }
-        await waitUntil { client.counters.waiting == 1 }
+        try await poll { client.counters.waiting == 1 }
         time.advance(by: .seconds(15))
         let failure = await second.failure
         #expect(failure?.kind == .expired)
@@ -229,7 +229,7 @@ struct CourseTests {
         let first = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
         await server.waitForRequests(1)
         let waiting = Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
-        await waitUntil { client.counters.waiting == 1 }
+        try await poll { client.counters.waiting == 1 }
         waiting.cancel()
         #expect(await waiting.value.failure?.kind == .cancelled)
         #expect(await waiting.value.failure?.outcomeUnknown == false)
@@ -237,7 +237,8 @@ struct CourseTests {
         _ = await first.value
 
         let early = Task {
-            await waitUntil { Task.isCancelled }
+            // It ends when the task is cancelled.
+            try? await ManualTime().sleep(for: .seconds(1))
             return await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) }
         }
         early.cancel()
@@ -254,7 +255,7 @@ struct CourseTests {
             Task { await outcome { () throws(HTTPFailure) in try await client.send(post(server.url)) } }
         }
         await server.waitForRequests(2)
-        await waitUntil { client.counters.waiting == 3 }
+        try await poll { client.counters.waiting == 3 }
         client.shutDown()
         client.shutDown()
         var unknown = 0
@@ -325,11 +326,6 @@ struct CourseTests {
     }
 }
 
-/// Yields to other tasks until a condition holds; the suite's time limit ends a wait in vain.
-func waitUntil(_ isMet: () -> Bool) async {
-    while !isMet() { await Task.yield() }
-}
-
 /// A clock that stands still, and jumps ahead an hour after a number of reads, as if the process had been stopped.
 final class StoppingTime: TimeSource {
     private let readingsLeft = Mutex<Int?>(nil)
@@ -343,6 +339,8 @@ final class StoppingTime: TimeSource {
             return BootInstant(milliseconds: readings > 0 ? 0 : 3_600_000)
         }
     }
+
+    func sleep(for span: Duration) async throws(CancellationError) {}
 
     func jumpAfterReadings(_ count: Int) {
         readingsLeft.withLock { $0 = count }

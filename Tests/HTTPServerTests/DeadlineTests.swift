@@ -1,4 +1,5 @@
 import Clocks
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -30,7 +31,7 @@ struct DeadlineTests {
         try await withServer(time: time, handler: Self.echo) { server in
             let client = try RawClient(port: server.port)
             await client.send(text)
-            try await until({ server.clients.kinds == [kind] }, meanwhile: server.clients.look)
+            try await poll(until: { server.clients.kinds == [kind] }, meanwhile: server.clients.look)
             time.advance(by: .milliseconds(seconds * 1000 - 1))
             server.clients.look()
             #expect(server.clients.kinds == [kind])
@@ -83,10 +84,10 @@ struct DeadlineTests {
         try await withServer(time: time, handler: { _ in .respond(large) }) { server in
             let client = try RawClient(port: server.port)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            try await until { server.clients.kinds == [.answering] }
+            try await poll { server.clients.kinds == [.answering] }
             time.advance(by: .seconds(30))
             server.clients.look()
-            try await until { server.openRequests == 0 }
+            try await poll { server.openRequests == 0 }
         }
     }
 
@@ -113,13 +114,10 @@ struct DeadlineTests {
 
     /// Returns when the server has noticed the phase of its one client.
     private func settled(_ server: HTTPServer, isIdle: Bool) async throws {
-        while true {
-            try Task.checkCancellation()
+        try await poll {
             server.clients.look()
             let kinds = server.clients.kinds
-            let stands = kinds.count == 1 && kinds.allSatisfy { if case .idle = $0 { isIdle } else { !isIdle } }
-            if stands { return }
-            await Task.yield()
+            return kinds.count == 1 && kinds.allSatisfy { if case .idle = $0 { isIdle } else { !isIdle } }
         }
     }
 }

@@ -34,17 +34,6 @@ final class Event: Sendable {
     }
 }
 
-/// Returns when the condition holds.
-///
-/// It polls; a time limit ends the wait.
-func until(_ condition: () -> Bool, meanwhile step: () -> Void = {}) async throws {
-    while !condition() {
-        try Task.checkCancellation()
-        step()
-        await Task.yield()
-    }
-}
-
 /// Waits until the task ends.
 func untilCancelled() async {
     let (stream, continuation) = AsyncStream<Never>.makeStream()

@@ -1,5 +1,6 @@
 import Clocks
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -52,12 +53,13 @@ struct FuzzTests {
                 // Deadlines end the requests that never become complete.
                 let working = Working()
                 group.addTask {
-                    while working.count.withLock({ $0 }) > 0 {
-                        try Task.checkCancellation()
-                        time.advance(by: .milliseconds(2))
-                        server.clients.look()
-                        await Task.yield()
-                    }
+                    try await poll(
+                        until: { working.count.withLock { $0 } == 0 },
+                        meanwhile: {
+                            time.advance(by: .milliseconds(200))
+                            server.clients.look()
+                        }
+                    )
                 }
                 for worker in 0..<8 {
                     group.addTask {
@@ -77,8 +79,8 @@ struct FuzzTests {
             await client.send("GET /alive HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.answer()?.body == "/alive 0 0", "seed \(seed)")
             client.hangUp()
-            try await until(
-                { server.openRequests == 0 && server.openConnections == 0 },
+            try await poll(
+                until: { server.openRequests == 0 && server.openConnections == 0 },
                 meanwhile: {
                     time.advance(by: .seconds(1))
                     server.clients.look()

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -137,7 +138,7 @@ struct LifeTests {
         async let first: Void = server.stop(within: .seconds(30))
         async let second: Void = server.stop(within: .seconds(30))
         // The port is closed once the stop has begun, so a refused connection is the event for the release.
-        while (try? RawClient(port: server.port)) != nil { await Task.yield() }
+        try await poll { (try? RawClient(port: server.port)) == nil }
         released.happen()
         _ = await (first, second)
         let answer = await client.answer()

@@ -1,4 +1,5 @@
 import Clocks
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -35,7 +36,7 @@ struct LimitTests {
             for number in 1...8 {
                 let holder = try RawClient(port: server.port)
                 await holder.send(post(size + 1) + body)
-                try await until { server.requestMemory == number * size }
+                try await poll { server.requestMemory == number * size }
                 holders.append(holder)
             }
             let large = try RawClient(port: server.port)
@@ -49,13 +50,13 @@ struct LimitTests {
 
             await holders[0].send("x")
             #expect(await holders[0].answer()?.body == "\(size + 1)")
-            try await until { server.requestMemory == 7 * size }
+            try await poll { server.requestMemory == 7 * size }
             let next = try RawClient(port: server.port)
             await next.send(post(size) + body)
             #expect(await next.answer()?.body == "\(size)")
 
             for holder in holders.dropFirst() { holder.hangUp() }
-            try await until { server.requestMemory == 0 }
+            try await poll { server.requestMemory == 0 }
         }
     }
 
@@ -77,7 +78,7 @@ struct LimitTests {
                     }
                 }
             }
-            try await until { server.requestMemory == 0 }
+            try await poll { server.requestMemory == 0 }
         }
     }
 
@@ -231,8 +232,8 @@ struct LimitTests {
                 async let everything = client.everything()
                 // If libmicrohttpd waits for the rest, the deadline ends the request; the connection may be gone
                 // already.
-                try await until(
-                    { client.hasEnded },
+                try await poll(
+                    until: { client.hasEnded },
                     meanwhile: {
                         time.advance(by: .seconds(1))
                         server.clients.look()

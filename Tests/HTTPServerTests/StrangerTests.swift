@@ -1,4 +1,5 @@
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HTTPServer
@@ -119,7 +120,7 @@ struct StrangerTests {
             await third.send(Self.get)
             #expect(await third.everything() == "")
             clients.removeLast().hangUp()
-            try await until { server.openConnections == 1 }
+            try await poll { server.openConnections == 1 }
             let fourth = try RawClient(port: server.port)
             await fourth.send(Self.get)
             #expect(await fourth.answer()?.status == 200)
@@ -206,7 +207,7 @@ struct StrangerTests {
             let client = try RawClient(port: server.port)
             await client.send(Self.get)
             #expect(await client.answer()?.body == "0")
-            try await until { server.openConnections == crowd.count + 1 }
+            try await poll { server.openConnections == crowd.count + 1 }
         }
     }
 }

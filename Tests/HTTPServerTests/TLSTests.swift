@@ -86,7 +86,7 @@ struct TLSTests {
             let client = try RawClient(port: server.port)
             await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(await client.everything()?.contains("HTTP/") == false)
-            try await until { server.openConnections == 0 }
+            try await poll { server.openConnections == 0 }
         }
     }
 
@@ -100,7 +100,7 @@ struct TLSTests {
         try await withServer(.init(certificate: try certificate()), time: time, handler: Self.greet) { server in
             let client = try RawClient(port: server.port)
             await client.send(beginning)
-            try await until({ server.clients.kinds == [.head] }, meanwhile: server.clients.look)
+            try await poll(until: { server.clients.kinds == [.head] }, meanwhile: server.clients.look)
             // An occasional byte does not keep the connection alive.
             await client.send([0x00])
             time.advance(by: .milliseconds(9_999))
@@ -109,7 +109,7 @@ struct TLSTests {
             time.advance(by: .milliseconds(1))
             server.clients.look()
             #expect(await client.everything() == "")
-            try await until { server.openConnections == 0 }
+            try await poll { server.openConnections == 0 }
         }
     }
 
@@ -119,11 +119,11 @@ struct TLSTests {
         let time = ManualTime()
         try await withServer(.init(certificate: try certificate()), time: time, handler: Self.greet) { server in
             let client = try RawClient(port: server.port)
-            try await until { server.openConnections == 1 }
+            try await poll { server.openConnections == 1 }
             time.advance(by: .seconds(60))
             server.clients.look()
             #expect(await client.everything() == "")
-            try await until { server.openConnections == 0 }
+            try await poll { server.openConnections == 0 }
         }
     }
 
@@ -135,10 +135,10 @@ struct TLSTests {
         try await withServer(configuration, handler: Self.greet) { server in
             let first = try RawClient(port: server.port)
             await first.send(Self.beginnings[0])
-            try await until { server.openConnections == 1 }
+            try await poll { server.openConnections == 1 }
             await #expect(throws: ChildProcess.Failure.self) { try await handshake(with: server) }
             first.hangUp()
-            try await until { server.openConnections == 0 }
+            try await poll { server.openConnections == 0 }
             _ = try await handshake(with: server)
         }
     }

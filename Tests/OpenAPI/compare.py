@@ -1,4 +1,4 @@
-"""Checks answers against docs/openapi.yaml: `compare.py DESCRIPTION ANSWERS`; run by the Python that has
+"""Checks answers against a description with closed responses: `compare.py DESCRIPTION ANSWERS`; run by the Python that has
 schemathesis."""
 
 import json

@@ -35,7 +35,7 @@ struct ClientSecretTests {
             ("hush\nhush-too\n", ["one"], "line 1: has 1 word"),
             ("one hush\nhush-too\n", ["one"], "line 2: has 1 word"),
             ("one hush too\n", ["one"], "line 1: has 3 words"),
-            ("three hush\n", ["one", "two"], "line 1: begins with none of the configured client ids"),
+            ("three hush\n", ["one", "two"], "line 1: does not begin with a configured client id"),
             ("one hush\n# other\none hush-too\n", ["one"], "line 3: is the second one for client id"),
             ("one hu\u{7}sh\n", ["one"], "line 1: holds a character"),
             ("one hush\u{A0}too\n", ["one"], "line 1: holds a character"),

@@ -135,7 +135,10 @@ struct CommandLineTests {
             ),
             (["users", "import", "f", "--map", "email=A,email=B"], "given twice", "refresh-worker users import"),
             (["users", "import", "f", "--map", "name="], "'name=' is not FIELD=NAME", "refresh-worker users import"),
-            (["grants", "import", "--from", "vault"], "none of aws-secrets-manager", "refresh-worker grants import"),
+            (
+                ["grants", "import", "--from", "vault"], "not one of aws-secrets-manager",
+                "refresh-worker grants import"
+            ),
             (
                 ["grants", "import", "--from", "aws-secrets-manager"], "needs --region",
                 "refresh-worker grants import"

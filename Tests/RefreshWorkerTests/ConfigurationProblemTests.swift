@@ -14,7 +14,7 @@ struct ConfigurationProblemTests {
             (.maxRate, "0x10", "above 0"), (.maxRate, "1.2.3", "above 0"), (.maxRate, "٣", "above 0"),
             (.summaryInterval, "0", "from 1 to 86400"), (.summaryInterval, "1.5", "whole number"),
             (.stopDeadline, "3601", "from 1 to 3600"), (.stopDeadline, "99999999999999999999", "whole number"),
-            (.logLevel, "verbose", "none of error, warning"), (.logLevel, "warn", "warning"),
+            (.logLevel, "verbose", "not one of error, warning"), (.logLevel, "warn", "warning"),
             (.logLevel, "inof", "did you mean info?"), (.runOnce, "maybe", "neither yes nor no"),
             (.database, "", "is empty"), (.database, "a\nb", "one line"), (.keyFile, "a\0b", "without NUL"),
             (.caFile, String(repeating: "x", count: 4097), "longer than 4096 bytes"),
@@ -56,7 +56,7 @@ struct ConfigurationProblemTests {
         ]
     )
     func suggests(key: String, suggestion: String) {
-        let complaint = "/etc/worker.conf:1: '\(key)' is no setting; did you mean \(suggestion)?"
+        let complaint = "/etc/worker.conf:1: '\(key)' is not a setting; did you mean \(suggestion)?"
         #expect(TestMachine(file: "\(key)=1").complaints == [complaint])
     }
 
@@ -66,7 +66,7 @@ struct ConfigurationProblemTests {
         #expect(
             machine.complaints == [
                 """
-                environment variable 'REFRESH_WORKER_KEYFILE': is no setting; did you mean REFRESH_WORKER_KEY_FILE?
+                environment variable 'REFRESH_WORKER_KEYFILE': is not a setting; did you mean REFRESH_WORKER_KEY_FILE?
                 """
             ]
         )

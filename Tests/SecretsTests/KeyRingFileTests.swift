@@ -54,9 +54,9 @@ struct KeyRingFileTests {
     }
 
     static let badTexts = [
-        BadText(name: "empty", text: "", complaint: "holds no key that seals"),
-        BadText(name: "comments", text: "# a\n\n# b\n", complaint: "holds no key that seals"),
-        BadText(name: "pending only", text: "0000000a \(Lines.zeroes) pending", complaint: "holds no key that seals"),
+        BadText(name: "empty", text: "", complaint: "has no key that seals"),
+        BadText(name: "comments", text: "# a\n\n# b\n", complaint: "has no key that seals"),
+        BadText(name: "pending only", text: "0000000a \(Lines.zeroes) pending", complaint: "has no key that seals"),
         BadText(
             name: "one word",
             text: "# a\n\(Lines.zeroes)\n",

@@ -3,6 +3,7 @@ import PostgresStore
 import Secrets
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 /// The PostgreSQL server that `scripts/test` starts: each test has a database of its own.
@@ -148,7 +149,7 @@ extension PostgresServer {
         let processes = try await run(list, on: admin).split(separator: "\n").joined()
         let condition = "FROM pg_stat_activity WHERE pid IN (\(processes))"
         try await run("SELECT count(pg_terminate_backend(pid)) \(condition)", on: admin)
-        while try await run("SELECT count(*) \(condition)", on: admin).first != "0" {}
+        try await poll { try await run("SELECT count(*) \(condition)", on: admin).first == "0" }
     }
 
     /// Ends all sessions of a database without waiting, for a body that is not async.
@@ -193,7 +194,7 @@ enum PgBouncer {
             words = ["runuser", "-u", "postgres", "--"] + words
         }
         _ = try await ChildProcess.run(words)
-        while !FileManager.default.fileExists(atPath: folder + "/.s.PGSQL.6432") { await Task.yield() }
+        try await poll { FileManager.default.fileExists(atPath: folder + "/.s.PGSQL.6432") }
         let outcome: Result<Void, any Error>
         do {
             try await body()
@@ -203,7 +204,7 @@ enum PgBouncer {
         }
         let pid = try String(contentsOfFile: folder + "/pid", encoding: .utf8).split(separator: "\n").joined()
         _ = try await ChildProcess.run(["kill", "-TERM", pid])
-        while FileManager.default.fileExists(atPath: "/proc/\(pid)") { await Task.yield() }
+        try await poll { !FileManager.default.fileExists(atPath: "/proc/\(pid)") }
         try outcome.get()
     }
 }

@@ -120,7 +120,7 @@ struct PostgresSharingTests {
         }
     }
 
-    @Test("A grant that awaits a second opinion since a moment ago is not hastened")
+    @Test("A grant that has just begun to wait for confirmation is not hastened")
     func hastenedWhileChanging() async throws {
         try await withStores { store, _, url in
             try await store.add([try Sample.grant(2)])

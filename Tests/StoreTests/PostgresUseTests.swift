@@ -3,6 +3,7 @@ import PostgresStore
 import Secrets
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @Suite("Calls to PostgreSQL", .enabled(if: PostgresServer.url != nil, PostgresServer.skipped))
@@ -84,7 +85,7 @@ struct PostgresUseTests {
     @Test("Calls that run out of time do not lose their connection")
     func expired() async throws {
         try await withStore(patience: .seconds(2)) { store, url in
-            while await failure(of: store) != nil {}
+            try await poll { await failure(of: store) == nil }
             let writer = try await sessions(of: url, where: "state = 'idle'")
             try #require(!writer.isEmpty)
             let codes = try await holdingTurn(of: url) {
@@ -123,14 +124,14 @@ struct PostgresUseTests {
                             }
                         }
                     }
-                    while try await sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty {}
+                    try await poll { try await !sessions(of: url, where: "wait_event_type = 'Lock'").isEmpty }
                     group.addTask {
                         try await store.storeResults { transaction in
                             _ = try transaction.grant(id)
                             journal.note("result")
                         }
                     }
-                    while try await sessions(of: url, where: "wait_event_type = 'Lock'").count < 2 {}
+                    try await poll { try await sessions(of: url, where: "wait_event_type = 'Lock'").count >= 2 }
                 }
                 try await group.waitForAll()
             }
@@ -150,7 +151,7 @@ struct PostgresUseTests {
             #expect(try await PostgresServer.check(store) == nil)
             let lock = "BEGIN; LOCK TABLE refresh_worker.grants; SELECT pg_sleep(60)"
             async let holder = try? PostgresServer.run(lock, on: url.reveal())
-            while try await sessions(of: url, where: "wait_event = 'PgSleep'").isEmpty {}
+            try await poll { try await !sessions(of: url, where: "wait_event = 'PgSleep'").isEmpty }
             for _ in 1...3 {
                 let error = await #expect(throws: StoreError.self) { try await store.grant(id) }
                 #expect(error?.code == .busy)

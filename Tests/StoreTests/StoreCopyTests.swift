@@ -15,14 +15,15 @@ struct StoreCopyTests {
             let source = try await stores.open("source")
             try await source.fill(users: 25)
             let target = try await stores.open("target")
-            let there = try await StoreCopy(from: source, to: target, at: "elsewhere", pageSize: 7).run()
+            let there = try await StoreCopy(from: source, to: target, at: "elsewhere", pageSize: 7, pause: noPause)
+                .run()
             for kind in ArchiveRecord.Kind.allCases { #expect(there.counts[kind, default: 0] > 0, "\(kind)") }
             #expect(there.counts[.grant] == 25)
             #expect(there.copiedNow == there.counts.values.reduce(0, +))
             #expect(try await target.isReceiving == false)
 
             let third = try await stores.open("third")
-            let back = try await StoreCopy(from: target, to: third, at: "elsewhere").run()
+            let back = try await StoreCopy(from: target, to: third, at: "elsewhere", pause: noPause).run()
             #expect(back.digest == there.digest)
             #expect(try await third.grant(ofUser: "user 3") == source.grant(ofUser: "user 3"))
             for store in [source, target, third] { await store.close() }
@@ -69,7 +70,7 @@ struct StoreCopyTests {
             let source = try await stores.open("source")
             let target = try await stores.open("target")
             try await source.fill(users: 3)
-            _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
+            _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             let events = try await target.count(of: .event)
             let last = try await target.lastKey(of: .notice)
             try await target.change(GrantID(rawValue: 3)) { grant in grant.disconnect(reason: .userRequest, at: start) }
@@ -92,7 +93,8 @@ struct StoreCopyTests {
             try await source.fill(users: 5)
             let received = Atomic(0)
             let first = Task {
-                try await StoreCopy(from: source, to: target, at: "elsewhere", pageSize: 2) { progress in
+                try await StoreCopy(from: source, to: target, at: "elsewhere", pageSize: 2, pause: noPause) {
+                    progress in
                     guard case .copied = progress, received.add(1, ordering: .relaxed).newValue == pages else { return }
                     withUnsafeCurrentTask { $0?.cancel() }
                 }.run()
@@ -105,7 +107,8 @@ struct StoreCopyTests {
             let all = try await source.allRecords()
             let there = try await again.allRecords()
             #expect(!there.isEmpty && there.count < all.count)
-            let summary = try await StoreCopy(from: source, to: again, at: "elsewhere", pageSize: 2).run()
+            let summary = try await StoreCopy(from: source, to: again, at: "elsewhere", pageSize: 2, pause: noPause)
+                .run()
             #expect(summary.copiedNow == all.count - there.count)
             #expect(try await again.allRecords() == all)
             #expect(try await again.isReceiving == false)
@@ -125,7 +128,7 @@ struct StoreCopyTests {
             }
             let before = try await target.allRecords()
             await #expect(throws: StoreCopy.Failure.occupied) {
-                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             }
             await #expect(throws: StoreError.self) { try await target.beginReceiving() }
             #expect(try await target.allRecords() == before)
@@ -143,7 +146,7 @@ struct StoreCopyTests {
             try await target.beginReceiving()
             try await target.receive([.user(User(id: "someone else", createdAt: start))])
             await #expect {
-                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             } throws: { error in
                 guard case .differs(.user, _, _) = error as? StoreCopy.Failure else { return false }
                 return true
@@ -168,7 +171,7 @@ struct StoreCopyTests {
             let report = WorkerReport(id: "w1", keyIDs: [key], sealingKeyID: key)
             _ = try await (side == .source ? source : target).report(report)
             await #expect(throws: StoreCopy.Failure.workers(side, ["w1"])) {
-                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             }
             #expect(try await target.count(of: .user) == 0)
             for store in [source, target] { await store.close() }
@@ -182,7 +185,7 @@ struct StoreCopyTests {
             let target = try await stores.open("target")
             try await source.fill(users: 2)
             #expect(try await source.movedTo == nil)
-            let first = try await StoreCopy(from: source, to: target, at: "the new place").run()
+            let first = try await StoreCopy(from: source, to: target, at: "the new place", pause: noPause).run()
             #expect(try await source.movedTo == "the new place")
             #expect(try await target.movedTo == nil)
 
@@ -194,7 +197,10 @@ struct StoreCopyTests {
             #expect(try await target.report(report) == [report])
 
             let third = try await stores.open("third")
-            #expect(try await StoreCopy(from: source, to: third, at: "a third place").run().digest == first.digest)
+            #expect(
+                try await StoreCopy(from: source, to: third, at: "a third place", pause: noPause).run().digest
+                    == first.digest
+            )
             #expect(try await source.movedTo == "a third place")
             for store in [source, target, third] { await store.close() }
         }
@@ -208,7 +214,7 @@ struct StoreCopyTests {
             try await source.fill(users: 2)
             let keys = "'\(Sample.key)', '\(Sample.key)'"
             let beat = Query("beat", "INSERT OR REPLACE INTO workers VALUES ('late', ?, ?, \(keys), 1)")
-            let copy = StoreCopy(from: source, to: target, at: "the new place") { progress in
+            let copy = StoreCopy(from: source, to: target, at: "the new place", pause: noPause) { progress in
                 guard case .compared = progress else { return }
                 do throws(StoreError) {
                     try Connection(path: stores.folder.path("target"), patience: .seconds(10)).run(beat) {
@@ -248,7 +254,7 @@ struct StoreCopyTests {
                 }
             }
             let isFirst = Atomic(true)
-            let copy = StoreCopy(from: source, to: target, at: "the new place") { progress in
+            let copy = StoreCopy(from: source, to: target, at: "the new place", pause: noPause) { progress in
                 guard case .compared = progress, isFirst.exchange(false, ordering: .relaxed) else { return }
                 run(refuse)
             }
@@ -256,7 +262,7 @@ struct StoreCopyTests {
             #expect(try await source.movedTo == "the new place")
             #expect(try await target.isReceiving)
             run(allow)
-            _ = try await StoreCopy(from: source, to: target, at: "the new place").run()
+            _ = try await StoreCopy(from: source, to: target, at: "the new place", pause: noPause).run()
             #expect(try await target.isReceiving == false)
             for store in [source, target] { await store.close() }
         }
@@ -267,8 +273,8 @@ struct StoreCopyTests {
         try await StorePair.with(pair) { stores in
             let source = try await stores.open("source")
             let target = try await stores.open("target")
-            _ = try await StoreCopy(from: source, to: target, at: "the new place").run()
-            _ = try await StoreCopy(from: target, to: source, at: "the old place").run()
+            _ = try await StoreCopy(from: source, to: target, at: "the new place", pause: noPause).run()
+            _ = try await StoreCopy(from: target, to: source, at: "the old place", pause: noPause).run()
             #expect(try await source.movedTo == nil)
             #expect(try await target.movedTo == "the old place")
             for store in [source, target] { await store.close() }
@@ -290,7 +296,7 @@ struct StoreCopyTests {
             grants[2] = .grant(grant)
             try await target.receive(grants)
             await #expect {
-                _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
+                _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             } throws: { error in
                 guard case .differs(.grant, _, _) = error as? StoreCopy.Failure else { return false }
                 return true
@@ -401,4 +407,9 @@ extension Grant {
             )
         ]
     }
+}
+
+/// Fails the test: these copies find no lease to wait for.
+private let noPause: @Sendable (Duration) async throws -> Void = { span in
+    Issue.record("a pause of \(span)")
 }

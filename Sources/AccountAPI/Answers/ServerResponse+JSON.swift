@@ -7,17 +7,16 @@ extension ServerResponse {
     {
         var line = JSONLine()
         body(&line)
-        return ServerResponse(
-            status: status,
-            headers: [("Content-Type", "application/json; charset=utf-8")] + headers,
-            body: line.bytes
-        )
+        return .json(line.bytes, status: status, headers: headers)
     }
+
+    /// The header that forbids caching.
+    static let noStore: ServerRequest.Field = ("Cache-Control", "no-store")
 
     /// The answer with headers that forbid caching and content sniffing.
     var secured: ServerResponse {
         var response = self
-        response.headers += [("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+        response.headers += [Self.noStore, ("X-Content-Type-Options", "nosniff")]
         return response
     }
 }

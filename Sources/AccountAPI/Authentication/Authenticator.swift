@@ -20,7 +20,7 @@ struct Authenticator: Sendable {
 
     /// Returns the caller of a request; throws an ``AuthenticationRefusal`` or an error of the store.
     func caller(of request: ServerRequest) async throws -> Caller {
-        try await caller(claiming: try claims(of: try BearerToken.read(request)))
+        try await caller(claiming: try claims(of: try request.bearerToken()))
     }
 
     /// Returns the caller that the claims name, after the token's signature and times were checked.

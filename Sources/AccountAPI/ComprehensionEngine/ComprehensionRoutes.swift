@@ -52,8 +52,8 @@ struct ComprehensionRoutes: Sendable {
         try services.budgets.spendWrite(request)
         let token =
             request.body.isEmpty
-            ? try BearerToken.read(request)
-            : try RequestBody.json(request).text("refresh_token", limit: 8192) ?? BearerToken.read(request)
+            ? try request.bearerToken()
+            : try RequestBody.json(request).text("refresh_token", limit: 8192) ?? request.bearerToken()
         try await sessions.end(by: token)
         return .object { $0.field("message", "Successfully logged out") }
     }

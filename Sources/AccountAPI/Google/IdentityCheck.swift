@@ -1,3 +1,4 @@
+internal import Clocks
 internal import GoogleOAuth
 internal import Secrets
 
@@ -14,6 +15,7 @@ struct IdentityCheck: Sendable {
     let google: any GoogleLookups
     let clientIDs: [String]
     let deadline: Duration
+    let time: any TimeSource
 
     private enum Reply: Sendable {
         case user(UserInfo)
@@ -56,7 +58,7 @@ struct IdentityCheck: Sendable {
             }
             group.addTask {
                 do {
-                    try await Task.sleep(for: deadline)
+                    try await time.sleep(for: deadline)
                 } catch {
                     // Both answers have arrived, so this result is not used.
                 }

@@ -32,7 +32,7 @@ package final class DatabaseWatch: Sendable {
         while !Task.isCancelled {
             await check()
             do {
-                try await Task.sleep(for: Self.interval)
+                try await time.sleep(for: Self.interval)
             } catch {
                 return
             }

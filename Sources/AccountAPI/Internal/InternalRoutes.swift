@@ -83,9 +83,9 @@ package struct InternalRoutes: Sendable {
     }
 
     private static func error(_ code: String, _ message: String, status: Int) -> ServerResponse {
-        var line = JSONLine()
-        line.field("error", code)
-        line.field("message", message)
-        return ServerResponse(status: status, headers: [("Content-Type", "application/json")], body: line.bytes)
+        .object(status: status) { line in
+            line.field("error", code)
+            line.field("message", message)
+        }
     }
 }

@@ -76,35 +76,38 @@ package struct Probes: Sendable {
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
         let census = await census.glimpse()
-        var line = JSONLine()
-        line.field("ready", isReady)
-        line.object("checks") { checks in
-            checks.field("phase", phase.rawValue)
-            checks.field("database", databaseTrouble ?? "ok")
-            checks.field("results", isStoring ? "ok" : "waiting")
-            checks.field("key_ring", ring.standsBy != nil ? "lacks_keys" : ring.refusal != nil ? "file_refused" : "ok")
-        }
-        line.object("database") { object in
-            if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
-            if let storing { object.field("results_waiting_seconds", storing.inSeconds) }
-        }
-        line.array("clients") { array in
-            for standing in standings {
-                array.object { client in
-                    client.field("client_id", standing.clientID)
-                    client.field("breaker", standing.breaker.rawValue)
-                    client.field("ceiling_per_s", standing.ceiling)
+        return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
+            line.field("ready", isReady)
+            line.object("checks") { checks in
+                checks.field("phase", phase.rawValue)
+                checks.field("database", databaseTrouble ?? "ok")
+                checks.field("results", isStoring ? "ok" : "waiting")
+                checks.field(
+                    "key_ring",
+                    ring.standsBy != nil ? "lacks_keys" : ring.refusal != nil ? "file_refused" : "ok"
+                )
+            }
+            line.object("database") { object in
+                if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
+                if let storing { object.field("results_waiting_seconds", storing.inSeconds) }
+            }
+            line.array("clients") { array in
+                for standing in standings {
+                    array.object { client in
+                        client.field("client_id", standing.clientID)
+                        client.field("breaker", standing.breaker.rawValue)
+                        client.field("ceiling_per_s", standing.ceiling)
+                    }
+                }
+            }
+            line.object("backlog") { backlog in
+                backlog.field("waiting", waiting)
+                if let census {
+                    backlog.field("overdue", census.due)
+                    backlog.field("oldest_overdue_seconds", Self.oldestOverdue(census, at: time.now).inSeconds)
                 }
             }
         }
-        line.object("backlog") { backlog in
-            backlog.field("waiting", waiting)
-            if let census {
-                backlog.field("overdue", census.due)
-                backlog.field("oldest_overdue_seconds", Self.oldestOverdue(census, at: time.now).inSeconds)
-            }
-        }
-        return Self.json(line.bytes, status: isReady ? 200 : 503)
     }
 
     /// Returns the same for callers without a credential, without the reasons.
@@ -116,7 +119,7 @@ package struct Probes: Sendable {
     /// Returns the output of `refresh-worker status --json`.
     package func status() async -> ServerResponse {
         do {
-            return Self.json(Array(try await statusReport().utf8))
+            return .json(Array(try await statusReport().utf8), headers: [ServerResponse.noStore])
         } catch {
             return VendingError.storeUnavailable.response
         }
@@ -162,13 +165,5 @@ package struct Probes: Sendable {
 
     private static func oldestOverdue(_ census: Census, at now: Timestamp) -> Duration {
         census.oldestDueAt.map { max(.zero, now - $0) } ?? .zero
-    }
-
-    private static func json(_ body: [UInt8], status: Int = 200) -> ServerResponse {
-        ServerResponse(
-            status: status,
-            headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
-            body: body
-        )
     }
 }

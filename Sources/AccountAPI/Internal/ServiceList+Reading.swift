@@ -100,7 +100,7 @@ extension ServiceList {
         var names: Set<String> = []
         for (index, value) in values.enumerated() {
             guard let text = value.string, text.utf8.count <= longestValue, text != "*", let name = read(text) else {
-                let problem = value.string == "*" ? "must stand alone to mean all" : "is no name"
+                let problem = value.string == "*" ? "must be the only entry to mean all" : "is not a name"
                 throw ServicesFileError(place: "\(place)[\(index)]", problem: problem)
             }
             names.insert(name)

@@ -14,7 +14,7 @@ package struct TokenVendingHandler: Sendable {
         var grant: GrantID?
     }
 
-    private let vendor: TokenProvider
+    private let provider: TokenProvider
     private let services: ServiceDirectory
     private let metrics: MetricsLog
     private let counters: RunningCounters
@@ -22,14 +22,14 @@ package struct TokenVendingHandler: Sendable {
     private let time: any TimeSource
 
     package init(
-        vendor: TokenProvider,
+        provider: TokenProvider,
         services: ServiceDirectory,
         metrics: MetricsLog,
         counters: RunningCounters,
         diagnostics: DiagnosticLog,
         time: any TimeSource
     ) {
-        self.vendor = vendor
+        self.provider = provider
         self.services = services
         self.metrics = metrics
         self.counters = counters
@@ -47,9 +47,9 @@ package struct TokenVendingHandler: Sendable {
         var audit = Audit()
         do {
             let wish = try admitted(request.query, userID: userID, for: service, &audit)
-            guard let stored = try vendor.promptGrant(ofUser: userID) else { return nil }
+            guard let stored = try provider.promptGrant(ofUser: userID) else { return nil }
             let grant = try usable(stored, wish, &audit)
-            guard let token = try vendor.storedToken(of: grant, minimumLife: wish.minimumLife) else { return nil }
+            guard let token = try provider.storedToken(of: grant, minimumLife: wish.minimumLife) else { return nil }
             return deliver(token, to: service, audit, forced: false, since: start)
         } catch {
             // Nothing is recorded yet: the other path reaches the same refusal and records it.
@@ -62,8 +62,8 @@ package struct TokenVendingHandler: Sendable {
     package func token(for request: ServerRequest, userID: String) async -> ServerResponse {
         await vend(request, forced: false) { service, audit in
             let wish = try admitted(request.query, userID: userID, for: service, &audit)
-            let grant = try usable(try await vendor.grant(ofUser: userID), wish, &audit)
-            return try await vendor.token(of: grant, minimumLife: wish.minimumLife)
+            let grant = try usable(try await provider.grant(ofUser: userID), wish, &audit)
+            return try await provider.token(of: grant, minimumLife: wish.minimumLife)
         }
     }
 
@@ -72,8 +72,8 @@ package struct TokenVendingHandler: Sendable {
         await vend(request, forced: true) { service, audit in
             let rejected = try TokenVendingRequest.rejectedToken(in: request.body)
             let wish = try admitted(request.query, userID: userID, for: service, &audit)
-            let grant = try usable(try await vendor.grant(ofUser: userID), wish, &audit)
-            return try await vendor.renewedToken(of: grant, insteadOf: rejected)
+            let grant = try usable(try await provider.grant(ofUser: userID), wish, &audit)
+            return try await provider.renewedToken(of: grant, insteadOf: rejected)
         }
     }
 
@@ -152,11 +152,7 @@ package struct TokenVendingHandler: Sendable {
     /// Returns the service of the request's credential; two credentials count as none, because the choice would be
     /// arbitrary.
     private func service(presentedBy request: ServerRequest) -> Service? {
-        let values = request.headerValues("Authorization")
-        guard values.count == 1, let value = values.first, let space = value.firstIndex(of: " "),
-            value[..<space].lowercased() == "bearer"
-        else { return nil }
-        return services.service(presenting: value[value.index(after: space)...])
+        BearerToken(of: request).text.flatMap { services.service(presenting: $0) }
     }
 
     /// Writes the audit's line; returns `true` if it will be kept.
@@ -178,18 +174,15 @@ package struct TokenVendingHandler: Sendable {
     }
 
     private static func answer(_ token: VendedToken, at now: Timestamp) -> ServerResponse {
-        var line = JSONLine()
-        line.field("access_token", token.accessToken.reveal())
-        line.field("token_type", token.type)
-        line.field("expires_in", max(0, (token.expiresAt - now).wholeMilliseconds / 1000))
-        line.field("expires_at", token.expiresAt.iso8601Seconds)
-        line.array("granted_scopes") { array in
-            for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
+        .object(headers: [ServerResponse.noStore]) { line in
+            line.field("access_token", token.accessToken.reveal())
+            line.field("token_type", token.type)
+            line.field("expires_in", max(0, (token.expiresAt - now).wholeMilliseconds / 1000))
+            line.field("expires_at", token.expiresAt.iso8601Seconds)
+            line.array("granted_scopes") { array in
+                for scope in token.scope.split(separator: " ") { array.element(String(scope)) }
+            }
+            line.optional("warning", token.warning)
         }
-        if let warning = token.warning { line.field("warning", warning) } else { line.null("warning") }
-        return ServerResponse(
-            headers: [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
-            body: line.bytes
-        )
     }
 }

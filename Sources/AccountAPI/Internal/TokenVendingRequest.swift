@@ -22,8 +22,9 @@ struct TokenVendingRequest: Sendable {
     private static func life(_ query: [ServerRequest.Field]) throws(VendingError) -> Duration {
         let values = query.filter { $0.name == "min_ttl" }.map(\.value)
         guard let text = values.first else { return .seconds(usualLife) }
-        let isNumber = (1...4).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
-        guard values.count == 1, isNumber, let seconds = Int(text), seconds <= longestLife else {
+        guard values.count == 1, text.utf8.count <= 4, text.isDecimalNumber, let seconds = Int(text),
+            seconds <= longestLife
+        else {
             throw .invalidRequest("min_ttl must be given once, as whole seconds from 0 to \(longestLife)")
         }
         return .seconds(seconds)

@@ -89,25 +89,30 @@ enum VendingError: Error, Hashable, Sendable {
     }
 
     var response: ServerResponse {
-        var line = JSONLine()
-        line.field("error", code)
-        line.field("message", message)
-        var headers: [ServerRequest.Field] = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
-        switch self {
-        case .unauthorized:
-            headers.append(("WWW-Authenticate", "Bearer"))
-        case .missingScopes(let scopes):
-            line.array("missing") { array in for scope in scopes { array.element(scope) } }
-        case .mustAct(_, let reason, let since):
-            line.field("reason", reason.rawValue)
-            line.field("since", since.iso8601Seconds)
-        case .unavailable(let reason, let wait):
-            line.field("reason", reason)
-            headers.append(wait.retryAfter)
-        case .storeUnavailable, .auditUnavailable:
-            headers.append(Self.usualWait.retryAfter)
-        case .invalidRequest, .forbidden, .notFound, .unreadable: break
+        .object(status: status, headers: [ServerResponse.noStore] + headers) { line in
+            line.field("error", code)
+            line.field("message", message)
+            switch self {
+            case .missingScopes(let scopes):
+                line.array("missing") { array in for scope in scopes { array.element(scope) } }
+            case .mustAct(_, let reason, let since):
+                line.field("reason", reason.rawValue)
+                line.field("since", since.iso8601Seconds)
+            case .unavailable(let reason, _):
+                line.field("reason", reason)
+            case .invalidRequest, .unauthorized, .forbidden, .notFound, .unreadable, .storeUnavailable,
+                .auditUnavailable:
+                break
+            }
         }
-        return ServerResponse(status: status, headers: headers, body: line.bytes)
+    }
+
+    private var headers: [ServerRequest.Field] {
+        switch self {
+        case .unauthorized: [("WWW-Authenticate", "Bearer")]
+        case .unavailable(_, let wait): [wait.retryAfter]
+        case .storeUnavailable, .auditUnavailable: [Self.usualWait.retryAfter]
+        case .invalidRequest, .forbidden, .notFound, .missingScopes, .mustAct, .unreadable: []
+        }
     }
 }

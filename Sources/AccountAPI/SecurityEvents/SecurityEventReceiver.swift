@@ -80,7 +80,7 @@ package struct SecurityEventReceiver: Sendable {
             }
             tell(booked, of: token)
             if booked?.contains(where: { $0.grants > 0 }) ?? false { await onChange() }
-            return ServerResponse(status: 202, headers: [("Cache-Control", "no-store")])
+            return ServerResponse(status: 202, headers: [ServerResponse.noStore])
         } catch {
             log.storeTrouble(error, waiting: 1)
             return Self.later(after: .seconds(5))
@@ -111,19 +111,13 @@ package struct SecurityEventReceiver: Sendable {
 
     /// Returns the answer of RFC 8935, section 2.3.
     private static func refusal(_ code: SecurityEventRefusal.Code, _ description: String) -> ServerResponse {
-        var body = JSONLine()
-        body.field("err", code.rawValue)
-        body.field("description", description)
-        return ServerResponse(
-            status: 400,
-            headers: [
-                ("Content-Type", "application/json"), ("Content-Language", "en"), ("Cache-Control", "no-store"),
-            ],
-            body: body.bytes
-        )
+        .object(status: 400, headers: [("Content-Language", "en"), ServerResponse.noStore]) { line in
+            line.field("err", code.rawValue)
+            line.field("description", description)
+        }
     }
 
     private static func later(after pause: Duration) -> ServerResponse {
-        ServerResponse(status: 503, headers: [pause.retryAfter, ("Cache-Control", "no-store")])
+        ServerResponse(status: 503, headers: [pause.retryAfter, ServerResponse.noStore])
     }
 }

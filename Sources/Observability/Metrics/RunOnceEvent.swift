@@ -9,7 +9,7 @@ package struct RunOnceEvent: MetricsEvent {
         .always("due", .integer, "grants that were due; the next seven sum to it"),
         .always("refreshed", .integer, "grants with a new access token"),
         .always("retrying", .integer, "grants left for a later run, for a reason that passes"),
-        .always("held", .integer, "grants that await a second opinion"),
+        .always("held", .integer, "grants that wait for confirmation"),
         .always("suspended", .integer, "grants that a policy or an administrator blocks"),
         .always("reauth_required", .integer, "grants whose user must sign in again"),
         .always("disconnected", .integer, "grants that Google said are dead"),

@@ -145,7 +145,7 @@ extension RefreshEngine {
     /// Waits; returns `false` if the task was cancelled.
     private func hasSlept(_ span: Duration) async -> Bool {
         do {
-            try await Task.sleep(for: span)
+            try await time.sleep(for: span)
             return true
         } catch {
             return false

@@ -1,3 +1,5 @@
+private import Clocks
+
 /// Answers with tokens that a stopping worker could not store.
 package struct UnstoredResults: Sendable, Hashable {
     /// The number of results in the spill file.
@@ -27,18 +29,16 @@ extension RefreshEngine {
         isStopping = true
         wake()
         let patience = Task {
-            do {
-                try await Task.sleep(for: deadline)
+            do throws(CancellationError) {
+                try await time.sleep(for: deadline)
                 cancelFlights()
-                try await Task.sleep(for: Self.timeToStoreWhatWasCancelled)
+                try await time.sleep(for: Self.timeToStoreWhatWasCancelled)
                 // A slow disk must not hold up the stop.
                 Task { await committer.giveUp() }
-                try await Task.sleep(for: Self.timeToSpill)
+                try await time.sleep(for: Self.timeToSpill)
                 abandonFlights()
-            } catch is CancellationError {
-                // All flights ended in time.
             } catch {
-                preconditionFailure("a sleep fails only when it is cancelled: \(error)")
+                // All flights ended in time.
             }
         }
         await drain()
@@ -47,7 +47,8 @@ extension RefreshEngine {
         return await committer.unstored
     }
 
-    private func drain() async {
+    /// Returns when no request is in flight.
+    func drain() async {
         guard !flights.isEmpty else { return }
         await withCheckedContinuation { drained.append($0) }
     }

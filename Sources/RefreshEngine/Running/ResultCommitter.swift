@@ -377,7 +377,7 @@ actor ResultCommitter {
 
     private func pause(_ span: Duration) async {
         do {
-            try await Task.sleep(for: span)
+            try await time.sleep(for: span)
         } catch {
             // A cancelled wait only makes the next try come sooner.
         }

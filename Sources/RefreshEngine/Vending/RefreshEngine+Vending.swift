@@ -159,7 +159,7 @@ extension RefreshEngine {
             let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
             guard time.sinceBoot + wait < end else { return VendReason.throttled.rawValue }
             // In short waits, so that a stop is noticed soon.
-            try await Task.sleep(for: min(wait, .seconds(1)))
+            try await time.sleep(for: min(wait, .seconds(1)))
         }
     }
 
@@ -167,7 +167,7 @@ extension RefreshEngine {
     private func waitForOthers(_ grant: Grant, until end: BootInstant) async throws -> Grant? {
         var current: Grant?
         while time.sinceBoot < end {
-            try await Task.sleep(for: Self.glance)
+            try await time.sleep(for: Self.glance)
             current = try await store.grant(grant.id)
             guard let lease = current?.lease, lease.isLive(at: try await store.leaseTime()) else { break }
         }

@@ -18,7 +18,7 @@ package struct TokenProvider: Sendable {
     private let engine: RefreshEngine
     private let time: any TimeSource
 
-    /// Creates a vendor.
+    /// Creates a provider.
     ///
     /// Without a `promptRead` every call goes through the store's queue.
     package init(

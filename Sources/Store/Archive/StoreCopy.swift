@@ -57,8 +57,8 @@ package struct StoreCopy: Sendable {
         to target: any StoreArchive,
         at place: String,
         pageSize: Int = StoreCopy.usualPageSize,
-        tell: @escaping @Sendable (Progress) -> Void = { _ in },
-        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+        pause: @escaping @Sendable (Duration) async throws -> Void,
+        tell: @escaping @Sendable (Progress) -> Void = { _ in }
     ) {
         self.source = source
         self.target = target

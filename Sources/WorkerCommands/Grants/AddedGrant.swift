@@ -14,7 +14,7 @@ enum AddedGrant {
         at now: Timestamp
     ) throws(CommandFailure) -> ImportedGrant {
         let text = input.reveal().trimmingWhitespace()
-        guard !text.isEmpty else { throw CommandFailure(.badData, "the input is empty: there is no token in it") }
+        guard !text.isEmpty else { throw CommandFailure(.badData, "the input is empty: give a token or a JSON object") }
         var grant: ImportedGrant
         if text.utf8.first == UInt8(ascii: "{") {
             grant = try readJSON(text, user: user, clientIDs: clientID.map { [$0] } ?? clientIDs, at: now)
@@ -38,7 +38,7 @@ enum AddedGrant {
         do throws(ImportProblem) {
             return try GrantReader(clientIDs: clientIDs, userID: user).grant(from: record, at: now)
         } catch {
-            throw CommandFailure(.badData, "the input is no grant: \(error.message)")
+            throw CommandFailure(.badData, "the input is not a grant: \(error.message)")
         }
     }
 

@@ -1,3 +1,4 @@
+import Clocks
 import Store
 package import WorkerConfiguration
 import WorkerLifecycle
@@ -10,7 +11,7 @@ extension CommandContext {
         let store = try await openStore(forDryRun: isDryRun)
         let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
         try await presence.report()
-        let reporting = Task { await presence.run {} }
+        let reporting = Task { await presence.run(by: time) {} }
         let progress = ImportProgress(output: .error, time: time)
         var grants = GrantImport(
             reader: GrantReader(clientIDs: configuration.clientIDs),

@@ -126,16 +126,16 @@ package struct GrantReader: Sendable {
         let code = try fields.text("reason")
         guard let name = try fields.text("state") else { return nil }
         guard let state = GrantState(rawValue: name) else {
-            throw ImportProblem("state is none of \(GrantState.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw ImportProblem("state must be one of \(GrantState.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         guard state != .active else {
             return ImportedGrant.Standing(state: state, reason: .none, since: since)
         }
         let reason = GrantReason(rawValue: code ?? "unknown")
         guard code == nil || reason.rawValue == code else {
-            throw ImportProblem("reason is not a code of lower-case letters, digits and underscores")
+            throw ImportProblem("reason may contain only lower-case letters, digits and underscores")
         }
-        // Only the deletion of a user here ends a grant permanently: a user whom another store deleted may come back.
+        // A user that another system deleted may sign up here again, so only a deletion here is final.
         guard reason != .userDeleted else {
             return ImportedGrant.Standing(state: state, reason: .userRequest, since: since)
         }

@@ -48,7 +48,7 @@ struct RecordFields {
     func identifier(_ field: String) throws(ImportProblem) -> String? {
         switch value(field) {
         case .number(let digits):
-            guard (1...30).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            guard digits.utf8.count <= 30, digits.isDecimalNumber else {
                 throw ImportProblem("\(label(field)) is a number with a sign or a fraction; an id has digits only")
             }
             return digits

@@ -1,3 +1,4 @@
+import Clocks
 import Secrets
 import Store
 private import Synchronization
@@ -54,7 +55,7 @@ extension CommandContext {
             vault: vault,
             presence: presence,
             time: time,
-            pause: { try await Task.sleep(for: $0) },
+            pause: { [time] in try await time.sleep(for: $0) },
             isStopping: { stop.isRaised },
             tell: { news in
                 if news.isPassing {

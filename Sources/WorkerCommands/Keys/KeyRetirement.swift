@@ -13,7 +13,7 @@ enum KeyRetirement {
     ) -> CommandFailure? {
         switch roster.role(of: id) {
         case nil:
-            return CommandFailure(.badData, "the ring holds no key \(id): refresh-worker keys list shows its keys")
+            return CommandFailure(.badData, "the ring has no key \(id): refresh-worker keys list shows its keys")
         case .seals:
             return CommandFailure(
                 .leftForLater,

@@ -1,3 +1,4 @@
+import Clocks
 import Observability
 import Store
 package import WorkerConfiguration
@@ -43,7 +44,14 @@ extension CommandContext {
         let progress = TerminalProgress(to: .error)
         defer { progress.clear() }
         let copying = Task {
-            try await StoreCopy(from: from, to: to, at: place) { progress.show(StoreCopyReport.line(of: $0)) }.run()
+            try await StoreCopy(
+                from: from,
+                to: to,
+                at: place,
+                pause: { [time] in try await time.sleep(for: $0) },
+                tell: { progress.show(StoreCopyReport.line(of: $0)) }
+            )
+            .run()
         }
         // A cancelled copy leaves the source unchanged and usable.
         let signals = await SignalStream.start()

@@ -65,8 +65,8 @@ extension CommandFailure {
             self.init(
                 .leftForLater,
                 """
-                workers use \(place) (\(names.joined(separator: ", "))): stop them, and cron, on every machine; one that was \
-                killed counts as living for half a minute
+                workers use \(place) (\(names.joined(separator: ", "))): stop them, and cron, on every machine; a killed \
+                worker counts as live for 30 seconds
                 """
             )
         case .occupied:

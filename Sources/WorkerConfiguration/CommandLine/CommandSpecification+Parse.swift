@@ -117,7 +117,7 @@ extension OptionSpecification {
             case .choice(let choices, _):
                 guard !choices.contains(value) else { break }
                 let hint = NearestName.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
-                return "--\(name): \(DisplayedText(value)) is none of \(choices.joined(separator: ", "))\(hint)"
+                return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)
             case .file, .database:

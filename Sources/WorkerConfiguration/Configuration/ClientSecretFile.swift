@@ -52,7 +52,7 @@ package enum ClientSecretFile {
                 throw fault(
                     path,
                     line.number,
-                    "begins with none of the configured client ids: correct the id, or add it with --client-id"
+                    "does not begin with a configured client id: correct the id, or add it with --client-id"
                 )
             }
             guard secrets.updateValue(line.words[1], forKey: id) == nil else {

@@ -32,7 +32,7 @@ extension SettingValue {
             return .systemd(name: name)
         }
         guard let address = ListenAddress(text) else {
-            throw Refusal(message: "\(DisplayedText(text)) is none of \(places)")
+            throw Refusal(message: "\(DisplayedText(text)) is not one of \(places)")
         }
         return .own(address)
     }

@@ -114,7 +114,7 @@ package struct SettingSources {
             known.first { $0 == Setting.environmentPrefix + asVariable } ?? NearestName.of(key, among: known)
         let hint = nearest.map { "; did you mean \($0)?" } ?? "; refresh-worker --help lists the settings"
         let shown = isNamedByOrigin ? "" : "\(DisplayedText(key)) "
-        problems.append(.init(origin: origin, message: "\(shown)is no setting\(hint)"))
+        problems.append(.init(origin: origin, message: "\(shown)is not a setting\(hint)"))
         return nil
     }
 }

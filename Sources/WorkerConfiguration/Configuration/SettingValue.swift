@@ -65,7 +65,7 @@ package enum SettingValue {
         guard let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue)
             let hint = NearestName.of(text, among: words).map { "; did you mean \($0)?" } ?? ""
-            throw Refusal(message: "\(DisplayedText(text)) is none of \(words.joined(separator: ", "))\(hint)")
+            throw Refusal(message: "\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
         }
         return word
     }
@@ -118,7 +118,7 @@ package enum SettingValue {
     package static func clientID(_ text: String) throws(Refusal) -> String {
         guard text.utf8.count <= clientIDLimit, text.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw Refusal(
-                message: "\(DisplayedText(text)) is no client id: up to \(clientIDLimit) visible ASCII characters"
+                message: "\(DisplayedText(text)) is not a client id: up to \(clientIDLimit) visible ASCII characters"
             )
         }
         return text

@@ -44,9 +44,11 @@ extension CommandContext {
 
         let companions = Task {
             await withDiscardingTaskGroup { group in
-                group.addTask { await presence.run {} }
+                group.addTask { await presence.run(by: time) {} }
                 group.addTask {
-                    await PeriodicTask.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
+                    await PeriodicTask.beat(every: await engine.leaseRenewalInterval, by: time) {
+                        await engine.renewLeases()
+                    }
                 }
                 group.addTask {
                     for await signal in signals.signals where signal != .hangUp {
@@ -55,7 +57,7 @@ extension CommandContext {
                 }
                 group.addTask {
                     do {
-                        try await Task.sleep(for: stopping - time.sinceBoot)
+                        try await time.sleep(for: stopping - time.sinceBoot)
                         _ = await engine.stop(within: stopDeadline)
                     } catch {
                         // The pass has ended in time.
@@ -81,7 +83,7 @@ extension CommandContext {
         if let notices { await deliver(notices, within: closing - time.sinceBoot) }
         companions.cancel()
         signals.stop()
-        await Deadline.wait(atMost: Self.timeToClose) {
+        await Deadline.wait(atMost: Self.timeToClose, by: time) {
             if await !engine.isStoreFailing { await presence.leave() }
             await store.close()
         }
@@ -113,7 +115,7 @@ extension CommandContext {
         let span = min(span, Self.longestDelivery)
         guard span > .zero else { return }
         let delivery = Task { try await notices.deliverDue() }
-        let hasEnded = await Deadline.wait(atMost: span) {
+        let hasEnded = await Deadline.wait(atMost: span, by: time) {
             do {
                 _ = try await delivery.value
                 try await notices.stop()

@@ -20,7 +20,7 @@ extension Daemon {
             extending.withLock { extending in
                 guard extending == nil else { return }
                 extending = Task {
-                    await PeriodicTask.beat(every: Self.startExtension / 3, immediately: false) {
+                    await PeriodicTask.beat(every: Self.startExtension / 3, by: context.time, immediately: false) {
                         extendStart(notifier, while: Self.upgrading)
                     }
                 }
@@ -52,7 +52,7 @@ extension Daemon {
                 extendStart(notifier, while: "waiting: \(error.message)")
             }
             // Randomised, so that many workers do not return at the same moment.
-            try await Task.sleep(for: pause * (0.5 + context.random.nextUnit() / 2))
+            try await context.time.sleep(for: pause * (0.5 + context.random.nextUnit() / 2))
             pause = min(pause * 2, Self.longestPause)
         }
     }

@@ -136,7 +136,7 @@ private struct RunningWorker: Sendable {
         async let drained: Void = listeners.drain(within: deadline)
         let unstored = await engine.stop(within: deadline)
         await drained
-        await Deadline.wait(atMost: Self.timeToClose) { await close(loops) }
+        await Deadline.wait(atMost: Self.timeToClose, by: context.time) { await close(loops) }
         http.shutDown()
         metrics.record(StoppedEvent(uptime: context.time.sinceBoot - started))
         _ = await writer.flush()
@@ -223,11 +223,15 @@ private struct RunningWorker: Sendable {
         await withDiscardingTaskGroup { group in
             group.addTask { await engine.run { pulse.beat(.scan) } }
             group.addTask {
-                await PeriodicTask.beat(every: await engine.leaseRenewalInterval) { await engine.renewLeases() }
+                await PeriodicTask.beat(every: await engine.leaseRenewalInterval, by: context.time) {
+                    await engine.renewLeases()
+                }
             }
-            group.addTask { await presence.run { pulse.beat(.store) } }
+            group.addTask { await presence.run(by: context.time) { pulse.beat(.store) } }
             group.addTask {
-                await PeriodicTask.beat(every: WorkerHeartbeat.interval) { await engine.recordClock() }
+                await PeriodicTask.beat(every: WorkerHeartbeat.interval, by: context.time) {
+                    await engine.recordClock()
+                }
             }
             group.addTask { await watchHTTP() }
             group.addTask { await database.run() }
@@ -250,7 +254,7 @@ private struct RunningWorker: Sendable {
 
     /// Keeps disk space reserved for results that the database does not accept.
     private func keepReserve() async {
-        await PeriodicTask.beat(every: Self.reserveInterval) {
+        await PeriodicTask.beat(every: Self.reserveInterval, by: context.time) {
             guard await !engine.isStoreFailing else { return }
             await context.keepReserve(of: spill)
         }
@@ -259,7 +263,7 @@ private struct RunningWorker: Sendable {
     /// Reports that the HTTP client's thread is alive when its count of rounds has increased.
     private func watchHTTP() async {
         var rounds = -1
-        await PeriodicTask.beat(every: Self.glance) {
+        await PeriodicTask.beat(every: Self.glance, by: context.time) {
             let current = http.counters.rounds
             if current != rounds { pulse.beat(.http) }
             rounds = current
@@ -269,7 +273,7 @@ private struct RunningWorker: Sendable {
     private func feedWatchdog(_ interval: Duration) async {
         let watchdog = Watchdog(interval: interval, pulse: pulse, time: context.time)
         var former = Watchdog.Verdict.feed
-        await PeriodicTask.beat(every: watchdog.feedingPeriod) {
+        await PeriodicTask.beat(every: watchdog.feedingPeriod, by: context.time) {
             let verdict = watchdog.verdict()
             switch verdict {
             case .feed: tell(.watchdog)
@@ -284,7 +288,7 @@ private struct RunningWorker: Sendable {
 
     /// Marks tokens of an older version's database, then removes expired records, periodically.
     private func sweep() async {
-        await PeriodicTask.beat(every: Self.sweepInterval) {
+        await PeriodicTask.beat(every: Self.sweepInterval, by: context.time) {
             // One unreadable row must not stop the removal of expired records.
             do {
                 _ = try await TokenMarking.markTokens(store: store, vault: vault)
@@ -300,7 +304,7 @@ private struct RunningWorker: Sendable {
     }
 
     private func deliver(_ notices: NoticeDispatcher) async {
-        await PeriodicTask.beat(every: .seconds(1)) {
+        await PeriodicTask.beat(every: .seconds(1), by: context.time) {
             do {
                 try await notices.deliverDue()
             } catch {
@@ -316,7 +320,7 @@ private struct RunningWorker: Sendable {
 
     private func summarise() async {
         var former = http.counters
-        await PeriodicTask.beat(every: context.configuration.summaryInterval, immediately: false) {
+        await PeriodicTask.beat(every: context.configuration.summaryInterval, by: context.time, immediately: false) {
             let current = http.counters
             let now = context.time.now
             do {

@@ -1,3 +1,4 @@
+import Clocks
 private import Synchronization
 
 /// Waits with a time limit.
@@ -6,7 +7,11 @@ enum Deadline {
     ///
     /// - Returns: `true` if `body` has ended.
     @discardableResult
-    static func wait(atMost span: Duration, for body: @escaping @Sendable () async -> Void) async -> Bool {
+    static func wait(
+        atMost span: Duration,
+        by time: any TimeSource,
+        for body: @escaping @Sendable () async -> Void
+    ) async -> Bool {
         await withCheckedContinuation { caller in
             let box = Box(caller)
             let work = Task {
@@ -15,7 +20,7 @@ enum Deadline {
             }
             Task {
                 do {
-                    try await Task.sleep(for: span)
+                    try await time.sleep(for: span)
                 } catch {
                     // This task is never cancelled.
                 }

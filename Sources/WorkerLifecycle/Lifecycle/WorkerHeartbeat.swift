@@ -1,3 +1,4 @@
+package import Clocks
 package import Observability
 package import RefreshEngine
 package import Secrets
@@ -94,9 +95,9 @@ package struct WorkerHeartbeat: Sendable {
     /// Reports until cancelled, and calls `onTurn` after each try.
     ///
     /// It is the most regular user of the database, so it reports its loss and its return.
-    package func run(onTurn: @Sendable () -> Void) async {
+    package func run(by time: any TimeSource, onTurn: @Sendable () -> Void) async {
         var standing = DatabaseAvailability()
-        await PeriodicTask.beat(every: Self.interval) {
+        await PeriodicTask.beat(every: Self.interval, by: time) {
             do {
                 try await report()
                 if standing.succeeded() { diagnostics.notice("the database can be used again") }
@@ -131,11 +132,16 @@ package struct WorkerHeartbeat: Sendable {
 
 /// Repeats an action until its task is cancelled.
 enum PeriodicTask {
-    static func beat(every interval: Duration, immediately: Bool = true, _ action: () async -> Void) async {
+    static func beat(
+        every interval: Duration,
+        by time: any TimeSource,
+        immediately: Bool = true,
+        _ action: () async -> Void
+    ) async {
         if immediately { await action() }
         while !Task.isCancelled {
             do {
-                try await Task.sleep(for: interval)
+                try await time.sleep(for: interval)
             } catch {
                 return
             }

@@ -26,6 +26,11 @@ final class CertificateMonitor: Sendable {
         check()
     }
 
+    /// Checks once a day until the task is cancelled.
+    func checkDaily() async {
+        await PeriodicTask.beat(every: .seconds(86_400), by: time) { check() }
+    }
+
     func check() {
         guard let concern = CertificateProblem(certificate.withLock(\.self), at: time.now) else { return }
         log.certificateTrouble(concern.kind, concern.sentence(about: path))

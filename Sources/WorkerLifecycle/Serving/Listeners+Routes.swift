@@ -66,7 +66,7 @@ extension Listeners {
     ) -> Router {
         let context = parts.context
         let desk = TokenVendingHandler(
-            vendor: TokenProvider(
+            provider: TokenProvider(
                 store: parts.store,
                 promptRead: { try reader?.grant(ofUser: $0) },
                 vault: parts.vault,

@@ -117,8 +117,7 @@ struct Listeners: Sendable {
 
     /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
     func watchCertificate() async {
-        guard let certificate else { return }
-        await PeriodicTask.beat(every: .seconds(86_400)) { certificate.check() }
+        await certificate?.checkDaily()
     }
 
     /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.

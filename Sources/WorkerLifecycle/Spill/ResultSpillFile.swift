@@ -1,4 +1,4 @@
-private import Glibc
+private import Clocks
 import RefreshEngine
 import Store
 private import Synchronization
@@ -11,8 +11,7 @@ package final class ResultSpillFile: ResultSpill {
     /// The space that commits of those results need in addition.
     static let sizeForCommits = 2 << 20
     private static let triesToLock = 20
-    /// In microseconds.
-    private static let pauseBetweenTries: UInt32 = 10_000
+    private static let pauseBetweenTries: Duration = .milliseconds(10)
 
     let place: SpillLocation
     private let worker: String
@@ -88,7 +87,7 @@ package final class ResultSpillFile: ResultSpill {
             guard let file = try SpillFile.openIfThere(place.reserve) else { return nil }
             for _ in 0..<Self.triesToLock where file.isInPlace {
                 if try file.tryLock() { return file.isInPlace ? file : nil }
-                usleep(Self.pauseBetweenTries)
+                SystemTime.blockThread(for: Self.pauseBetweenTries)
             }
             return nil
         } catch {

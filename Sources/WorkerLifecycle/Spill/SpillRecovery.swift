@@ -116,7 +116,7 @@ package struct SpillRecovery: Sendable {
         let end = context.time.sinceBoot + Self.patience
         while try !file.tryLock() {
             guard context.time.sinceBoot < end else { return false }
-            try await Task.sleep(for: .milliseconds(100))
+            try await context.time.sleep(for: .milliseconds(100))
         }
         return true
     }

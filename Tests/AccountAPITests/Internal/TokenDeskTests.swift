@@ -76,7 +76,8 @@ struct TokenDeskTests {
         "Without exactly one known credential a request is refused, and neither read nor audited",
         arguments: [
             [], [""], ["Bearer"], ["Bearer "], ["Bearer nobody"], ["Basic \(VendWorld.credential)"],
-            [VendWorld.credential], ["Bearer  \(VendWorld.credential)"], ["Bearer \(VendWorld.credential) "],
+            [VendWorld.credential], ["Bearer \(VendWorld.credential) \(VendWorld.credential)"],
+            ["Bearer \(VendWorld.credential),Bearer"],
             ["Bearer \(VendWorld.credential)", "Bearer \(VendWorld.credential)"],
             ["Bearer \(VendWorld.hash(of: VendWorld.credential))"],
         ]
@@ -91,11 +92,16 @@ struct TokenDeskTests {
         #expect(world.counters.running.counts.vends == ["unauthorized": 1])
     }
 
-    @Test("The scheme of the credential may be spelled in any case")
-    func scheme() async throws {
+    @Test(
+        "The scheme of the credential may be spelled in any case, with any blanks around the credential",
+        arguments: [
+            "bEARER \(VendWorld.credential)", "Bearer  \(VendWorld.credential)", "Bearer \(VendWorld.credential) ",
+        ]
+    )
+    func scheme(authorization: String) async throws {
         let world = try VendWorld()
         try await world.add()
-        #expect(await world.ask(authorization: ["bEARER \(VendWorld.credential)"]).status == 200)
+        #expect(await world.ask(authorization: [authorization]).status == 200)
     }
 
     @Test(

@@ -92,7 +92,7 @@ struct VendWorld {
         ]}
         """
 
-    let time = ManualTime()
+    let time = ManualTime(passing: .milliseconds(5))
     let endpoint = VendEndpoint()
     let audit = AuditLines()
     let store: InMemoryStore
@@ -122,7 +122,7 @@ struct VendWorld {
             log: EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
         )
         desk = TokenVendingHandler(
-            vendor: TokenProvider(
+            provider: TokenProvider(
                 store: store,
                 promptRead: { [prompt] in prompt.grant(ofUser: $0) },
                 vault: vault,

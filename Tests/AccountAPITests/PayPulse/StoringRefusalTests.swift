@@ -161,9 +161,12 @@ struct StoringRefusalTests {
 
     @Test("Google does not answer before the deadline", .timeLimit(.minutes(10)))
     func deadline() async throws {
-        let world = try AccountWorld(googleDeadline: .milliseconds(1))
+        let world = try AccountWorld()
         world.google.say("ya29.jane", userInfo: .nothing, tokenInfo: .nothing)
-        #expect(try await world.connect("ya29.jane").payPulse == "502 DEPENDENCY_FAILURE")
+        async let answer = world.connect("ya29.jane")
+        await world.time.sleepers(atLeast: 1)
+        world.time.advance(by: AccountWorld.googleDeadline)
+        #expect(try await answer.payPulse == "502 DEPENDENCY_FAILURE")
         #expect(world.google.lookups == 2)
     }
 

@@ -17,7 +17,7 @@ import Testing
 final class SecurityEventBench: Sendable {
     static let account = "117"
 
-    let time = ManualTime()
+    let time = ManualTime(passing: .milliseconds(5))
     let store: InMemoryStore
     let vault: TokenVault
     let lines = EventLines()

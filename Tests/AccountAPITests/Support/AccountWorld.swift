@@ -28,7 +28,9 @@ struct AccountWorld {
     static let oldSecret = Secret("an older secret of more than thirty-two bytes")
     static let newSecret = Secret("the secret that signs now, also long enough")
 
-    let time = ManualTime()
+    static let googleDeadline: Duration = .seconds(10)
+
+    let time = ManualTime(passing: .milliseconds(5))
     let random = SeededRandom(seed: 7)
     let google = FakeGoogle()
     let store: InMemoryStore
@@ -45,7 +47,6 @@ struct AccountWorld {
         signInsPerMinute: Int = 1000,
         writesPerMinute: Int = 1000,
         emailLinking: EmailLinking = .verified,
-        googleDeadline: Duration = .seconds(10),
         sessionRules: SessionRules = SessionRules(),
         logLevel: LogLevel = .error,
         logDescriptor: Int32 = AccountWorld.nowhere
@@ -86,7 +87,7 @@ struct AccountWorld {
             random: random,
             log: log,
             diagnostics: diagnostics,
-            googleDeadline: googleDeadline
+            googleDeadline: Self.googleDeadline
         )
         let securityEvents = SecurityEventReceiver(
             read: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },

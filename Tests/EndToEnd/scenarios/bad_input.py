@@ -85,7 +85,7 @@ def scenario(place):
         database.close()
 
     with_database(truncate, 78, ["copy.sqlite"])
-    with_database(lambda path: path.write_bytes(b"this is no database" * 500), 78, ["copy.sqlite"])
+    with_database(lambda path: path.write_bytes(b"this is not a database" * 500), 78, ["copy.sqlite"])
     with_database(newer, 78, ["Upgrade", "9999"])
 
     # A locked file is reported, and nothing is lost.

@@ -71,7 +71,7 @@ def story(place, disk):
 def damaged(place, disk):
     """A file that is not a spill file is set aside, and does not prevent the recovery of others."""
     stray = disk / "grants.sqlite.unsaved-1-stray"
-    stray.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is no sealed result")
+    stray.write_bytes(b"refresh-worker results 1\n\0\0\0\x40 this is not a sealed result")
     said = place.run("status").stderr
     assert "set aside" in said, "the worker says that it set the stray file aside"
     assert not stray.exists() and (disk / "grants.sqlite.set-aside-1-stray").exists(), (

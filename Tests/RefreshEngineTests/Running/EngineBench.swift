@@ -10,7 +10,7 @@ import TestSupport
 
 /// Engines over one store in memory, with a token endpoint that a closure implements.
 struct EngineBench {
-    let time = ManualTime()
+    let time = ManualTime(passing: .milliseconds(5))
     let store: InMemoryStore
     let vault: TokenVault
     let engine: RefreshEngine
@@ -106,7 +106,7 @@ struct EngineBench {
     /// Turns the engine, and waits until all its flights have ended.
     func turn() async {
         _ = await engine.turn()
-        while await engine.inFlight > 0 { await Task.yield() }
+        await engine.drain()
     }
 }
 

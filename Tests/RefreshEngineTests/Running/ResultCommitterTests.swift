@@ -10,7 +10,7 @@ import Testing
 /// Results that cannot be stored wait and are counted; others do not wait for them.
 @Suite(.timeLimit(.minutes(10)))
 struct ResultCommitterTests {
-    private let time = ManualTime()
+    private let time = ManualTime(passing: .milliseconds(5))
 
     private func arrival(
         _ number: Int64,
@@ -45,10 +45,11 @@ struct ResultCommitterTests {
     func findingInHand() async throws {
         let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
         bench.committer.take(try arrival(1))
-        await bench.waitForTrouble()
+        await time.sleepers(atLeast: 1)
         await bench.committer.giveUp()
         #expect(await bench.nextLanded().settled == nil)
         bench.committer.take(try arrival(2))
+        time.advance(by: .seconds(5))
         #expect(await bench.nextLanded().settled == nil)
     }
 
@@ -60,8 +61,9 @@ struct ResultCommitterTests {
         #expect(landed.settled == nil && landed.isNotSent)
 
         bench.committer.take(try arrival(2))
-        await bench.waitForTrouble()
+        await time.sleepers(atLeast: 1)
         bench.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
+        time.advance(by: .seconds(5))
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 3))
         await bench.committer.giveUp()
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
@@ -71,7 +73,7 @@ struct ResultCommitterTests {
     func readsWhatWaits() async throws {
         let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
         bench.committer.take(try arrival(1))
-        await bench.waitForTrouble()
+        await time.sleepers(atLeast: 1)
         let read = Stream<Void>()
         let waiting = try arrival(2)
         bench.committer.take(
@@ -80,6 +82,7 @@ struct ResultCommitterTests {
                 return try waiting.report()
             }
         )
+        time.advance(by: .seconds(5))
         await read.next()
         await bench.committer.giveUp()
         let landed = [await bench.nextLanded(), await bench.nextLanded()]
@@ -142,6 +145,8 @@ struct ResultCommitterTests {
         // Others do not wait for it.
         bench.committer.take(try arrival(2))
         #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+        await time.sleepers(atLeast: 1)
+        time.advance(by: .seconds(5))
         let landed = await bench.nextLanded()
         #expect(landed.flight.grant.id == GrantID(rawValue: 1) && landed.settled != nil)
     }
@@ -153,7 +158,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill()
         let bench = ResultCommitterFixture(store(failing: .max, with: .unreachable), time: time, spill: spill)
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        await bench.waitForTrouble()
+        await time.sleepers(atLeast: 1)
         #expect(bench.committer.isStoreFailing)
         bench.committer.take(try arrival(2))
         bench.committer.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
@@ -161,6 +166,7 @@ struct ResultCommitterTests {
         for _ in 0..<3 { #expect(await bench.nextLanded().settled == nil) }
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 2))
         bench.committer.take(try arrival(4, answer: try Sample.granted()))
+        time.advance(by: .seconds(5))
         #expect(await bench.nextLanded().settled == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])

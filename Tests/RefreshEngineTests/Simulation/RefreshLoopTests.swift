@@ -52,11 +52,11 @@ struct RefreshLoopTests {
     func rejectedTokenIsReplaced() async throws {
         let world = try World(seed: 62)
         try await world.add(0..<1)
-        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        let provider = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
         world.google.answer { .grantFor($0.count == 1 ? .seconds(7200) : .seconds(600)) }
-        let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
+        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(60))
-        let second = try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+        let second = try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         #expect(second.accessToken != first.accessToken)
         #expect(second.accessToken.reveal() == world.google.account(0).accessToken)
     }

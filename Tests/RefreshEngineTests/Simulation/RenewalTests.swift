@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Another token for a caller whose token Google refused", .timeLimit(.minutes(10)))
 struct RenewalTests {
-    private func vendor(_ world: World) -> TokenProvider {
+    private func provider(_ world: World) -> TokenProvider {
         TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
     }
 
@@ -15,14 +15,15 @@ struct RenewalTests {
     func singleFlight() async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = vendor(world)
-        let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
+        let provider = provider(world)
+        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(60))
         world.google.answer { _ in .hold }
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<1000 {
                 group.addTask {
-                    try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken).accessToken.reveal()
+                    try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken).accessToken
+                        .reveal()
                 }
             }
             await world.google.waitUntilHolding(1)
@@ -31,7 +32,7 @@ struct RenewalTests {
         }
         #expect(tokens == [world.google.account(0).accessToken])
         #expect(tokens != [first.accessToken.reveal()])
-        let late = try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+        let late = try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         #expect(tokens == [late.accessToken.reveal()])
         #expect(late.warning == nil && !late.isFresh)
         #expect(world.google.calls == 2)
@@ -41,15 +42,15 @@ struct RenewalTests {
     func pause() async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = vendor(world)
-        let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
+        let provider = provider(world)
+        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(7))
         await #expect(throws: VendingFailure.tooSoon(wait: .seconds(3))) {
-            try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+            try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         }
         #expect(world.google.calls == 1)
         world.time.advance(by: .seconds(3))
-        let second = try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+        let second = try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         #expect(second.isFresh && second.accessToken != first.accessToken)
         #expect(world.google.calls == 2)
     }
@@ -58,15 +59,15 @@ struct RenewalTests {
     func unreachable() async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = vendor(world)
-        let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
+        let provider = provider(world)
+        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(60))
         world.google.answer { _ in .answer(.noAnswer(code: "timeout")) }
         await #expect(throws: VendingFailure.unavailable(reason: "timeout")) {
-            try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+            try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         }
         await #expect(throws: VendingFailure.tooSoon(wait: .seconds(10))) {
-            try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+            try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
         }
         #expect(world.google.calls == 2)
     }
@@ -75,14 +76,14 @@ struct RenewalTests {
     func dead() async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = vendor(world)
-        let first = try await vendor.token(of: world.grant(0), minimumLife: .zero)
+        let provider = provider(world)
+        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(60))
         world.google.answer { _ in .answer(.invalidGrant) }
         let expected = VendingFailure.refused(state: .disconnected, reason: .invalidGrant, since: world.time.now)
         for _ in 0..<2 {
             await #expect(throws: expected) {
-                try await vendor.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+                try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
             }
         }
         #expect(world.google.calls == 2)
@@ -95,10 +96,10 @@ struct VendorTests {
     func served() async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
-        let first = try await vendor.token(of: world.grant(0), minimumLife: .seconds(60))
+        let provider = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        let first = try await provider.token(of: world.grant(0), minimumLife: .seconds(60))
         #expect(first.isFresh)
-        let second = try await vendor.token(of: world.grant(0), minimumLife: .seconds(60))
+        let second = try await provider.token(of: world.grant(0), minimumLife: .seconds(60))
         #expect(!second.isFresh && second.accessToken == first.accessToken)
         #expect(world.google.calls == 1)
     }
@@ -110,10 +111,10 @@ struct VendorTests {
     func cap(secondsPassed: Int, isRefreshed: Bool) async throws {
         let world = try World()
         try await world.add(0..<1)
-        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
-        _ = try await vendor.token(of: world.grant(0), minimumLife: .zero)
+        let provider = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        _ = try await provider.token(of: world.grant(0), minimumLife: .zero)
         world.time.advance(by: .seconds(secondsPassed))
-        let token = try await vendor.token(of: world.grant(0), minimumLife: .seconds(3600))
+        let token = try await provider.token(of: world.grant(0), minimumLife: .seconds(3600))
         #expect(token.isFresh == isRefreshed)
     }
 
@@ -122,13 +123,13 @@ struct VendorTests {
         let world = try World()
         let token = try Sample.accessToken(lifetime: .seconds(5))
         let grant = try Sample.grant(hasRefreshToken: false, accessToken: token)
-        let vendor = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+        let provider = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
         world.time.advance(by: .seconds(5))
         let expected = VendingFailure.refused(
             state: .reauthRequired,
             reason: .noRefreshToken,
             since: start + .seconds(5)
         )
-        await #expect(throws: expected) { try await vendor.token(of: grant, minimumLife: .zero) }
+        await #expect(throws: expected) { try await provider.token(of: grant, minimumLife: .zero) }
     }
 }

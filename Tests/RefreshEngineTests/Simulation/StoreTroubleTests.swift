@@ -7,7 +7,6 @@ import Testing
 
 @testable import RefreshEngine
 
-/// The committer waits by the real clock between two attempts, a second after the first failure.
 @Suite("The store fails for a while", .timeLimit(.minutes(10)))
 struct StoreTroubleTests {
     private func world(rotates: Bool = true) throws -> (World, FailingStore) {
@@ -28,18 +27,19 @@ struct StoreTroubleTests {
         let (world, store) = try world()
         try await world.add(0..<40)
         let engine = world.engine()
-        store.failTransactions(1, with: code)
+        store.failTransactions(5, with: code)
         _ = await engine.turn()
         let rest = await engine.inFlight
         #expect(rest > 0)
         for _ in 0..<5 {
             // The window is read again while results wait: grants in flight are left alone.
+            await world.time.sleepers(atLeast: 1)
             world.time.advance(by: .seconds(5))
             await engine.renewLeases()
             _ = await engine.turn()
         }
         await engine.settleDown()
-        #expect(store.failed == 1)
+        #expect(store.failed == 5)
         #expect(world.google.accounts.count == 40)
         #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 })
         #expect(try await world.states() == [.active: 40])
@@ -58,8 +58,11 @@ struct StoreTroubleTests {
         let engine = world.engine()
         store.failTransactions(.max)
         _ = await engine.turn()
-        let lost = await engine.stop(within: .zero)
-        #expect(lost == UnstoredResults(spilled: 0, lost: 3))
+        await world.time.sleepers(atLeast: 1)
+        async let lost = engine.stop(within: .zero)
+        await world.time.sleepers(atLeast: 1, for: .seconds(1))
+        world.time.advance(by: .seconds(1))
+        #expect(await lost == UnstoredResults(spilled: 0, lost: 3))
         #expect(await engine.inFlight == 0)
     }
 
@@ -81,7 +84,13 @@ struct StoreTroubleTests {
         let engine = world.engine(spill: MemorySpill(gate: gate))
         store.failTransactions(.max)
         _ = await engine.turn()
-        #expect(await engine.stop(within: .zero) == UnstoredResults(lost: 3))
+        await world.time.sleepers(atLeast: 1)
+        async let unstored = engine.stop(within: .zero)
+        for span in [Duration.seconds(1), .seconds(2)] {
+            await world.time.sleepers(atLeast: 1, for: span)
+            world.time.advance(by: span)
+        }
+        #expect(await unstored == UnstoredResults(lost: 3))
         gate.open()
     }
 }

@@ -89,8 +89,10 @@ struct VendingTests {
         await world.google.waitUntilHolding(1)
         let engine = world.engine()
         async let token = engine.freshToken(of: "user 0", minimumLife: .zero)
+        await world.time.sleepers(atLeast: 1)
         world.google.release()
         await other.settleDown()
+        world.time.advance(by: .milliseconds(100))
         #expect(try await token.accessToken.reveal() == world.google.account(0).accessToken)
         #expect(world.google.calls == 1)
     }

@@ -73,7 +73,7 @@ struct DoctorTests {
             switch self {
             case .keyFileOpenToOthers, .databaseOpenToOthers, .secretOpenToOthers: "chmod 600"
             case .keyFileMissing: "keys generate"
-            case .keyFileGarbled: "mend the line"
+            case .keyFileGarbled: "fix the line"
             case .foreignKeyRing: "restore the key ring"
             case .databaseGarbage, .databaseDamagedInside: "backup in its place"
             case .databaseOfAnotherProgram: "Name another file"

@@ -20,7 +20,7 @@ struct KeyRetirementTests {
     @Test(
         "a key stays while it is needed",
         arguments: [
-            (KeyID.named("0000000f"), [:], [], .badData, "holds no key 0000000f"),
+            (KeyID.named("0000000f"), [:], [], .badData, "has no key 0000000f"),
             (new, [:], [], .leftForLater, "seals new tokens"),
             (old, [old: 2], [], .leftForLater, "still seals 2 tokens"),
             (old, [:], [laggard], .leftForLater, "worker 7-ab"),

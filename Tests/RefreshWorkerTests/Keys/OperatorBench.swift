@@ -12,7 +12,7 @@ import Store
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorBench: Sendable {
     let root: String
-    let time = ManualTime()
+    let time = ManualTime(passing: .milliseconds(5))
     let diagnostics: DiagnosticLog
 
     static func with<Result>(_ body: (OperatorBench) async throws -> Result) async throws -> Result {

@@ -100,14 +100,14 @@ struct SecretsManagerImportTests {
         #expect(tally.deleted == 2)
         #expect(tally.grants.stored == 1 && tally.grants.read == 5)
         let reasons = [
-            "holds bytes and no text", "may not be read (AccessDeniedException)", "not JSON", "user_id names",
+            "is binary, not text", "may not be read (AccessDeniedException)", "not JSON", "user_id names",
         ]
         #expect(tally.grants.reasonLines.count == reasons.count)
         for reason in reasons {
             #expect(tally.grants.reasonLines.contains { $0.hasPrefix("bad, 1 of 5: \(reason)") }, "\(reason)")
         }
         let words = [
-            "secret 'gmail/user/binary': holds bytes and no text", "secret 'gmail/user/broken': not JSON",
+            "secret 'gmail/user/binary': is binary, not text", "secret 'gmail/user/broken': not JSON",
             "secret 'gmail/user/denied': may not be read (AccessDeniedException)",
             "secret 'gmail/user/impostor': user_id names another user than the secret's name",
         ]

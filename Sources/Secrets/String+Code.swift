@@ -1,0 +1,20 @@
+extension String {
+    /// `true` for 1 to 64 lower-case ASCII letters, digits and underscores: such a code is safe to log and to store.
+    package var isLowerCaseCode: Bool {
+        (1...64).contains(utf8.count)
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                    true
+                default: false
+                }
+            }
+    }
+}
+
+extension StringProtocol {
+    /// `true` for one or more ASCII digits, without a sign or a blank.
+    package var isDecimalNumber: Bool {
+        !isEmpty && utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+    }
+}
