@@ -111,7 +111,7 @@ let package = Package(
         .executableTarget(
             name: "RefreshWorker",
             dependencies: ["AWSImport", "JSON", "Store", "WorkerCommands", "WorkerConfiguration", "WorkerLifecycle"],
-            swiftSettings: atTheEdge
+            swiftSettings: common
         ),
         .executableTarget(
             name: "GoogleSandbox",
@@ -209,7 +209,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "AccountAPI", "Clocks", "GoogleOAuth", "HTTPClient", "HTTPServer", "JSON", "PostgresStore",
-                "RefreshEngine", "RefreshWorker", "Secrets", "Store", "WorkerCommands", "WorkerConfiguration",
+                "RefreshEngine", "Secrets", "Store", "WorkerCommands", "WorkerConfiguration",
             ],
             exclude: ["Corpus", "run"],
             swiftSettings: common

@@ -1,4 +1,3 @@
-import Observability
 import RefreshEngine
 import Store
 package import WorkerConfiguration

@@ -7,7 +7,6 @@ import JSON
 import PostgresStore
 import Store
 
-@testable import RefreshWorker
 @testable import Secrets
 @testable import WorkerCommands
 @testable import WorkerConfiguration

@@ -3,7 +3,6 @@ import HTTPClient
 import Observability
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerConfiguration
 
 @Suite("The configuration")

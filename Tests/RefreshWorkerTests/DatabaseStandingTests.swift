@@ -1,7 +1,6 @@
 import Store
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerLifecycle
 
 @Suite("A loss of the database")

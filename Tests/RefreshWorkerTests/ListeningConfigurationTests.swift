@@ -1,7 +1,6 @@
 import HTTPServer
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerConfiguration
 
 @Suite("Configuration of the listeners and the notices")

@@ -1,6 +1,5 @@
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerConfiguration
 
 @Suite("A reload")

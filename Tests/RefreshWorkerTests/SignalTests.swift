@@ -1,7 +1,6 @@
 import Glibc
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerLifecycle
 
 @Suite("Signals")

@@ -1,6 +1,5 @@
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerLifecycle
 
 @Suite("Notifying systemd")

@@ -1,6 +1,5 @@
 import Secrets
 
-@testable import RefreshWorker
 @testable import WorkerConfiguration
 
 /// A machine with the flags, variables and files of one test.

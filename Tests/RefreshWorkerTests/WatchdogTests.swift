@@ -1,7 +1,6 @@
 import Clocks
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerLifecycle
 
 @Suite("The watchdog")

@@ -9,9 +9,9 @@ package struct GrantReader: Sendable {
     /// The configured client ids.
     ///
     /// If there is only one, it is used for JSON without a client id.
-    package let clientIDs: [String]
+    let clientIDs: [String]
     /// The user of JSON that does not name one.
-    package var userID: String?
+    var userID: String?
 
     package init(clientIDs: [String], userID: String? = nil) {
         self.clientIDs = clientIDs

@@ -35,9 +35,9 @@ package struct ImportedGrantWriter: Sendable {
     private static let historyLimit = 1000
 
     package let store: any GrantStore
-    package let vault: TokenVault
-    package let time: any TimeSource
-    package let random: any RandomSource
+    let vault: TokenVault
+    let time: any TimeSource
+    let random: any RandomSource
     package let existing: Existing
     var firstRefresh = FirstRefresh.byToken
     /// `true` for a dry run: everything is decided and nothing is written.

@@ -17,8 +17,8 @@ package struct RecordSplitter {
         }
 
         /// The number of the line on which the record begins.
-        package let line: Int
-        package let content: Content
+        let line: Int
+        let content: Content
 
         package init(line: Int, content: Content) {
             self.line = line

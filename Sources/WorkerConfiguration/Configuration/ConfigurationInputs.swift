@@ -8,7 +8,7 @@ package struct ConfigurationInputs: Sendable {
         let value: String
     }
 
-    package let flags: [Flag]
+    let flags: [Flag]
     package let environment: [String: String]
     package let files: FileReader
 

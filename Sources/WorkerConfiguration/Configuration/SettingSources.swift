@@ -2,11 +2,11 @@
 package struct SettingSources {
     /// One given value and its origin.
     package struct Given: Equatable {
-        package let value: String
+        let value: String
         /// The origin as an error names it: `--max-rate`, `environment variable …` or `file:line: …`.
-        package let origin: String
+        let origin: String
         /// `true` if the value is a command-line argument, which every user of the machine can read.
-        package var isArgument = false
+        var isArgument = false
 
         package init(value: String, origin: String, isArgument: Bool = false) {
             self.value = value

@@ -2,7 +2,7 @@ private import Glibc
 
 /// A failed system call.
 package struct SystemCallFailure: Error, Equatable, Sendable, CustomStringConvertible {
-    package let call: String
+    let call: String
     package let errorNumber: Int32
 
     package init(call: String, errorNumber: Int32) {

@@ -10,9 +10,9 @@ package import WorkerConfiguration
 
 /// The worker in the foreground: starts the parts, runs their loops, and stops them in reverse order.
 package struct Daemon: Sendable {
-    package let context: CommandContext
+    let context: CommandContext
     /// Returns the output of `status --json`, which the internal listener serves.
-    package let statusReport: @Sendable (any AccountStore) async throws -> String
+    let statusReport: @Sendable (any AccountStore) async throws -> String
 
     package init(context: CommandContext, statusReport: @escaping @Sendable (any AccountStore) async throws -> String) {
         self.context = context

@@ -22,9 +22,9 @@ package struct SpillRecovery: Sendable {
     /// The time to wait for a file that another process recovers or still writes.
     private static let patience: Duration = .seconds(10)
 
-    package let store: any GrantStore
-    package let vault: TokenVault
-    package let context: CommandContext
+    let store: any GrantStore
+    let vault: TokenVault
+    let context: CommandContext
 
     package init(store: any GrantStore, vault: TokenVault, context: CommandContext) {
         self.store = store

@@ -3,7 +3,6 @@ import Secrets
 import Store
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle

@@ -2,7 +2,6 @@ import Clocks
 import HTTPClient
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 

@@ -2,7 +2,6 @@ import Foundation
 import Glibc
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 

@@ -4,7 +4,6 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 

@@ -3,7 +3,6 @@ import SQLiteStore
 import Secrets
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle

@@ -3,7 +3,6 @@ import PostgresStore
 import Secrets
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 
 @Suite("The doctor on a PostgreSQL server")

@@ -4,7 +4,6 @@ import SQLiteStore
 import Secrets
 import Store
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 
 /// The dependencies of an import: a database file, a key ring and clocks, removed with the object.

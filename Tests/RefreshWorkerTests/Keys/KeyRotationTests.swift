@@ -5,7 +5,6 @@ import Store
 import Synchronization
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle

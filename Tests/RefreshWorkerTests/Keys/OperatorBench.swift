@@ -5,7 +5,6 @@ import SQLiteStore
 import Secrets
 import Store
 
-@testable import RefreshWorker
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
 

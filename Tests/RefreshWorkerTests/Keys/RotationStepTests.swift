@@ -2,7 +2,6 @@ import Secrets
 import Store
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 
 @Suite("The next step of a rotation")

@@ -2,7 +2,6 @@ import Clocks
 import Observability
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerLifecycle
 
 @Suite("The dates of the internal listener's certificate")

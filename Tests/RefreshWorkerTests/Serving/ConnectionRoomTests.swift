@@ -1,6 +1,5 @@
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerLifecycle
 
 @Suite("Room for connections")

@@ -3,7 +3,6 @@ import Foundation
 import Store
 import Testing
 
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 

@@ -3,7 +3,6 @@ import Secrets
 import Testing
 
 @testable import AWSImport
-@testable import RefreshWorker
 @testable import WorkerConfiguration
 
 @Suite("Credentials for AWS")

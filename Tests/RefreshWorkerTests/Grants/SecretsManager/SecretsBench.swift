@@ -7,7 +7,6 @@ import Synchronization
 import TestSupport
 
 @testable import AWSImport
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 

@@ -2,7 +2,6 @@ import TestSupport
 import Testing
 
 @testable import AWSImport
-@testable import RefreshWorker
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 
