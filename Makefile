@@ -42,7 +42,7 @@ SEED ?= 0
 fuzz: toolchain packages ## feed random input to every parser for TIME seconds (60); the same input for the same SEED
 	@Tests/FuzzTests/run --seconds $(TIME) --seed $(SEED)
 
-stories: build ## run the real program end to end (about five minutes)
+stories: build ## run the real program end to end (about seven minutes)
 	@Tests/EndToEnd/run
 
 faults: build ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)
