@@ -52,7 +52,7 @@ tested: release-programs
 export BINARIES := $(CURDIR)/$(RELEASE_FOLDER)/release
 endif
 
-stories: tested ## run the real program end to end (about five minutes)
+stories: tested ## run the real program end to end (about seven minutes)
 	@Tests/EndToEnd/run
 
 faults: tested ## run the real program under thousands of faults and check the tokens (about 40 minutes; Tests/Faults/run --help)

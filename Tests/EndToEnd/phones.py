@@ -123,7 +123,8 @@ class EnginePhone(Phone):
 class Crowd:
     """Phones that take turns, as fast as a few threads can drive them."""
 
-    def __init__(self, threads=16):
+    # More threads only take the interpreter from the former backends, which run in this process too.
+    def __init__(self, threads=4):
         self.phones = []
         self.queue = collections.deque()
         self.problems = []
