@@ -17,7 +17,7 @@ struct ConfigurationProblemTests {
             (.logLevel, "inof", "did you mean info?"), (.runOnce, "maybe", "neither yes nor no"),
             (.database, "", "is empty"), (.database, "a\nb", "one line"), (.keyFile, "a\0b", "without NUL"),
             (.caFile, String(repeating: "x", count: 4097), "longer than 4096 bytes"),
-            (.clientID, "two words", "no client id"), (.clientID, ",", "names no client id"),
+            (.clientID, "two words", "not a client id"), (.clientID, ",", "names no client id"),
             (.clientID, String(repeating: "x", count: 257), "up to 256"),
             (.tokenEndpoint, "http://example.com/token", "is not https"),
             (.revocationEndpoint, "ftp://example.com", "is not https"),

@@ -133,7 +133,7 @@ package struct GrantReader: Sendable {
         }
         let reason = GrantReason(rawValue: code ?? "unknown")
         guard code == nil || reason.rawValue == code else {
-            throw ImportProblem("reason may contain only lower-case letters, digits and underscores")
+            throw ImportProblem("reason must be a code of lower-case letters, digits and underscores")
         }
         // A user that another system deleted may sign up here again, so only a deletion here is final.
         guard reason != .userDeleted else {

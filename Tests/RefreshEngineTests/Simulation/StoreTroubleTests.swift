@@ -31,14 +31,14 @@ struct StoreTroubleTests {
         _ = await engine.turn()
         let rest = await engine.inFlight
         #expect(rest > 0)
+        await world.time.sleepers(atLeast: 1)
         for _ in 0..<5 {
             // The window is read again while results wait: grants in flight are left alone.
-            await world.time.sleepers(atLeast: 1)
             world.time.advance(by: .seconds(5))
             await engine.renewLeases()
             _ = await engine.turn()
         }
-        await engine.settleDown()
+        await world.settle(engine)
         #expect(store.failed == 5)
         #expect(world.google.accounts.count == 40)
         #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 })
@@ -60,7 +60,8 @@ struct StoreTroubleTests {
         _ = await engine.turn()
         await world.time.sleepers(atLeast: 1)
         async let lost = engine.stop(within: .zero)
-        await world.time.sleepers(atLeast: 1, for: .seconds(1))
+        // The committer, and the stop.
+        await world.time.sleepers(atLeast: 2)
         world.time.advance(by: .seconds(1))
         #expect(await lost == UnstoredResults(spilled: 0, lost: 3))
         #expect(await engine.inFlight == 0)
@@ -86,10 +87,11 @@ struct StoreTroubleTests {
         _ = await engine.turn()
         await world.time.sleepers(atLeast: 1)
         async let unstored = engine.stop(within: .zero)
-        for span in [Duration.seconds(1), .seconds(2)] {
-            await world.time.sleepers(atLeast: 1, for: span)
-            world.time.advance(by: span)
-        }
+        // The committer, and the stop.
+        await world.time.sleepers(atLeast: 2)
+        world.time.advance(by: .seconds(1))
+        await world.time.sleepers(atLeast: 1, for: .seconds(2))
+        world.time.advance(by: .seconds(2))
         #expect(await unstored == UnstoredResults(lost: 3))
         gate.open()
     }

@@ -166,6 +166,19 @@ struct World {
     func run(_ engine: RefreshEngine, for span: Duration, grain: Duration = .milliseconds(100)) async {
         await run([engine], for: span, grain: grain)
     }
+
+    /// Waits until all flights have ended, and lets time pass whenever something sleeps.
+    func settle(_ engine: RefreshEngine) async {
+        let passing = Task { [time] in
+            while !Task.isCancelled {
+                await time.sleepers(atLeast: 1)
+                time.advance(by: .seconds(1))
+            }
+        }
+        await engine.settleDown()
+        passing.cancel()
+        await passing.value
+    }
 }
 
 extension RefreshEngine {

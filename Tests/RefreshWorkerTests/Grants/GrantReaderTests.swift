@@ -185,7 +185,7 @@ struct GrantReaderTests {
         ),
         (#"{"user_id":"u","access_token":"a","client_id":"GOCSPX-SECRET"}"#, "client_id: looks like a token"),
         (#"{"user_id":"u","access_token":"a","state":"SECRET"}"#, "state must be one of active, retrying"),
-        (#"{"user_id":"u","access_token":"a","state":"retrying","reason":"SECRET"}"#, "reason is not a code"),
+        (#"{"user_id":"u","access_token":"a","state":"retrying","reason":"SECRET"}"#, "reason must be a code"),
         (#"{"Name":"gmail/user/1","SecretString":"SECRET"}"#, "SecretString is not the text of a JSON object"),
         (#"{"Name":"gmail/user/","SecretString":"{}"}"#, "user_id is missing"),
         (#"{"user_id":"u","access_token":"SECRET"#, "not JSON: a string is not closed at byte"),

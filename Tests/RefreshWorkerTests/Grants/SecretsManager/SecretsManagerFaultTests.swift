@@ -79,7 +79,7 @@ struct SecretsManagerFaultTests {
         "the client id is the secret's text",
         arguments: [
             ("1-a.apps.googleusercontent.com", nil), ("1-a.apps.googleusercontent.com\r\n", nil),
-            ("", "is empty"), ("two words", "no client id"), ("GOCSPX-secret", "looks like a token"),
+            ("", "is empty"), ("two words", "not a client id"), ("GOCSPX-secret", "looks like a token"),
         ] as [(String, String?)]
     )
     func clientID(text: String, problem: String?) async throws {
