@@ -187,7 +187,7 @@ private struct RunningWorker: Sendable {
         writer.reopen()
         do {
             // Steps that can fail come first: a reload happens as a whole or not at all.
-            let fresh = try Configuration.resolve(context.inputs)
+            let fresh = try Configuration(context.inputs)
             try fresh.checkServing(environment: context.inputs.environment)
             try await presence.report()
             try listeners.reload(context)
