@@ -9,7 +9,8 @@ import Store
 
 /// The dependencies of the commands, opened from the configuration when they are needed.
 struct CommandContext: Sendable {
-    let configuration: Configuration
+    /// The configuration, of which a reload replaces some settings.
+    let current: CurrentConfiguration
     /// The inputs of the configuration, to resolve it again on SIGHUP.
     let inputs: ConfigurationInputs
     /// The clock for stored times: this machine's, or the database server's.
@@ -20,7 +21,7 @@ struct CommandContext: Sendable {
     let workerName: String
 
     init(configuration: Configuration, inputs: ConfigurationInputs) {
-        self.configuration = configuration
+        current = CurrentConfiguration(configuration)
         self.inputs = inputs
         time = Self.clock(of: configuration.database)
         diagnostics = DiagnosticLog(
@@ -31,6 +32,9 @@ struct CommandContext: Sendable {
         )
         workerName = "\(ProcessIdentity.number)-\(String(random.nextBits() >> 32, radix: 16))"
     }
+
+    /// The configuration at this moment.
+    var configuration: Configuration { current.value }
 
     func run(_ command: Command) async throws -> ExitCode {
         do {
@@ -85,7 +89,12 @@ struct CommandContext: Sendable {
 
     /// Opens the client for refreshes and notices; its limit is the engine's in-flight limit and 64 more.
     func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure) -> HTTPClient {
-        var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
+        try openHTTP(HTTPClient.Configuration(maximumInFlight: maximumInFlight))
+    }
+
+    /// Opens a client with limits of its own, the configured authorities and the program's name.
+    func openHTTP(_ limits: HTTPClient.Configuration) throws(HTTPFailure) -> HTTPClient {
+        var settings = limits
         settings.caFile = configuration.caFile
         settings.userAgent = "refresh-worker/\(Version.current)"
         return try HTTPClient(configuration: settings, time: time)
@@ -107,7 +116,7 @@ struct CommandContext: Sendable {
         log: EngineLog,
         spill: ResultSpillFile
     ) throws -> RefreshEngine {
-        let clientSecrets = try openClientSecrets()
+        let clientSecrets = try Self.clientSecrets(of: configuration)
         return RefreshEngine(
             store: store,
             endpoint: GoogleOAuthAPI(http: http, endpoints: configuration.endpoints),

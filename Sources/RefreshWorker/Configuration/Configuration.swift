@@ -6,6 +6,8 @@ import Observability
 import Store
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
+///
+/// The variables are the settings that a reload applies.
 struct Configuration: Equatable, Sendable {
     /// The destination of the metrics log.
     enum MetricsLog: Equatable, Sendable {
@@ -18,14 +20,14 @@ struct Configuration: Equatable, Sendable {
     let database: DatabaseLocation
     let keyFile: String
     /// The configured client ids in order, without duplicates; may be empty, because a grant can carry its own.
-    let clientIDs: [String]
-    let clientSecretFile: String?
+    var clientIDs: [String]
+    var clientSecretFile: String?
     let endpoints: Endpoints
     let caFile: String?
     let metricsLog: MetricsLog
-    let logLevel: LogLevel
+    var logLevel: LogLevel
     /// The limit of requests per second for one client id.
-    let maxRate: Double
+    var maxRate: Double
     let summaryInterval: Duration
     let stopDeadline: Duration
     let runsOnce: Bool
