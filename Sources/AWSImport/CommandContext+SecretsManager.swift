@@ -95,11 +95,9 @@ extension CommandContext {
 
     private func openSecretsHTTP() throws(HTTPFailure) -> HTTPClient {
         var settings = HTTPClient.Configuration()
-        settings.caFile = configuration.caFile
-        settings.userAgent = "refresh-worker/\(Version.current)"
         settings.maximumBodyBytes = SecretsManagerClient.longestAnswer
         settings.maximumConnections = SecretsManagerReader.concurrency
         settings.maximumInFlight = SecretsManagerReader.concurrency
-        return try HTTPClient(configuration: settings, time: time)
+        return try openHTTP(settings)
     }
 }

@@ -14,8 +14,8 @@ package struct AccountServices: Sendable {
     package let google: any GoogleLookups
     package let vault: TokenVault
     package let signer: TokenSigner
-    /// The configured client ids: tokens of other apps are refused.
-    package let clientIDs: [String]
+    /// Returns the client ids that are configured at this moment; a reload may change them.
+    private let currentClientIDs: @Sendable () -> [String]
     package let budgets: RequestBudgets
     /// The stored users that a Google account may be linked to by its e-mail address.
     package let emailLinking: EmailLinking
@@ -32,7 +32,7 @@ package struct AccountServices: Sendable {
         google: any GoogleLookups,
         vault: TokenVault,
         signer: TokenSigner,
-        clientIDs: [String],
+        clientIDs: @escaping @Sendable () -> [String],
         budgets: RequestBudgets,
         emailLinking: EmailLinking = .verified,
         sessionRules: SessionRules = SessionRules(),
@@ -47,7 +47,7 @@ package struct AccountServices: Sendable {
         self.google = google
         self.vault = vault
         self.signer = signer
-        self.clientIDs = clientIDs
+        currentClientIDs = clientIDs
         self.budgets = budgets
         self.emailLinking = emailLinking
         self.sessionRules = sessionRules
@@ -57,6 +57,9 @@ package struct AccountServices: Sendable {
         self.diagnostics = diagnostics
         self.googleDeadline = googleDeadline
     }
+
+    /// The configured client ids: tokens of other apps are refused.
+    package var clientIDs: [String] { currentClientIDs() }
 
     var gatekeeper: Authenticator { Authenticator(store: store, signer: signer, time: time) }
 

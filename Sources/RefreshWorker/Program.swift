@@ -50,7 +50,7 @@ enum Program {
             environment: ProcessEnvironment.current,
             files: .system
         )
-        let configuration = try Configuration.resolve(inputs)
+        let configuration = try Configuration(inputs)
         let context = CommandContext(configuration: configuration, inputs: inputs)
         return try await context.run(invocation.command)
     }

@@ -19,6 +19,21 @@ struct ExampleConfigurationTests {
         #expect(try machine.resolve() == configuration)
     }
 
+    @Test("says which changes a reload applies")
+    func namesReloadable() throws {
+        let comments = try Self.example().split(separator: "\n").prefix { $0.hasPrefix("#") }
+        let text = comments.map { $0.dropFirst(2) }.joined(separator: " ")
+        let names = { (settings: [Setting]) in
+            settings.map { $0.name.environmentName.dropFirst(Setting.environmentPrefix.count) }.joined(separator: ", ")
+        }
+        let (applied, readAgain) = (
+            names(Setting.all.filter { $0.change.reloadGroup != nil }),
+            names(Setting.all.filter(\.change.isFileReadAgain))
+        )
+        #expect(text.contains("for \(applied) a reload is enough"))
+        #expect(text.contains("for the content of \(readAgain) too"))
+    }
+
     @Test("shows every setting that a file may have, with its default")
     func showsAll() throws {
         let text = try Self.example().replacing("#REFRESH_WORKER", with: "REFRESH_WORKER")

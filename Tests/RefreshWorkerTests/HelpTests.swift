@@ -61,6 +61,16 @@ struct HelpTests {
         }
     }
 
+    @Test("says which settings a reload applies, and which files it reads again")
+    func namesReloadable() throws {
+        // Of each setting, the text that is laid out over several lines.
+        let text = try Self.help([]).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        for setting in Setting.all {
+            let end = [setting.change.note, setting.shownDefault.map { "Default: \($0)" }].compactMap(\.self)
+            #expect(text.contains(([setting.usage, setting.summary] + end).joined(separator: " ")))
+        }
+    }
+
     @Test("takes precedence over everything else on the line")
     func wins() throws {
         let text = try Self.help(["grants", "show"])

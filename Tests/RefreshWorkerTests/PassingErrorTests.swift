@@ -33,7 +33,7 @@ struct PassingErrorTests {
                 exists: { _ in true }
             )
         )
-        let error = #expect(throws: ConfigurationError.self) { try Configuration.resolve(inputs) }
+        let error = #expect(throws: ConfigurationError.self) { try Configuration(inputs) }
         #expect(error?.exitCode == exitCode)
     }
 

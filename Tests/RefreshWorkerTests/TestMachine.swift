@@ -27,7 +27,7 @@ struct TestMachine {
     }
 
     func resolve() throws(ConfigurationError) -> Configuration {
-        try Configuration.resolve(inputs)
+        try Configuration(inputs)
     }
 
     /// The lines of the error; empty if the configuration is valid.

@@ -6,11 +6,12 @@ package struct SecurityEventReader: Sendable {
     /// The longest accepted body.
     package static let longestBody = 65_536
 
-    private let keys: SecurityEventKeys
-    private let clientIDs: Set<String>
+    let keys: SecurityEventKeys
+    /// Returns the client ids that are configured at this moment; a reload may change them.
+    let clientIDs: @Sendable () -> [String]
     private let time: any TimeSource
 
-    package init(keys: SecurityEventKeys, clientIDs: Set<String>, time: any TimeSource) {
+    package init(keys: SecurityEventKeys, clientIDs: @escaping @Sendable () -> [String], time: any TimeSource) {
         self.keys = keys
         self.clientIDs = clientIDs
         self.time = time
@@ -35,7 +36,7 @@ package struct SecurityEventReader: Sendable {
         guard let key, token.verifies(with: key) else {
             throw .invalid(.key, "the token is not signed by a key of the issuer's")
         }
-        return try SecurityEventToken(claims: token.claims, issuer: issuer, clientIDs: clientIDs, at: time.now)
+        return try SecurityEventToken(claims: token.claims, issuer: issuer, clientIDs: Set(clientIDs()), at: time.now)
     }
 
     /// Returns the body as text, without the line break that tools add at the end.

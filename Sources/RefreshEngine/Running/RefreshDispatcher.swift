@@ -9,7 +9,7 @@ struct RefreshDispatcher: Sendable {
     let vault: TokenVault
     let time: any TimeSource
     let leaseNeededToSend: Duration
-    let clientSecrets: [String: Secret]
+    let clientSecrets: ClientSecrets
 
     /// The result of one request, with the fields for its log line.
     struct Report: Sendable {

@@ -99,7 +99,7 @@ package actor RefreshEngine {
             vault: vault,
             time: time,
             leaseNeededToSend: configuration.leaseNeededToSend,
-            clientSecrets: configuration.clientSecrets
+            clientSecrets: ClientSecrets(configuration.clientSecrets)
         )
     }
 
@@ -118,6 +118,11 @@ package actor RefreshEngine {
         configuration.maxRate = maxRate
         sharePace()
         await committer.use(RefreshRules(maxRate: maxRate))
+    }
+
+    /// Sets the secrets that the next requests are sent with, as after a reload of the configuration.
+    package nonisolated func change(clientSecrets: [String: Secret]) {
+        dispatcher.clientSecrets.replace(with: clientSecrets)
     }
 
     /// The current instant of the clock that all workers share.

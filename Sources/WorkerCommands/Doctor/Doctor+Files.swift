@@ -74,7 +74,7 @@ extension Doctor {
     private var clientSecret: Diagnosis? {
         guard let path = configuration.clientSecretFile else { return nil }
         return judge("client secret") { () throws in
-            let count = try context.openClientSecrets().count
+            let count = try CommandContext.clientSecrets(of: configuration).count
             return "\(path) holds \(count == 1 ? "the secret of 1 client id" : "the secrets of \(count) client ids")"
         }
     }

@@ -39,9 +39,10 @@ extension CommandSpecification {
 
     private static func define(_ name: Setting.Name) -> (String, String)? {
         guard let setting = Setting.named(name) else { return nil }
-        // A switch is off by default, so its default is not shown.
-        let defaultValue = setting.placeholder == nil ? nil : setting.defaultValue
-        let ending = defaultValue.map { " Default: \($0)" } ?? ""
-        return ("\(setting.flag)\(setting.placeholder.map { " " + $0 } ?? "")", setting.summary + ending)
+        let defaultValue = setting.shownDefault.map { "Default: \($0)" }
+        return (
+            setting.usage,
+            [setting.summary, setting.change.note, defaultValue].compactMap(\.self).joined(separator: " ")
+        )
     }
 }

@@ -7,8 +7,8 @@ extension CommandSpecification {
             """
             Without a command it runs the worker in the foreground: it refreshes each stored grant before its access \
             token expires, records when Google ends a grant, and writes each event to the metrics log \
-            (docs/metrics-log.md). SIGTERM stops it gracefully, a second SIGTERM immediately; SIGHUP reads the \
-            configuration again and reopens the logs.
+            (docs/metrics-log.md). SIGTERM stops it gracefully, a second SIGTERM immediately. SIGHUP reloads: it reads \
+            the configuration again and reopens the metrics log.
             """,
             """
             It serves requests and sends notices only if a setting enables that: the app's routes (--listen), fresh \
@@ -26,8 +26,9 @@ extension CommandSpecification {
             """
             Settings are flags, environment variables, or KEY=value lines of the file named by --config, in this order \
             of precedence. The variable and the key of --max-rate is REFRESH_WORKER_MAX_RATE, and so on. An empty \
-            value counts as not set. Tokens and keys are never arguments, because every user of the machine can read \
-            those: they come from standard input or from a file.
+            value counts as not set. A changed setting takes a restart, unless its description says that a reload \
+            applies it. Tokens and keys are never arguments, because every user of the machine can read those: they \
+            come from standard input or from a file.
             """,
         ],
         settings: Setting.Name.allCases,

@@ -1,41 +1,13 @@
-import GoogleOAuth
-
 extension Configuration {
-    /// Returns the flag names of the settings that differ and that a reload cannot change.
+    /// Returns the flags of the settings that differ and that a reload does not apply.
     package func settingsThatNeedRestart(comparedWith running: Configuration) -> [String] {
-        let comparisons: [(Setting.Name, Bool)] = [
-            (.database, database == running.database),
-            (.keyFile, keyFile == running.keyFile),
-            (.clientID, clientIDs == running.clientIDs),
-            (.clientSecretFile, clientSecretFile == running.clientSecretFile),
-            (.tokenEndpoint, endpoints.token == running.endpoints.token),
-            (.userinfoEndpoint, endpoints.userinfo == running.endpoints.userinfo),
-            (.tokeninfoEndpoint, endpoints.tokeninfo == running.endpoints.tokeninfo),
-            (.revocationEndpoint, endpoints.revocation == running.endpoints.revocation),
-            (.caFile, caFile == running.caFile),
-            (.metricsLog, metricsLog == running.metricsLog),
-            (.summaryInterval, summaryInterval == running.summaryInterval),
-            (.stopDeadline, stopDeadline == running.stopDeadline),
-            (.listen, publicListener == running.publicListener),
-            (.listenInternal, internalListener == running.internalListener),
-            (.socketMode, socketMode == running.socketMode),
-            (.trustedProxy, trustedProxies == running.trustedProxies),
-            (.googleCallsPerMinute, googleCallsPerMinute == running.googleCallsPerMinute),
-            (.linkByEmail, emailLinking == running.emailLinking),
-            (.jwtSecretFile, jwtSecretFile == running.jwtSecretFile),
-            (.sessionGrace, sessionGrace == running.sessionGrace),
-            (
-                .acceptFormerRefreshTokensUntil,
-                acceptFormerRefreshTokensUntil == running.acceptFormerRefreshTokensUntil
-            ),
-            (.servicesFile, servicesFile == running.servicesFile),
-            (.internalCertificate, internalCertificateFile == running.internalCertificateFile),
-            (.internalKey, internalKeyFile == running.internalKeyFile),
-            (.internalMetrics, servesInternalMetrics == running.servesInternalMetrics),
-            (.securityEventsEndpoint, securityEventsEndpoint == running.securityEventsEndpoint),
-            (.noticeURL, noticeURL == running.noticeURL),
-            (.noticeSecretFile, noticeSecretFile == running.noticeSecretFile),
-        ]
-        return comparisons.filter { !$0.1 }.map { "--" + $0.0.rawValue }
+        Setting.all.filter { $0.change.reloadGroup == nil && $0.change.differs(self, running) }.map(\.flag)
+    }
+
+    /// Returns this configuration with the values of another for the settings that a reload applies.
+    package func reloaded(from fresh: Configuration) -> Configuration {
+        var result = self
+        for setting in Setting.all { setting.change.apply(fresh, &result) }
+        return result
     }
 }

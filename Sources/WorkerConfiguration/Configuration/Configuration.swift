@@ -3,8 +3,11 @@ package import Clocks
 package import GoogleOAuth
 package import HTTPClient
 package import Observability
+package import Store
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
+///
+/// The variables are the settings that a reload applies.
 package struct Configuration: Equatable, Sendable {
     /// The destination of the metrics log.
     package enum MetricsLog: Equatable, Sendable {
@@ -17,14 +20,14 @@ package struct Configuration: Equatable, Sendable {
     package let database: DatabaseLocation
     package let keyFile: String
     /// The configured client ids in order, without duplicates; may be empty, because a grant can carry its own.
-    package let clientIDs: [String]
-    package let clientSecretFile: String?
+    package var clientIDs: [String]
+    package var clientSecretFile: String?
     package let endpoints: Endpoints
     package let caFile: String?
     package let metricsLog: MetricsLog
-    package let logLevel: LogLevel
+    package var logLevel: LogLevel
     /// The limit of requests per second for one client id.
-    package let maxRate: Double
+    package var maxRate: Double
     package let summaryInterval: Duration
     package let stopDeadline: Duration
     package let runsOnce: Bool
@@ -52,4 +55,50 @@ package struct Configuration: Equatable, Sendable {
     package let securityEventsEndpoint: Endpoint
     package let noticeURL: Endpoint?
     package let noticeSecretFile: String?
+
+    /// Makes the configuration from flags, environment and file, or throws all their problems.
+    ///
+    /// Every given value is checked, even one that a layer of higher precedence overrides. Otherwise a mistake in the
+    /// file would show only when a flag is removed.
+    package init(_ inputs: ConfigurationInputs) throws(ConfigurationError) {
+        var resolver = ConfigurationResolver(inputs)
+        configurationFile = resolver.file
+        database = resolver.database()
+        keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
+        clientIDs = resolver.clientIDs()
+        clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
+        endpoints = Endpoints(
+            token: resolver.value(of: .tokenEndpoint, SettingValue.endpoint),
+            userinfo: resolver.value(of: .userinfoEndpoint, SettingValue.endpoint),
+            tokeninfo: resolver.value(of: .tokeninfoEndpoint, SettingValue.endpoint),
+            revocation: resolver.value(of: .revocationEndpoint, SettingValue.endpoint)
+        )
+        caFile = resolver.optional(.caFile, SettingValue.path)
+        metricsLog = resolver.value(of: .metricsLog, SettingValue.metricsLog)
+        logLevel = resolver.value(of: .logLevel, SettingValue.logLevel)
+        maxRate = resolver.value(of: .maxRate, SettingValue.rate)
+        summaryInterval = resolver.seconds(.summaryInterval, in: 1...86_400)
+        stopDeadline = resolver.seconds(.stopDeadline, in: 1...3600)
+        runsOnce = resolver.value(of: .runOnce, SettingValue.switched)
+        publicListener = resolver.optional(.listen, SettingValue.publicPlace)
+        internalListener = resolver.optional(.listenInternal, SettingValue.internalPlace)
+        socketMode = resolver.value(of: .socketMode, SettingValue.socketMode)
+        trustedProxies = resolver.list(.trustedProxy, SettingValue.networks)
+        googleCallsPerMinute = resolver.value(of: .googleCallsPerMinute) { text throws(SettingValue.Refusal) in
+            try SettingValue.count(text, in: 1...100_000)
+        }
+        emailLinking = resolver.value(of: .linkByEmail, SettingValue.emailLinking)
+        jwtSecretFile = resolver.optional(.jwtSecretFile, SettingValue.path) ?? resolver.credential("jwt-secret")
+        sessionGrace = resolver.seconds(.sessionGrace, in: 1...Int(Session.longestGrace.components.seconds))
+        acceptFormerRefreshTokensUntil = resolver.optional(.acceptFormerRefreshTokensUntil, SettingValue.date)
+        servicesFile = resolver.optional(.servicesFile, SettingValue.path) ?? resolver.credential("services")
+        internalCertificateFile = resolver.optional(.internalCertificate, SettingValue.path)
+        internalKeyFile = resolver.optional(.internalKey, SettingValue.path)
+        servesInternalMetrics = resolver.value(of: .internalMetrics, SettingValue.switched)
+        securityEventsEndpoint = resolver.value(of: .securityEventsEndpoint, SettingValue.endpoint)
+        noticeURL = resolver.optional(.noticeURL, SettingValue.endpoint)
+        noticeSecretFile =
+            resolver.optional(.noticeSecretFile, SettingValue.path) ?? resolver.credential("notice-secret")
+        guard resolver.problems.isEmpty else { throw ConfigurationError(problems: resolver.problems) }
+    }
 }

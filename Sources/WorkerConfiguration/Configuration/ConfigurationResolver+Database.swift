@@ -2,7 +2,7 @@ import Secrets
 
 extension ConfigurationResolver {
     /// Returns the place of the database; the credential `database-url` precedes the default.
-    mutating func database() -> DatabaseLocation? {
+    mutating func database() -> DatabaseLocation {
         let files = files
         let credential = credential("database-url").map { DatabaseLocation.urlFilePrefix + $0 }
         return value(of: .database, insteadOfDefault: credential) { given throws(SettingValue.Refusal) in

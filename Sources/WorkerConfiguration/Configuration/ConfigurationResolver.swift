@@ -22,12 +22,12 @@ struct ConfigurationResolver {
         credentialsDirectory.map { $0 + "/" + name }.flatMap { files.exists($0) ? $0 : nil }
     }
 
-    /// Returns the value of a setting, or its default; `nil` only after recording a problem.
+    /// Returns the value of a setting, or its default, also after recording a problem.
     mutating func value<Value>(
         of name: Setting.Name,
         _ read: Reader<Value>,
         insteadOfDefault replacement: String? = nil
-    ) -> Value? {
+    ) -> Value {
         value(of: name, insteadOfDefault: replacement) { given throws(SettingValue.Refusal) in try read(given.value) }
     }
 
@@ -36,13 +36,23 @@ struct ConfigurationResolver {
         of name: Setting.Name,
         insteadOfDefault replacement: String?,
         _ read: PlacedReader<Value>
-    ) -> Value? {
-        if isGiven(name) { return optional(name, read) }
-        guard let text = replacement ?? Setting.named(name)?.defaultValue else {
-            problems.append(.init(origin: "--\(name.rawValue)", message: "is needed and has no default"))
-            return nil
+    ) -> Value {
+        let origin = "default of --\(name.rawValue)"
+        if let value = optional(name, read) { return value }
+        if !isGiven(name), let replacement,
+            let value = check(SettingSources.Given(value: replacement, origin: origin), read)
+        {
+            return value
         }
-        return check(SettingSources.Given(value: text, origin: "default of --\(name.rawValue)"), read)
+        guard let text = Setting.named(name)?.defaultValue,
+            let value = check(SettingSources.Given(value: text, origin: origin), read)
+        else { preconditionFailure("the default of \(name) is missing or invalid") }
+        return value
+    }
+
+    /// Returns the value of a setting that is a number of seconds.
+    mutating func seconds(_ name: Setting.Name, in range: ClosedRange<Int>) -> Duration {
+        value(of: name) { text throws(SettingValue.Refusal) in try SettingValue.seconds(text, in: range) }
     }
 
     /// Returns the value of a setting without a default.

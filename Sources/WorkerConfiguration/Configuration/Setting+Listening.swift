@@ -6,6 +6,7 @@ extension Setting {
         Setting(
             .listen,
             "PLACE",
+            change: .restart(\.publicListener),
             """
             Where the app's routes are served: ADDRESS:PORT, or systemd:NAME for a socket that systemd passes. Plain \
             HTTP: a proxy in front terminates TLS. Without this setting they are not served.
@@ -14,6 +15,7 @@ extension Setting {
         Setting(
             .listenInternal,
             "PLACE",
+            change: .restart(\.internalListener),
             """
             Where tokens are vended and metrics, health and status are served: unix:PATH, ADDRESS:PORT on this \
             machine, or systemd:NAME; any address with --internal-certificate. Without this setting no token is \
@@ -23,33 +25,37 @@ extension Setting {
         Setting(
             .internalCertificate,
             "FILE",
+            change: .file(\.internalCertificateFile),
             """
             Certificate of the internal listener (PEM), followed by those between it and its root. The listener then serves \
-            TLS, and /status and the details of /readyz need a service's credential. Read again on SIGHUP. Needs \
-            --internal-key.
+            TLS, and /status and the details of /readyz need a service's credential. Needs --internal-key.
             """
         ),
         Setting(
             .internalKey,
             "FILE",
-            "The key of that certificate (PEM, without a passphrase); mode 0600. Read again on SIGHUP."
+            change: .file(\.internalKeyFile),
+            "The key of that certificate (PEM, without a passphrase); mode 0600."
         ),
         Setting(
             .internalMetrics,
             nil,
             default: "no",
+            change: .restart(\.servesInternalMetrics),
             "Serve /metrics over TLS too, to everyone who reaches the internal listener. Without TLS it is always served."
         ),
         Setting(
             .socketMode,
             "MODE",
             default: "0660",
+            change: .restart(\.socketMode),
             "The file mode of a unix socket, in octal; its group is the worker's."
         ),
         Setting(
             .trustedProxy,
             "ADDRESS",
             repeatable: true,
+            change: .restart(\.trustedProxies),
             """
             A proxy, or a network such as 10.0.0.0/8, whose X-Forwarded-For and request ids are trusted. May repeat; \
             in the environment and the file a list with commas.
@@ -59,6 +65,7 @@ extension Setting {
             .googleCallsPerMinute,
             "N",
             default: "60",
+            change: .restart(\.googleCallsPerMinute),
             """
             How often a minute one address may fail to sign in or to connect; 1 to 100000. Successful sign-ins have ten \
             times as much, and so have refreshing the app's tokens, logging out, disconnecting and deleting together.
@@ -68,6 +75,7 @@ extension Setting {
             .linkByEmail,
             "WHICH",
             default: EmailLinking.verified.rawValue,
+            change: .restart(\.emailLinking),
             """
             Which stored users a Google account that signs in for the first time may become by its e-mail address: \
             those whose address was verified (verified), any, or never any. With any, a person who signed up with \
@@ -77,6 +85,7 @@ extension Setting {
         Setting(
             .jwtSecretFile,
             "FILE",
+            change: .restart(\.jwtSecretFile),
             """
             File with the secret of the app's own tokens (HS256), at least 32 bytes; on a second line the former one, while \
             it is being replaced. Or the variable JWT_SECRET, or a systemd credential named jwt-secret. Needed with --listen.
@@ -86,6 +95,7 @@ extension Setting {
             .sessionGrace,
             "SECONDS",
             default: "60",
+            change: .restart(\.sessionGrace),
             """
             How long after its use a refresh token of the app is answered with its session's current tokens; 1 to 600. At \
             least three times as long as the app waits for an answer.
@@ -94,6 +104,7 @@ extension Setting {
         Setting(
             .acceptFormerRefreshTokensUntil,
             "DATE",
+            change: .restart(\.acceptFormerRefreshTokensUntil),
             """
             Accept refresh tokens that the former backend signed with the same secret, so that its users stay signed in, \
             until this date (2027-03-31: until it begins, UTC) or time (2027-03-31T12:00:00Z). Without it they are refused.
@@ -102,20 +113,23 @@ extension Setting {
         Setting(
             .servicesFile,
             "FILE",
+            change: .file(\.servicesFile),
             """
-            The services that may get tokens, as JSON; read again on SIGHUP. Or a systemd credential named services, \
-            of which a change takes a restart. Needed with --listen-internal.
+            The services that may get tokens, as JSON. Or a systemd credential named services, of which a change takes \
+            a restart. Needed with --listen-internal.
             """
         ),
         Setting(
             .securityEventsEndpoint,
             "URL",
             default: "https://accounts.google.com/.well-known/risc-configuration",
+            change: .restart(\.securityEventsEndpoint),
             "Where Google says who signs its security events, and with which keys."
         ),
         Setting(
             .noticeURL,
             "URL",
+            change: .restart(\.noticeURL),
             """
             Where the backend is notified that an account is disconnected, connected again or has lost scopes, or that a user \
             was deleted. Must be https, except on this machine.
@@ -124,6 +138,7 @@ extension Setting {
         Setting(
             .noticeSecretFile,
             "FILE",
+            change: .restart(\.noticeSecretFile),
             """
             File with the secret that signs those notices, at least 32 bytes; or a systemd credential named notice-secret. \
             Needed with --notice-url.

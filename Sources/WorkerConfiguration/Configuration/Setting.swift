@@ -1,4 +1,7 @@
-/// One setting of the worker: the only place that defines its names, its default and its explanation.
+import GoogleOAuth
+
+/// One setting of the worker: the only place that defines its names, its default, its explanation, and the effect of a
+/// reload on it.
 ///
 /// A setting is a flag (`--max-rate`), an environment variable (`REFRESH_WORKER_MAX_RATE`) and a key of the
 /// configuration file (spelled like the variable). Flags override the environment, which overrides the file.
@@ -46,18 +49,34 @@ package struct Setting: Sendable {
     let defaultValue: String?
     /// `true` if the flag may be given several times; the variable and the key then take a comma-separated list.
     let isRepeatable: Bool
+    /// The way in which a changed value reaches a running worker.
+    let change: Change
     /// The effect of the setting, for the help.
     let summary: String
 
-    init(_ name: Name, _ placeholder: String?, default: String? = nil, repeatable: Bool = false, _ summary: String) {
+    init(
+        _ name: Name,
+        _ placeholder: String?,
+        default: String? = nil,
+        repeatable: Bool = false,
+        change: Change,
+        _ summary: String
+    ) {
         self.name = name
         self.placeholder = placeholder
         self.defaultValue = `default`
         self.isRepeatable = repeatable
+        self.change = change
         self.summary = summary
     }
 
     var flag: String { "--" + name.rawValue }
+
+    /// The flag with the placeholder of its value, as the help shows it.
+    var usage: String { placeholder.map { "\(flag) \($0)" } ?? flag }
+
+    /// The default, if it is worth showing: a switch is off unless it is given.
+    var shownDefault: String? { placeholder == nil ? nil : defaultValue }
 }
 
 extension Setting.Name {
@@ -89,12 +108,14 @@ extension Setting {
         Setting(
             .config,
             "FILE",
-            "Configuration file of KEY=value lines in the syntax of systemd's EnvironmentFile. Read again on SIGHUP."
+            change: .restart(\.configurationFile),
+            "Configuration file of KEY=value lines in the syntax of systemd's EnvironmentFile. A reload reads it again."
         ),
         Setting(
             .database,
             "PLACE",
             default: "/var/lib/refresh-worker/grants.sqlite",
+            change: .restart(\.database),
             """
             The database: a SQLite file, created if it does not exist; or postgres://USER@HOST/NAME for many workers \
             on one PostgreSQL; or url-file:FILE for a file of mode 0600 with such an address and its password. If \
@@ -105,6 +126,7 @@ extension Setting {
             .keyFile,
             "FILE",
             default: "/etc/refresh-worker/keys",
+            change: .file(\.keyFile),
             """
             The key ring that seals stored tokens; mode 0600. If systemd passes a credential named key-ring, that is \
             the default instead.
@@ -114,6 +136,7 @@ extension Setting {
             .clientID,
             "ID",
             repeatable: true,
+            change: .reload(.clients, \.clientIDs),
             """
             OAuth client id of the app that obtained the grants. May repeat; in the environment and the file a list \
             with commas. Also GOOGLE_CLIENT_ID, or a systemd credential named client-id with one on each line.
@@ -122,6 +145,7 @@ extension Setting {
         Setting(
             .clientSecretFile,
             "FILE",
+            change: .reload(.clients, \.clientSecretFile),
             """
             File with the secrets of confidential clients of another OAuth server; Google's iOS clients have none. Each line \
             is a client id, a blank and its secret; with exactly one client id the secret alone is enough. Lines that \
@@ -132,47 +156,55 @@ extension Setting {
             .tokenEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/token",
+            change: .restart(\.endpoints.token),
             "Where tokens are refreshed. Must be https, except on this machine."
         ),
         Setting(
             .userinfoEndpoint,
             "URL",
             default: "https://openidconnect.googleapis.com/v1/userinfo",
+            change: .restart(\.endpoints.userinfo),
             "Where the owner of an access token is asked for."
         ),
         Setting(
             .tokeninfoEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/tokeninfo",
+            change: .restart(\.endpoints.tokeninfo),
             "Where an access token's client, scope and lifetime are asked for."
         ),
         Setting(
             .revocationEndpoint,
             "URL",
             default: "https://oauth2.googleapis.com/revoke",
+            change: .restart(\.endpoints.revocation),
             "Where a grant that the user ended is revoked."
         ),
         Setting(
             .caFile,
             "FILE",
+            change: .restart(\.caFile),
             "Certificates (PEM) to trust instead of the system's, for a proxy or a server of your own."
         ),
         Setting(
             .metricsLog,
             "FILE",
             default: "-",
-            "Where the metrics log goes, one JSON object a line; - is standard output. Reopened on SIGHUP."
+            change: .restart(\.metricsLog),
+            "Where the metrics log goes, one JSON object a line; - is standard output. A reload reopens it."
         ),
         Setting(
             .logLevel,
             "LEVEL",
             default: "notice",
+            change: .reload(.logs, \.logLevel),
             "What goes to standard error: error, warning, notice, info or debug."
         ),
         Setting(
             .maxRate,
             "N",
             default: "200",
+            change: .reload(.rate, \.maxRate),
             """
             Most requests a second to the token endpoint for one client id, by all workers on the database together: each \
             takes an equal part. More than 0, at most 100000.
@@ -182,18 +214,21 @@ extension Setting {
             .summaryInterval,
             "SECONDS",
             default: "60",
+            change: .restart(\.summaryInterval),
             "How often the metrics log gets a summary; 1 to 86400."
         ),
         Setting(
             .stopDeadline,
             "SECONDS",
             default: "20",
+            change: .restart(\.stopDeadline),
             "How long a stopping worker may finish what is in flight; 1 to 3600."
         ),
         Setting(
             .runOnce,
             nil,
             default: "no",
+            change: .restart(\.runsOnce),
             "Try each due grant once, print a one-line JSON summary and exit: for cron. Five minutes at most."
         ),
     ]

@@ -23,9 +23,9 @@ extension CommandContext {
     }
 
     /// Reads the secrets of confidential clients by client id; empty if none are configured.
-    package func openClientSecrets() throws(CommandFailure) -> [String: Secret] {
+    package static func clientSecrets(of configuration: Configuration) throws(CommandFailure) -> [String: Secret] {
         guard let path = configuration.clientSecretFile else { return [:] }
-        let text = try Self.readPrivate(path, for: ClientSecretFile.flag)
+        let text = try readPrivate(path, for: ClientSecretFile.flag)
         return try ClientSecretFile.secrets(in: text, path: path, clientIDs: configuration.clientIDs)
     }
 }

@@ -10,7 +10,8 @@ package import WorkerConfiguration
 
 /// The dependencies of the commands, opened from the configuration when they are needed.
 package struct CommandContext: Sendable {
-    package let configuration: Configuration
+    /// The configuration, of which a reload replaces some settings.
+    let current: CurrentConfiguration
     /// The inputs of the configuration, to resolve it again on SIGHUP.
     package let inputs: ConfigurationInputs
     /// The clock for stored times: this machine's, or the database server's.
@@ -21,7 +22,7 @@ package struct CommandContext: Sendable {
     package let workerName: String
 
     package init(configuration: Configuration, inputs: ConfigurationInputs) {
-        self.configuration = configuration
+        current = CurrentConfiguration(configuration)
         self.inputs = inputs
         time = Self.clock(of: configuration.database)
         diagnostics = DiagnosticLog(
@@ -32,6 +33,9 @@ package struct CommandContext: Sendable {
         )
         workerName = "\(ProcessIdentity.number)-\(String(random.nextBits() >> 32, radix: 16))"
     }
+
+    /// The configuration at this moment.
+    package var configuration: Configuration { current.value }
 
     package func openVault() throws -> TokenVault {
         let path = configuration.keyFile
@@ -47,7 +51,12 @@ package struct CommandContext: Sendable {
     package func openHTTP(maximumInFlight: Int = EngineConfiguration.usualMostInFlight + 64) throws(HTTPFailure)
         -> HTTPClient
     {
-        var settings = HTTPClient.Configuration(maximumInFlight: maximumInFlight)
+        try openHTTP(HTTPClient.Configuration(maximumInFlight: maximumInFlight))
+    }
+
+    /// Opens a client with limits of its own, the configured authorities and the program's name.
+    package func openHTTP(_ limits: HTTPClient.Configuration) throws(HTTPFailure) -> HTTPClient {
+        var settings = limits
         settings.caFile = configuration.caFile
         settings.userAgent = "refresh-worker/\(Version.current)"
         return try HTTPClient(configuration: settings, time: time)
@@ -69,7 +78,7 @@ package struct CommandContext: Sendable {
         log: EngineLog,
         spill: ResultSpillFile
     ) throws -> RefreshEngine {
-        let clientSecrets = try openClientSecrets()
+        let clientSecrets = try Self.clientSecrets(of: configuration)
         return RefreshEngine(
             store: store,
             endpoint: GoogleOAuthAPI(http: http, endpoints: configuration.endpoints),

@@ -1,6 +1,7 @@
 import AccountAPI
 import Clocks
 import GoogleOAuth
+import HTTPClient
 import HTTPServer
 import Observability
 import RefreshEngine
@@ -12,16 +13,44 @@ extension Listeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
     static func publicRouter(_ parts: Parts, phase: ServingPhase) throws -> Router {
         let context = parts.context
-        let configuration = context.configuration
         // A client of its own, so that refreshes never wait behind the look-ups of tokens that public clients send.
         let lookups = try context.openHTTP(maximumInFlight: mostLookups)
-        let services = AccountServices(
+        let reader = securityEventReader(context, lookups)
+        let events = SecurityEventReceiver(
+            read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
+            store: parts.store,
+            metrics: parts.metrics,
+            counters: parts.counters.running,
+            log: parts.log,
+            time: context.time,
+            onChange: { await parts.engine.storeChanged() }
+        )
+        let services = try accountServices(parts, lookups)
+        return PublicRoutes(services, securityEvents: events, probes: probes(parts, phase: phase)).router
+    }
+
+    static func securityEventReader(_ context: CommandContext, _ lookups: HTTPClient) -> SecurityEventReader {
+        SecurityEventReader(
+            keys: SecurityEventKeys(
+                http: lookups,
+                configurationEndpoint: context.configuration.securityEventsEndpoint,
+                time: context.time
+            ),
+            clientIDs: { context.configuration.clientIDs },
+            time: context.time
+        )
+    }
+
+    static func accountServices(_ parts: Parts, _ lookups: HTTPClient) throws -> AccountServices {
+        let context = parts.context
+        let configuration = context.configuration
+        return AccountServices(
             store: parts.store,
             engine: parts.engine,
             google: GoogleOAuthAPI(http: lookups, endpoints: configuration.endpoints),
             vault: parts.vault,
             signer: try context.openSigner(),
-            clientIDs: configuration.clientIDs,
+            clientIDs: { context.configuration.clientIDs },
             budgets: RequestBudgets(
                 failedSignInsPerMinute: configuration.googleCallsPerMinute,
                 time: context.time
@@ -36,25 +65,6 @@ extension Listeners {
             log: parts.log,
             diagnostics: context.diagnostics
         )
-        let reader = SecurityEventReader(
-            keys: SecurityEventKeys(
-                http: lookups,
-                configurationEndpoint: configuration.securityEventsEndpoint,
-                time: context.time
-            ),
-            clientIDs: Set(configuration.clientIDs),
-            time: context.time
-        )
-        let events = SecurityEventReceiver(
-            read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
-            store: parts.store,
-            metrics: parts.metrics,
-            counters: parts.counters.running,
-            log: parts.log,
-            time: context.time,
-            onChange: { await parts.engine.storeChanged() }
-        )
-        return PublicRoutes(services, securityEvents: events, probes: probes(parts, phase: phase)).router
     }
 
     static func internalRouter(
@@ -80,11 +90,13 @@ extension Listeners {
             time: context.time
         )
         let probes = probes(parts, phase: phase, certificateExpiry: { certificate?.expiresAt })
-        let configuration = context.configuration
-        let exposure: InternalRoutes.Exposure =
-            configuration.internalCertificateFile == nil
+        return InternalRoutes(desk: desk, probes: probes, exposure: exposure(context.configuration)).router
+    }
+
+    /// Returns the machines that can reach the internal listener, which follows from its certificate.
+    static func exposure(_ configuration: Configuration) -> InternalRoutes.Exposure {
+        configuration.internalCertificateFile == nil
             ? .thisMachine : .network(servesMetrics: configuration.servesInternalMetrics)
-        return InternalRoutes(desk: desk, probes: probes, exposure: exposure).router
     }
 
     static func probes(

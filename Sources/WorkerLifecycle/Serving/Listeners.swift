@@ -31,7 +31,7 @@ struct Listeners: Sendable {
     let phase: ServingPhase
     private let services: ServiceDirectory?
     private let reader: SynchronousGrantReader?
-    private let publicServer: HTTPServer?
+    let publicServer: HTTPServer?
     private let internalServer: HTTPServer?
     private let certificate: CertificateMonitor?
 

@@ -74,7 +74,7 @@ struct AccountWorld {
             google: google,
             vault: vault,
             signer: signer,
-            clientIDs: ["456-other-of-ours.apps.googleusercontent.com", FakeGoogle.clientID],
+            clientIDs: { ["456-other-of-ours.apps.googleusercontent.com", FakeGoogle.clientID] },
             budgets: RequestBudgets(
                 failedSignInsPerMinute: failuresPerMinute,
                 signInsPerMinute: signInsPerMinute,

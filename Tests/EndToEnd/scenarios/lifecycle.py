@@ -79,8 +79,9 @@ def scenario(place):
     stuck = sandbox.create_expired("stuck@example.com")
     hold(stuck)
     place.bring_in([stuck])
-    worker = place.start("--stop-deadline", "2").wait_started()
+    worker = place.start("--stop-deadline", "2", "--summary-interval", "1").wait_started()
     sandbox.call("/control/wait?holding=1")
+    wait_for(lambda: worker.events("summary"), 20, "a summary comes after its interval")
     worker.signal(signal.SIGTERM)
     assert worker.process.wait(timeout=30) == 0, "the stop ends at its deadline"
     assert place.grants()["stuck@example.com"]["lease_owner"] is None, "the stop gives the lease back"

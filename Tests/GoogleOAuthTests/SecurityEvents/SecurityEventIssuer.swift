@@ -62,7 +62,7 @@ final class SecurityEventIssuer: Sendable {
     }
 
     func reader() throws -> SecurityEventReader {
-        SecurityEventReader(keys: try keys(), clientIDs: [Self.clientID, "other.apps"], time: time)
+        SecurityEventReader(keys: try keys(), clientIDs: { [Self.clientID, "other.apps"] }, time: time)
     }
 
     /// Makes a token with these claims, signed by the given key or by the newest one.

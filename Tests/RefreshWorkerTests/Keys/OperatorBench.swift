@@ -68,7 +68,7 @@ struct OperatorBench: Sendable {
             environment: environment,
             files: .system
         )
-        return CommandContext(configuration: try Configuration.resolve(inputs), inputs: inputs)
+        return CommandContext(configuration: try Configuration(inputs), inputs: inputs)
     }
 
     func openStore(time: (any TimeSource)? = nil) throws(StoreError) -> SQLiteStore {

@@ -1,0 +1,159 @@
+import AccountAPI
+import Foundation
+import HTTPClient
+import Observability
+import Secrets
+import Store
+
+@testable import GoogleOAuth
+@testable import HTTPServer
+@testable import Notices
+@testable import RefreshEngine
+@testable import RefreshWorker
+
+/// A worker with all of its parts, as a configuration file starts it, and without its loops.
+struct StartedWorker {
+    private let root: String
+    let worker: RunningWorker
+    let services: AccountServices
+    let reader: SecurityEventReader
+
+    /// Starts a worker with the settings of a file in the bench's folder, and stops it after `body`.
+    static func with<Result>(
+        _ settings: [Setting.Name: String],
+        file: String = "worker.conf",
+        in bench: OperatorBench,
+        _ body: (StartedWorker) async throws -> Result
+    ) async throws -> Result {
+        try write(settings, to: file, in: bench)
+        let flags = [ConfigurationInputs.Flag(name: .config, value: bench.path(file))]
+        let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
+        let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
+        let notifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
+        let worker = try await Daemon(context: context).openWorker(notifier)
+        let result: Swift.Result<Result, any Error>
+        do {
+            result = .success(try await body(try StartedWorker(worker, root: bench.root)))
+        } catch {
+            result = .failure(error)
+        }
+        await worker.listeners.drain(within: .zero)
+        await worker.listeners.stop(within: .zero)
+        worker.http.shutDown()
+        await worker.store.close()
+        return try result.get()
+    }
+
+    /// Writes the configuration file: settings that every bench has, and these.
+    static func write(
+        _ settings: [Setting.Name: String],
+        to file: String = "worker.conf",
+        in bench: OperatorBench
+    ) throws {
+        let usual: [Setting.Name: String] = [
+            .keyFile: "ROOT/keys", .database: "ROOT/grants.sqlite", .metricsLog: "ROOT/metrics.jsonl",
+            .clientID: "1234-first.apps.googleusercontent.com", .jwtSecretFile: "ROOT/secret", .logLevel: "error",
+        ]
+        let lines = usual.merging(settings) { $1 }.map { "\($0.environmentName)=\($1)\n" }
+        try bench.write(lines.joined().replacing("ROOT", with: bench.root), to: file)
+    }
+
+    private init(_ worker: RunningWorker, root: String) throws {
+        self.root = root
+        self.worker = worker
+        let context = worker.context
+        let log = EngineLog(
+            metrics: worker.metrics,
+            diagnostics: context.diagnostics,
+            counters: worker.counters,
+            time: context.time
+        )
+        let parts = Listeners.Parts(
+            context: context,
+            store: worker.store,
+            database: worker.database,
+            engine: worker.engine,
+            vault: worker.vault,
+            metrics: worker.metrics,
+            counters: worker.counters,
+            log: log,
+            pulse: worker.pulse
+        )
+        services = try Listeners.accountServices(parts, worker.http)
+        reader = Listeners.securityEventReader(context, worker.http)
+    }
+
+    /// Returns the value of a setting in each part that uses it; a new setting does not compile without its parts.
+    ///
+    /// The story `lifecycle` shows that the loops use the interval of summaries and the deadline of a stop.
+    func uses(_ name: Setting.Name) async throws -> [String] {
+        let configuration = worker.context.configuration
+        switch name {
+        case .config, .summaryInterval: return ["\(configuration.summaryInterval)"]
+        case .database: return [try names(ending: ".sqlite")]
+        case .keyFile: return ["\(worker.vault.ring.current.sealingKeyID)"]
+        case .clientID:
+            let status = try await worker.context.statusReport(from: worker.store)
+            return [services.clientIDs, reader.clientIDs(), status.clients.map(\.id)].map { $0.joined(separator: " ") }
+        case .clientSecretFile:
+            let secret = await worker.engine.dispatcher.clientSecrets[configuration.clientIDs[0]]
+            return [secret?.reveal() ?? "none"]
+        case .tokenEndpoint: return await endpoints("refreshes")
+        case .userinfoEndpoint: return await endpoints("userinfo")
+        case .tokeninfoEndpoint: return await endpoints("inquiries")
+        case .revocationEndpoint: return await endpoints("revocations")
+        case .caFile:
+            return [stored("configuration", in: worker.http, as: HTTPClient.Configuration.self)?.caFile ?? "none"]
+        case .metricsLog: return [try names(ending: ".jsonl")]
+        case .logLevel: return ["\(worker.context.diagnostics.level)"]
+        case .maxRate:
+            // The engine's, and the one of the status report.
+            return ["\(await worker.engine.configuration.maxRate)", "\(configuration.maxRate)"]
+        case .stopDeadline: return ["\(configuration.stopDeadline)"]
+        case .runOnce: return ["\(configuration.runsOnce)"]
+        case .listen: return [worker.listeners.publicServer == nil ? "closed" : "listens"]
+        case .listenInternal: return [try names(ending: ".sock")]
+        case .internalCertificate, .internalKey, .jwtSecretFile, .servicesFile, .noticeSecretFile: return ["readable"]
+        case .internalMetrics: return ["\(Listeners.exposure(configuration))"]
+        case .socketMode:
+            let attributes = try FileManager.default.attributesOfItem(atPath: root + "/internal.sock")
+            return [String((attributes[.posixPermissions] as? Int ?? 0) & 0o777, radix: 8)]
+        case .trustedProxy:
+            let proxies = worker.listeners.publicServer?.trustedProxies ?? .none
+            let blocks = Mirror(reflecting: proxies).descendant("blocks").map { Mirror(reflecting: $0).children.count }
+            return ["\(blocks ?? 0) proxy"]
+        case .googleCallsPerMinute:
+            let budget = stored("failedSignIns", in: services.budgets, as: AddressBudget.self)
+            let microseconds = budget.flatMap { stored("interval", in: $0, as: Int64.self) } ?? 0
+            return ["one every \(microseconds / 1_000_000) s"]
+        case .linkByEmail: return [services.emailLinking.rawValue]
+        case .sessionGrace: return ["\(services.sessionRules.grace)"]
+        case .acceptFormerRefreshTokensUntil:
+            return [services.sessionRules.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
+        case .securityEventsEndpoint:
+            return [stored("configurationEndpoint", in: reader.keys, as: Endpoint.self)?.url ?? "none"]
+        case .noticeURL:
+            let keeps = stored("keepsNotices", in: worker.store, as: Bool.self) ?? false
+            return [keeps ? worker.notices?.endpoint.url ?? "none" : "not kept"]
+        }
+    }
+
+    /// Returns an endpoint as the engine and the routes have it.
+    private func endpoints(_ label: String) async -> [String] {
+        let google = await worker.engine.dispatcher.endpoint
+        return [google as Any, services.google as Any].map { google in
+            let pattern = stored(label, in: google, as: RequestPattern.self)?.endpoint
+            return (pattern ?? stored(label, in: google, as: Endpoint.self))?.url ?? "none"
+        }
+    }
+
+    private func names(ending suffix: String) throws -> String {
+        let names = try FileManager.default.contentsOfDirectory(atPath: root).filter { $0.hasSuffix(suffix) }
+        return names.sorted().map { "\(root)/\($0)" }.joined(separator: " ")
+    }
+
+    /// Returns a private property of a part from another module.
+    private func stored<Value>(_ label: String, in part: Any, as type: Value.Type) -> Value? {
+        Mirror(reflecting: part).children.first { $0.label == label }?.value as? Value
+    }
+}
