@@ -3,7 +3,7 @@ package import Clocks
 package import GoogleOAuth
 package import HTTPClient
 package import Observability
-package import Store
+import Store
 
 /// The configuration: every setting, checked and typed, from flags, environment, file and defaults.
 ///

@@ -1,4 +1,4 @@
-package import Synchronization
+import Synchronization
 
 /// The configuration that a running worker uses: the one of its start, with the settings that reloads have changed.
 package final class CurrentConfiguration: Sendable {
