@@ -19,24 +19,24 @@ struct RefreshDispatcher: Sendable {
         var latency: Duration?
     }
 
-    /// Sends the token requests of flights; returns a closure for each flight in flight that cancels its request.
+    /// Sends the token requests of refreshes; returns a closure for each request that cancels it.
     ///
-    /// `arrive` is called once for each flight with its answer, on any thread, possibly before this returns.
-    func depart(
-        _ flights: [InFlightRefresh],
-        arrive: @escaping @Sendable (PendingResult) -> Void
+    /// `receive` is called once for each refresh with its answer, on any thread, possibly before this returns.
+    func send(
+        _ refreshes: [InFlightRefresh],
+        receive: @escaping @Sendable (PendingResult) -> Void
     ) -> [(GrantID, @Sendable () -> Void)] {
         var asking: [GrantID] = []
-        var questions: [RefreshSubmission] = []
+        var requests: [RefreshSubmission] = []
         var lookups: [AccountLookup?] = []
-        for flight in flights {
-            let lookup = AccountCheck.isNeeded(for: flight.grant) ? AccountLookup() : nil
-            guard let question = question(of: flight, lookup: lookup, arrive: arrive) else { continue }
-            asking.append(flight.grant.id)
-            questions.append(question)
+        for refresh in refreshes {
+            let lookup = AccountCheck.isNeeded(for: refresh.grant) ? AccountLookup() : nil
+            guard let request = makeRequest(of: refresh, lookup: lookup, receive: receive) else { continue }
+            asking.append(refresh.grant.id)
+            requests.append(request)
             lookups.append(lookup)
         }
-        return zip(zip(asking, lookups), endpoint.refresh(questions)).map { asked, cancel in
+        return zip(zip(asking, lookups), endpoint.refresh(requests)).map { asked, cancel in
             let (id, lookup) = asked
             guard let lookup else { return (id, cancel) }
             return (
@@ -49,22 +49,22 @@ struct RefreshDispatcher: Sendable {
         }
     }
 
-    private func question(
-        of flight: InFlightRefresh,
+    private func makeRequest(
+        of refresh: InFlightRefresh,
         lookup: AccountLookup?,
-        arrive: @escaping @Sendable (PendingResult) -> Void
+        receive: @escaping @Sendable (PendingResult) -> Void
     ) -> RefreshSubmission? {
-        let attempt = flight.attempt
+        let attempt = refresh.attempt
         let token: Secret?
         do throws(SealError) {
-            token = try vault.openRefreshToken(of: flight.grant)
+            token = try vault.openRefreshToken(of: refresh.grant)
         } catch {
-            arrive(PendingResult(flight, with: unopened(attempt, error)))
+            receive(PendingResult(refresh, with: unopened(attempt, error)))
             return nil
         }
         guard let token else {
-            arrive(
-                PendingResult(flight, with: Report(finding: RefreshResult(attempt: attempt, answer: .nothingToSend)))
+            receive(
+                PendingResult(refresh, with: Report(finding: RefreshResult(attempt: attempt, answer: .nothingToSend)))
             )
             return nil
         }
@@ -72,15 +72,15 @@ struct RefreshDispatcher: Sendable {
         let sentAt = time.sinceBoot
         return RefreshSubmission(token: token, client: client) {
             // A request is not sent if its lease could run out before the answer is stored.
-            flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+            refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         } receive: { reply in
             let latency = time.sinceBoot - sentAt
             // An answer later than any deadline waited in its socket while the process stood still, for an unknown
             // time: the token's lifetime is counted from the time of the request.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
             let bring = { @Sendable (reply: RawRefreshResponse) in
-                arrive(
-                    PendingResult(flight) { () throws(SealError) in
+                receive(
+                    PendingResult(refresh) { () throws(SealError) in
                         try report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
                     }
                 )
@@ -88,10 +88,10 @@ struct RefreshDispatcher: Sendable {
             guard let lookup else { return bring(reply) }
             lookup.run {
                 // No further request is sent if the lease could run out before the answer is stored.
-                let mayAsk = flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+                let mayAsk = refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
                 let answer = ParsedRefreshResponse.reading(reply, sent: token)
                 let check = AccountCheck(endpoint: endpoint)
-                bring(.answer(await check.checked(answer, for: flight.grant, mayAsk: mayAsk)))
+                bring(.answer(await check.checked(answer, for: refresh.grant, mayAsk: mayAsk)))
             }
         }
     }

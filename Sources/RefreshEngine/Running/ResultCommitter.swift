@@ -52,8 +52,8 @@ actor ResultCommitter {
     private let deliver: @Sendable ([FinishedRefresh]) async -> Void
 
     private nonisolated let intake = Mutex(Intake())
-    /// The number of flights, including those whose results wait here.
-    private nonisolated let aloft = Atomic(0)
+    /// The number of refreshes in flight, including those whose results wait here.
+    private nonisolated let inFlight = Atomic(0)
     /// `true` if the last attempt to store failed for a reason that may pass.
     private nonisolated let fails = Atomic(false)
     /// The batch that is being written, until its fate is reported.
@@ -93,9 +93,9 @@ actor ResultCommitter {
         self.rules = rules
     }
 
-    /// Updates the number of flights, from any thread.
-    nonisolated func expect(aloft count: Int) {
-        aloft.store(count, ordering: .relaxed)
+    /// Updates the number of refreshes in flight, from any thread.
+    nonisolated func expect(inFlight count: Int) {
+        inFlight.store(count, ordering: .relaxed)
     }
 
     /// The time for which results could not be stored; `nil` while they can.
@@ -147,7 +147,7 @@ actor ResultCommitter {
             } catch {
                 onTrouble(error, 1)
                 unstored.lost += 1
-                tell([FinishedRefresh(flight: arrival.flight, report: nil, settled: nil)])
+                report([FinishedRefresh(flight: arrival.flight, report: nil, settled: nil)])
                 return nil
             }
         }
@@ -168,7 +168,7 @@ actor ResultCommitter {
                 onTrouble(error, findings.count)
             }
         }
-        tell(entries.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
+        report(entries.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
     }
 
     private func writeAll() async {
@@ -178,7 +178,7 @@ actor ResultCommitter {
     /// Returns the next results, read; `nil` if there are none, which ends the round.
     private func nextBatch() async -> [Entry]? {
         let isSmall = intake.withLock { intake in
-            let worthwhile = min(Self.worthwhileBatch, aloft.load(ordering: .relaxed))
+            let worthwhile = min(Self.worthwhileBatch, inFlight.load(ordering: .relaxed))
             return !intake.waiting.isEmpty && intake.waiting.count < worthwhile && !intake.isAwaited
         }
         if isSmall { await pause(Self.gatheringTime) }
@@ -212,7 +212,7 @@ actor ResultCommitter {
         let unasked = batch.filter(\.report.finding.answer.isNotSent)
         let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.finding.answer.isNotSent }
         if !unasked.isEmpty {
-            tell(unasked.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
+            report(unasked.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
         }
         if !asked.isEmpty { await settle(asked) }
     }
@@ -232,7 +232,7 @@ actor ResultCommitter {
                 intake.withLock { $0.failingSince = nil }
                 if fails.load(ordering: .relaxed) { fails.store(false, ordering: .relaxed) }
                 guard release(batch) else { return }
-                tell(zip(batch, settled).map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: $1) })
+                report(zip(batch, settled).map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: $1) })
                 return
             } catch {
                 failures += 1
@@ -280,15 +280,15 @@ actor ResultCommitter {
             }
         }
         intake.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
-        if !unasked.isEmpty { tell(unasked) }
+        if !unasked.isEmpty { report(unasked) }
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
-    private func tell(_ landed: [FinishedRefresh]) {
+    private func report(_ finished: [FinishedRefresh]) {
         let former = lastDelivery
         lastDelivery = Task { [deliver] in
             await former?.value
-            await deliver(landed)
+            await deliver(finished)
         }
     }
 

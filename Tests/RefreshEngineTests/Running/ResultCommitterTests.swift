@@ -34,10 +34,10 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1))
         await bench.waitForTrouble()
         bench.committer.take(try arrival(2))
-        let stored = await bench.nextLanded()
+        let stored = await bench.nextFinished()
         #expect(stored.flight.grant.id == GrantID(rawValue: 2) && stored.settled != nil)
         await bench.committer.giveUp()
-        let refused = await bench.nextLanded()
+        let refused = await bench.nextFinished()
         #expect(refused.flight.grant.id == GrantID(rawValue: 1) && refused.settled == nil)
     }
 
@@ -47,24 +47,24 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1))
         await bench.waitForTrouble()
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().settled == nil)
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().settled == nil)
     }
 
     @Test("requests that were not sent are delivered without the store, also while it fails")
     func notSent() async throws {
         let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
         bench.committer.take(try arrival(1, verdict: .notSent(code: "withheld")))
-        let landed = await bench.nextLanded()
-        #expect(landed.settled == nil && landed.isNotSent)
+        let finished = await bench.nextFinished()
+        #expect(finished.settled == nil && finished.isNotSent)
 
         bench.committer.take(try arrival(2))
         await bench.waitForTrouble()
         bench.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 3))
+        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 3))
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
@@ -82,8 +82,8 @@ struct ResultCommitterTests {
         )
         await read.next()
         await bench.committer.giveUp()
-        let landed = [await bench.nextLanded(), await bench.nextLanded()]
-        #expect(landed.map(\.flight.grant.id.rawValue) == [1, 2] && landed.allSatisfy { $0.settled == nil })
+        let finished = [await bench.nextFinished(), await bench.nextFinished()]
+        #expect(finished.map(\.flight.grant.id.rawValue) == [1, 2] && finished.allSatisfy { $0.settled == nil })
     }
 
     @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
@@ -98,7 +98,7 @@ struct ResultCommitterTests {
                 verdict: isSent ? .noAnswer(code: "timeout") : .notSent(code: "withheld")
             )
         }
-        committer.expect(aloft: arrivals.count)
+        committer.expect(inFlight: arrivals.count)
         await withTaskGroup { group in
             for part in 0..<4 {
                 group.addTask {
@@ -111,14 +111,14 @@ struct ResultCommitterTests {
         var last: [[Int64]] = Array(repeating: [0, 0], count: 4)
         var delivered: Set<GrantID> = []
         for _ in arrivals {
-            let landed = await bench.nextLanded()
-            let number = landed.flight.grant.id.rawValue
+            let finished = await bench.nextFinished()
+            let number = finished.flight.grant.id.rawValue
             let wasSent = number % 7 != 0
-            #expect((landed.settled != nil) == wasSent)
+            #expect((finished.settled != nil) == wasSent)
             // Requests that were not sent do not wait for the store, so each kind is in order on its own.
             #expect(number > last[Int(number % 4)][wasSent ? 1 : 0])
             last[Int(number % 4)][wasSent ? 1 : 0] = number
-            delivered.insert(landed.flight.grant.id)
+            delivered.insert(finished.flight.grant.id)
         }
         #expect(delivered.count == arrivals.count)
     }
@@ -141,9 +141,9 @@ struct ResultCommitterTests {
         await bench.waitForTrouble()
         // Others do not wait for it.
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
-        let landed = await bench.nextLanded()
-        #expect(landed.flight.grant.id == GrantID(rawValue: 1) && landed.settled != nil)
+        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 2))
+        let finished = await bench.nextFinished()
+        #expect(finished.flight.grant.id == GrantID(rawValue: 1) && finished.settled != nil)
     }
 
     @Test(
@@ -158,10 +158,10 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(2))
         bench.committer.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
         await bench.committer.giveUp()
-        for _ in 0..<3 { #expect(await bench.nextLanded().settled == nil) }
+        for _ in 0..<3 { #expect(await bench.nextFinished().settled == nil) }
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 2))
         bench.committer.take(try arrival(4, answer: try Sample.granted()))
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().settled == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
     }
@@ -175,11 +175,11 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await gate.waitUntilSomebodyWaits()
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().settled == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         gate.open()
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("A spill that fails too is reported, and the answers count as lost")
@@ -189,7 +189,7 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await bench.waitForTrouble()
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().settled == nil)
         #expect(await bench.committer.unstored == UnstoredResults(lost: 1))
         await bench.waitForTrouble()
     }
@@ -217,7 +217,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill(reserves: 1)
         let bench = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextLanded().settled != nil)
+        #expect(await bench.nextFinished().settled != nil)
         #expect(spill.reserves == 0)
         #expect(!bench.committer.isStoreFailing)
     }
@@ -227,7 +227,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill()
         let bench = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().settled == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
     }
@@ -242,13 +242,13 @@ struct ResultCommitterTests {
 /// A committer over a store, with its deliveries and its reports of trouble.
 private struct ResultCommitterFixture {
     let committer: ResultCommitter
-    private let landed: Stream<FinishedRefresh>
+    private let finished: Stream<FinishedRefresh>
     private let troubles: Stream<Void>
 
     init(_ store: any GrantStore, time: ManualTime, spill: (any ResultSpill)? = nil) {
-        let landed = Stream<FinishedRefresh>()
+        let finished = Stream<FinishedRefresh>()
         let troubles = Stream<Void>()
-        self.landed = landed
+        self.finished = finished
         self.troubles = troubles
         committer = ResultCommitter(
             store: store,
@@ -261,7 +261,7 @@ private struct ResultCommitterFixture {
                 for one in batch {
                     // Deliveries that did not wait for each other would be interleaved.
                     await Task.yield()
-                    landed.add(one)
+                    finished.add(one)
                 }
             }
         )
@@ -269,7 +269,7 @@ private struct ResultCommitterFixture {
 
     func waitForTrouble() async { await troubles.next() }
 
-    func nextLanded() async -> FinishedRefresh { await landed.next() }
+    func nextFinished() async -> FinishedRefresh { await finished.next() }
 }
 
 /// Values from any thread, one by one.

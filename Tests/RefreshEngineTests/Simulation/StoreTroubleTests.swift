@@ -29,14 +29,14 @@ struct StoreTroubleTests {
         try await world.add(0..<40)
         let engine = world.engine()
         store.failTransactions(1, with: code)
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         let rest = await engine.inFlight
         #expect(rest > 0)
         for _ in 0..<5 {
             // The window is read again while results wait: grants in flight are left alone.
             world.time.advance(by: .seconds(5))
             await engine.renewLeases()
-            _ = await engine.turn()
+            _ = await engine.runLoopIteration()
         }
         await engine.settleDown()
         #expect(store.failed == 1)
@@ -57,7 +57,7 @@ struct StoreTroubleTests {
         try await world.add(0..<3)
         let engine = world.engine()
         store.failTransactions(.max)
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         let lost = await engine.stop(within: .zero)
         #expect(lost == UnstoredResults(spilled: 0, lost: 3))
         #expect(await engine.inFlight == 0)
@@ -80,7 +80,7 @@ struct StoreTroubleTests {
         let gate = Gate()
         let engine = world.engine(spill: MemorySpill(gate: gate))
         store.failTransactions(.max)
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         #expect(await engine.stop(within: .zero) == UnstoredResults(lost: 3))
         gate.open()
     }
