@@ -35,24 +35,24 @@ package final class EngineLog: Sendable {
     }
 
     /// Logs one refresh after its result is committed.
-    func settled(
-        _ settled: CommittedResult,
-        flight: InFlightRefresh,
+    func committed(
+        _ committed: CommittedResult,
+        refresh: InFlightRefresh,
         report: RefreshDispatcher.Report,
         at now: Timestamp
     ) {
-        let isRotation = settled.ruling.events.contains { $0.kind == .rotated }
-        let lateness = flight.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
+        let isRotation = committed.ruling.events.contains { $0.kind == .rotated }
+        let lateness = refresh.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
         let event = RefreshEvent(
-            grant: flight.grant.id.description,
-            outcome: settled.ruling.outcome,
-            verdict: settled.finding.code,
-            reason: settled.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
-            attempt: flight.grant.attempts + 1,
+            grant: refresh.grant.id.description,
+            outcome: committed.ruling.outcome,
+            verdict: committed.finding.code,
+            reason: committed.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
+            attempt: refresh.grant.attempts + 1,
             lateness: lateness,
             rotated: isRotation,
-            forced: flight.isForced,
-            lostScopes: settled.ruling.lostScopes,
+            forced: refresh.isForced,
+            lostScopes: committed.ruling.lostScopes,
             latency: report.latency,
             status: report.status,
             answer: report.text
@@ -63,8 +63,8 @@ package final class EngineLog: Sendable {
             "refresh",
             ["grant": event.grant, "outcome": event.outcome.rawValue, "verdict": event.verdict, "reason": event.reason]
         )
-        for change in settled.ruling.events + settled.recalled { state(change) }
-        if let alarm = settled.ruling.alarm { raise(alarm) }
+        for change in committed.ruling.events + committed.recalled { state(change) }
+        if let alarm = committed.ruling.alarm { raise(alarm) }
     }
 
     /// Logs a change of a grant's state by the engine, a route or a command.

@@ -128,12 +128,12 @@ struct RefreshDispatcher: Sendable {
     }
 
     /// Revokes a grant at Google after a disconnect, unless the lease could run out before the answer is stored.
-    func revoke(_ flight: InFlightRefresh) async -> Report {
-        let attempt = flight.attempt
+    func revoke(_ refresh: InFlightRefresh) async -> Report {
+        let attempt = refresh.attempt
         let token: Secret?
         do throws(SealError) {
-            let refreshToken = try vault.openRefreshToken(of: flight.grant)
-            token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: flight.grant) }
+            let refreshToken = try vault.openRefreshToken(of: refresh.grant)
+            token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: refresh.grant) }
         } catch {
             return unopened(attempt, error)
         }
@@ -142,7 +142,7 @@ struct RefreshDispatcher: Sendable {
         }
         let sentAt = time.sinceBoot
         let reply = await endpoint.revoke(token) {
-            flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+            refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         }
         let answer: RefreshResult.Answer =
             switch reply {
@@ -203,21 +203,21 @@ extension RefreshDispatcher.Report {
     }
 }
 
-/// A flight with its answer, which is not read yet.
+/// A refresh with its answer, which is not read yet.
 struct PendingResult: Sendable {
-    let flight: InFlightRefresh
+    let refresh: InFlightRefresh
     /// Reads the answer and seals its tokens; the committer calls it, so that network threads are not held up.
     ///
     /// It can be called again after a failure: the answer is kept until it is sealed, since a rotated token in it has
     /// no other copy.
     let report: @Sendable () throws(SealError) -> RefreshDispatcher.Report
 
-    init(_ flight: InFlightRefresh, report: @escaping @Sendable () throws(SealError) -> RefreshDispatcher.Report) {
-        self.flight = flight
+    init(_ refresh: InFlightRefresh, report: @escaping @Sendable () throws(SealError) -> RefreshDispatcher.Report) {
+        self.refresh = refresh
         self.report = report
     }
 
-    init(_ flight: InFlightRefresh, with report: RefreshDispatcher.Report) {
-        self.init(flight) { report }
+    init(_ refresh: InFlightRefresh, with report: RefreshDispatcher.Report) {
+        self.init(refresh) { report }
     }
 }

@@ -17,7 +17,7 @@ extension RefreshEngine {
         case .release(let claims, let end): Task { await release(claims, end: end) }
         case .complete(let signal, let completion): signal.complete(completion)
         case .logRefresh(let committed, let refresh, let report):
-            log.settled(committed, flight: refresh, report: report, at: time.now)
+            log.committed(committed, refresh: refresh, report: report, at: time.now)
         case .logBreaker(let change, let client): log.breaker(change, client: client)
         case .logPace(let client, let ceiling, let paused, let reason):
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)

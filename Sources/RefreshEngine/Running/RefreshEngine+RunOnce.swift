@@ -33,9 +33,9 @@ package struct RunOnceSummary: Sendable, Hashable {
         due += 1
         switch end {
         case .elsewhere: skipped += 1
-        case .abandoned, .objected: retrying += 1
-        case .settled(let settled):
-            switch settled.ruling.outcome {
+        case .abandoned, .refused: retrying += 1
+        case .committed(let result):
+            switch result.ruling.outcome {
             case .refreshed: refreshed += 1
             case .held: held += 1
             case .suspended: suspended += 1

@@ -23,7 +23,7 @@ actor ResultCommitter {
         /// Adds results; returns `true` if the caller must start a round of writing.
         mutating func add(_ arrivals: [PendingResult]) -> Bool {
             waiting += arrivals
-            if arrivals.contains(where: \.flight.isForced) { isAwaited = true }
+            if arrivals.contains(where: \.refresh.isForced) { isAwaited = true }
             defer { isWriting = true }
             return !isWriting
         }
@@ -31,7 +31,7 @@ actor ResultCommitter {
 
     /// One result that has been read, on its way to the store.
     private struct Entry {
-        let flight: InFlightRefresh
+        let refresh: InFlightRefresh
         let report: RefreshDispatcher.Report
     }
 
@@ -106,7 +106,7 @@ actor ResultCommitter {
 
     /// Takes a result, from any thread.
     ///
-    /// Unless a caller waits for it, it may wait a moment for the results of other flights.
+    /// Unless a caller waits for it, it may wait a moment for the results of others.
     nonisolated func take(_ arrival: PendingResult) {
         begin(with: [arrival])
     }
@@ -143,11 +143,11 @@ actor ResultCommitter {
     private func readOrLose(_ arrivals: [PendingResult]) -> [Entry] {
         arrivals.compactMap { arrival in
             do {
-                return Entry(flight: arrival.flight, report: try arrival.report())
+                return Entry(refresh: arrival.refresh, report: try arrival.report())
             } catch {
                 onTrouble(error, 1)
                 unstored.lost += 1
-                report([FinishedRefresh(flight: arrival.flight, report: nil, settled: nil)])
+                report([FinishedRefresh(refresh: arrival.refresh, report: nil, committed: nil)])
                 return nil
             }
         }
@@ -168,7 +168,7 @@ actor ResultCommitter {
                 onTrouble(error, findings.count)
             }
         }
-        report(entries.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
+        report(entries.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
     }
 
     private func writeAll() async {
@@ -199,7 +199,7 @@ actor ResultCommitter {
         entries.reserveCapacity(arrivals.count)
         for arrival in arrivals {
             do {
-                entries.append(Entry(flight: arrival.flight, report: try arrival.report()))
+                entries.append(Entry(refresh: arrival.refresh, report: try arrival.report()))
             } catch {
                 onTrouble(error, 1)
                 setAside(arrival)
@@ -212,7 +212,7 @@ actor ResultCommitter {
         let unasked = batch.filter(\.report.finding.answer.isNotSent)
         let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.finding.answer.isNotSent }
         if !unasked.isEmpty {
-            report(unasked.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
+            report(unasked.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
         }
         if !asked.isEmpty { await settle(asked) }
     }
@@ -232,7 +232,11 @@ actor ResultCommitter {
                 intake.withLock { $0.failingSince = nil }
                 if fails.load(ordering: .relaxed) { fails.store(false, ordering: .relaxed) }
                 guard release(batch) else { return }
-                report(zip(batch, settled).map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: $1) })
+                report(
+                    zip(batch, settled).map { entry, result in
+                        FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: result)
+                    }
+                )
                 return
             } catch {
                 failures += 1
@@ -248,7 +252,7 @@ actor ResultCommitter {
                     if batch.count > 1 {
                         for entry in batch { await store([entry]) }
                     } else if release(batch) {
-                        for entry in batch { setAside(PendingResult(entry.flight, with: entry.report)) }
+                        for entry in batch { setAside(PendingResult(entry.refresh, with: entry.report)) }
                     }
                     return
                 }
@@ -274,9 +278,9 @@ actor ResultCommitter {
         var unasked: [FinishedRefresh] = []
         for entry in self.read(takeWaiting()) {
             if entry.report.finding.answer.isNotSent {
-                unasked.append(FinishedRefresh(flight: entry.flight, report: entry.report, settled: nil))
+                unasked.append(FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: nil))
             } else {
-                read.append(PendingResult(entry.flight, with: entry.report))
+                read.append(PendingResult(entry.refresh, with: entry.report))
             }
         }
         intake.withLock { $0.waiting.insert(contentsOf: read, at: 0) }

@@ -33,6 +33,13 @@ extension RefreshEngineState {
         return conditions.instant + wait < end ? .wait(wait) : .refuse(.throttled)
     }
 
+    /// Ends a caller's refresh before its claim.
+    mutating func refuse(_ claim: ClaimRequest, _ reason: VendReason) -> [EngineAction] {
+        var actions: [EngineAction] = []
+        end(claim.ids, as: .refused(reason), &actions)
+        return actions
+    }
+
     /// The answer to a pass.
     enum PassPermission: Equatable {
         case send(Int)

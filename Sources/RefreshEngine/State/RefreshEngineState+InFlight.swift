@@ -53,20 +53,20 @@ extension RefreshEngineState {
         var unsent: [GrantID: Int64] = [:]
         var learntOf: String?
         for finished in batch {
-            let refresh = finished.flight
+            let refresh = finished.refresh
             let id = refresh.grant.id
             assert(isStopping || slots[id]?.refresh === refresh, "a refresh was delivered twice")
             if let report = finished.report, case .granted = report.finding.answer, let latency = report.latency {
                 inFlightLimit.learn(latency, at: conditions.instant)
             }
-            if let committed = finished.settled, let report = finished.report {
+            if let committed = finished.committed, let report = finished.report {
                 actions.append(.logRefresh(committed, refresh, report))
                 // Each result holds its client's health after the whole batch.
                 let client = refresh.grant.clientID
                 if client != learntOf { learn(committed.health, of: client) }
                 learntOf = client
                 apply(committed, client: client, at: conditions, &actions)
-                freeSlot(of: id, as: .settled(committed), &actions)
+                freeSlot(of: id, as: .committed(committed), &actions)
             } else if finished.isNotSent {
                 unsent[id] = refresh.claim
             } else {

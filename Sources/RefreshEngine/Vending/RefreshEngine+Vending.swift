@@ -54,14 +54,14 @@ extension RefreshEngine {
                 }
             }
             switch await refreshForCaller(grant, until: end).end {
-            case .settled(let settled) where settled.ruling.outcome == .refreshed:
+            case .committed(let result) where result.ruling.outcome == .refreshed:
                 isAfterRefresh = true
-            case .settled(let settled):
-                if case .unreadable(let error) = settled.finding.answer { throw VendingFailure.unreadable(error) }
-                guard settled.ruling.outcome != .void, let grant = settled.grant, grant.state.isConnected else {
+            case .committed(let result):
+                if case .unreadable(let error) = result.finding.answer { throw VendingFailure.unreadable(error) }
+                guard result.ruling.outcome != .void, let grant = result.grant, grant.state.isConnected else {
                     continue
                 }
-                return try serveOldToken(of: grant, wish, reason: settled.finding.code)
+                return try serveOldToken(of: grant, wish, reason: result.finding.code)
             case .elsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOthers(grant, until: end) else { continue }
@@ -69,8 +69,8 @@ extension RefreshEngine {
                 guard current.attempts <= grant.attempts else {
                     return try serveOldToken(of: current, wish, reason: current.reason.rawValue)
                 }
-            case .objected(let reason):
-                return try serveOldToken(of: grant, wish, reason: reason)
+            case .refused(let reason):
+                return try serveOldToken(of: grant, wish, reason: reason.rawValue)
             case .abandoned:
                 return try serveOldToken(of: grant, wish, reason: VendReason.notSent.rawValue)
             }
@@ -124,7 +124,7 @@ extension RefreshEngine {
         Task {
             do {
                 if let reason = try await objection(toRefreshing: grant, until: end) {
-                    execute(state.released([grant.id], as: .objected(reason.rawValue)))
+                    execute(state.refuse(request, reason))
                 } else {
                     await claim(request)
                 }

@@ -18,14 +18,14 @@ struct ResultCommitterTests {
         verdict: RefreshVerdict = .noAnswer(code: "timeout"),
         answer: RefreshResult.Answer? = nil
     ) throws -> PendingResult {
-        let flight = InFlightRefresh(
+        let refresh = InFlightRefresh(
             grant: try Sample.grant(number),
             claim: 7,
             isForced: isForced,
             leaseStandsUntil: time.sinceBoot
         )
-        let finding = RefreshResult(attempt: flight.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
-        return PendingResult(flight, with: RefreshDispatcher.Report(finding: finding))
+        let finding = RefreshResult(attempt: refresh.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
+        return PendingResult(refresh, with: RefreshDispatcher.Report(finding: finding))
     }
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")
@@ -35,10 +35,10 @@ struct ResultCommitterTests {
         await bench.waitForTrouble()
         bench.committer.take(try arrival(2))
         let stored = await bench.nextFinished()
-        #expect(stored.flight.grant.id == GrantID(rawValue: 2) && stored.settled != nil)
+        #expect(stored.refresh.grant.id == GrantID(rawValue: 2) && stored.committed != nil)
         await bench.committer.giveUp()
         let refused = await bench.nextFinished()
-        #expect(refused.flight.grant.id == GrantID(rawValue: 1) && refused.settled == nil)
+        #expect(refused.refresh.grant.id == GrantID(rawValue: 1) && refused.committed == nil)
     }
 
     @Test("results that are being written when the worker gives up are lost, and so are later ones")
@@ -47,9 +47,9 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1))
         await bench.waitForTrouble()
         await bench.committer.giveUp()
-        #expect(await bench.nextFinished().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextFinished().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
     }
 
     @Test("requests that were not sent are delivered without the store, also while it fails")
@@ -57,14 +57,14 @@ struct ResultCommitterTests {
         let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
         bench.committer.take(try arrival(1, verdict: .notSent(code: "withheld")))
         let finished = await bench.nextFinished()
-        #expect(finished.settled == nil && finished.isNotSent)
+        #expect(finished.committed == nil && finished.isNotSent)
 
         bench.committer.take(try arrival(2))
         await bench.waitForTrouble()
         bench.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
-        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 3))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 3))
         await bench.committer.giveUp()
-        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
@@ -75,7 +75,7 @@ struct ResultCommitterTests {
         let read = Stream<Void>()
         let waiting = try arrival(2)
         bench.committer.take(
-            PendingResult(waiting.flight) { () throws(SealError) in
+            PendingResult(waiting.refresh) { () throws(SealError) in
                 read.add(())
                 return try waiting.report()
             }
@@ -83,7 +83,7 @@ struct ResultCommitterTests {
         await read.next()
         await bench.committer.giveUp()
         let finished = [await bench.nextFinished(), await bench.nextFinished()]
-        #expect(finished.map(\.flight.grant.id.rawValue) == [1, 2] && finished.allSatisfy { $0.settled == nil })
+        #expect(finished.map(\.refresh.grant.id.rawValue) == [1, 2] && finished.allSatisfy { $0.committed == nil })
     }
 
     @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
@@ -102,7 +102,7 @@ struct ResultCommitterTests {
         await withTaskGroup { group in
             for part in 0..<4 {
                 group.addTask {
-                    for arrival in arrivals where arrival.flight.grant.id.rawValue % 4 == part {
+                    for arrival in arrivals where arrival.refresh.grant.id.rawValue % 4 == part {
                         committer.take(arrival)
                     }
                 }
@@ -112,13 +112,13 @@ struct ResultCommitterTests {
         var delivered: Set<GrantID> = []
         for _ in arrivals {
             let finished = await bench.nextFinished()
-            let number = finished.flight.grant.id.rawValue
+            let number = finished.refresh.grant.id.rawValue
             let wasSent = number % 7 != 0
-            #expect((finished.settled != nil) == wasSent)
+            #expect((finished.committed != nil) == wasSent)
             // Requests that were not sent do not wait for the store, so each kind is in order on its own.
             #expect(number > last[Int(number % 4)][wasSent ? 1 : 0])
             last[Int(number % 4)][wasSent ? 1 : 0] = number
-            delivered.insert(finished.flight.grant.id)
+            delivered.insert(finished.refresh.grant.id)
         }
         #expect(delivered.count == arrivals.count)
     }
@@ -129,7 +129,7 @@ struct ResultCommitterTests {
         let good = try arrival(1, answer: try Sample.granted())
         let failures = Mutex(1)
         bench.committer.take(
-            PendingResult(good.flight) { () throws(SealError) in
+            PendingResult(good.refresh) { () throws(SealError) in
                 let fails = failures.withLock { left in
                     defer { left -= 1 }
                     return left > 0
@@ -141,9 +141,9 @@ struct ResultCommitterTests {
         await bench.waitForTrouble()
         // Others do not wait for it.
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
         let finished = await bench.nextFinished()
-        #expect(finished.flight.grant.id == GrantID(rawValue: 1) && finished.settled != nil)
+        #expect(finished.refresh.grant.id == GrantID(rawValue: 1) && finished.committed != nil)
     }
 
     @Test(
@@ -158,10 +158,10 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(2))
         bench.committer.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
         await bench.committer.giveUp()
-        for _ in 0..<3 { #expect(await bench.nextFinished().settled == nil) }
+        for _ in 0..<3 { #expect(await bench.nextFinished().committed == nil) }
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 2))
         bench.committer.take(try arrival(4, answer: try Sample.granted()))
-        #expect(await bench.nextFinished().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
     }
@@ -175,11 +175,11 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await gate.waitUntilSomebodyWaits()
         await bench.committer.giveUp()
-        #expect(await bench.nextFinished().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         gate.open()
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextFinished().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("A spill that fails too is reported, and the answers count as lost")
@@ -189,7 +189,7 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await bench.waitForTrouble()
         await bench.committer.giveUp()
-        #expect(await bench.nextFinished().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(lost: 1))
         await bench.waitForTrouble()
     }
@@ -217,7 +217,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill(reserves: 1)
         let bench = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextFinished().settled != nil)
+        #expect(await bench.nextFinished().committed != nil)
         #expect(spill.reserves == 0)
         #expect(!bench.committer.isStoreFailing)
     }
@@ -227,7 +227,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill()
         let bench = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextFinished().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
     }

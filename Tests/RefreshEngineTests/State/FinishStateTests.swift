@@ -1,5 +1,4 @@
 import Clocks
-import Observability
 import Scheduler
 import Store
 import Testing
@@ -41,16 +40,11 @@ struct FinishStateTests {
         #expect(last.wakesLoop && last.completions.allSatisfy(\.isAbandoned))
     }
 
-    @Test("Recalled grants are scanned for at once, and the end of an outage hastens retries")
-    func consequences() throws {
+    @Test("The end of an outage is logged and hastens retries")
+    func outage() throws {
         var bench = StateBench()
-        bench.state.beginScan(at: bench.conditions.instant)
-        #expect(!bench.state.isScanDue(at: bench.conditions.instant))
         let sent = try bench.send(1...1)
-        var decision = RefreshDecision(outcome: .refreshed)
-        decision.endsOutage = true
-        decision.breakerChange = .closed
-        let actions = try bench.commit(sent, decision: decision)
+        let actions = try bench.commit(sent, endsOutage: true)
         let hastened = actions.compactMap { if case .hastenRetries(let client) = $0 { client } else { nil } }
         #expect(hastened == ["client"])
         #expect(actions.contains { if case .logBreaker(.closed, client: "client") = $0 { true } else { false } })

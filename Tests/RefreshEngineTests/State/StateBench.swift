@@ -86,17 +86,20 @@ struct StateBench {
     mutating func commit(
         _ refreshes: [InFlightRefresh],
         health: ClientHealth = ClientHealth(epoch: "boot"),
-        decision: RefreshDecision = RefreshDecision(outcome: .refreshed),
+        endsOutage: Bool = false,
         dueIn span: Duration = .seconds(3000)
     ) throws -> [EngineAction] {
+        var decision = RefreshDecision(outcome: .refreshed)
+        decision.endsOutage = endsOutage
+        decision.breakerChange = endsOutage ? .closed : nil
         let batch = try refreshes.map { refresh in
             let result = RefreshResult(attempt: refresh.attempt, answer: try Sample.granted())
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
             let committed = CommittedResult(finding: result, ruling: decision, grant: grant, health: health)
             return FinishedRefresh(
-                flight: refresh,
+                refresh: refresh,
                 report: RefreshDispatcher.Report(finding: result, latency: .milliseconds(100)),
-                settled: committed
+                committed: committed
             )
         }
         return state.finished(batch, at: conditions)
@@ -107,7 +110,7 @@ struct StateBench {
         let batch = refreshes.map { refresh in
             let answer = RefreshResult.Answer.refused(.notSent(code: "cancelled"), retryAfter: nil)
             let report = RefreshDispatcher.Report(finding: RefreshResult(attempt: refresh.attempt, answer: answer))
-            return FinishedRefresh(flight: refresh, report: report, settled: nil)
+            return FinishedRefresh(refresh: refresh, report: report, committed: nil)
         }
         return state.finished(batch, at: conditions)
     }
@@ -149,7 +152,7 @@ extension [EngineAction] {
 extension RefreshCompletion {
     var isAbandoned: Bool { if case .abandoned = self { true } else { false } }
     var isElsewhere: Bool { if case .elsewhere = self { true } else { false } }
-    var isCommitted: Bool { if case .settled = self { true } else { false } }
+    var isCommitted: Bool { if case .committed = self { true } else { false } }
 }
 
 extension RefreshEngineState.DispatchStep {
