@@ -20,12 +20,12 @@ struct ClientRuleTests {
             var grant = try Sample.grant(state: state, attempts: 2)
             let before = grant
             var bench = Bench()
-            let ruling = bench.refuse(.clientFault(code: code), on: &grant)
-            #expect(ruling.breakerChange == .opened(.clientFault(code)))
+            let decision = bench.refuse(.clientFault(code: code), on: &grant)
+            #expect(decision.breakerChange == .opened(.clientFault(code)))
             #expect(bench.health.breaker.isOpen)
             #expect(grant.state == before.state && grant.reason == before.reason && grant.attempts == 2)
             #expect((.seconds(1) ... .seconds(5)).contains(try #require(grant.dueAt) - start))
-            #expect(ruling.events.isEmpty)
+            #expect(decision.events.isEmpty)
 
             var other = try Sample.grant(2)
             #expect(bench.refuse(.clientFault(code: code), on: &other).breakerChange == nil, "reported once")
@@ -39,9 +39,9 @@ struct ClientRuleTests {
         var changes: [Breaker.Change] = []
         for number in 0..<40 {
             var grant = try Sample.grant(Int64(number % grants))
-            let ruling = bench.refuse(verdicts[number % 3], on: &grant)
-            #expect(ruling.outcome == .retrying)
-            if let change = ruling.breakerChange {
+            let decision = bench.refuse(verdicts[number % 3], on: &grant)
+            #expect(decision.outcome == .retrying)
+            if let change = decision.breakerChange {
                 #expect(number == 19)
                 changes.append(change)
             }
@@ -59,8 +59,8 @@ struct ClientRuleTests {
         let before = bench.health
         for number in 4..<100 {
             var grant = try Sample.grant(Int64(number))
-            let ruling = bench.refuse(.notSent(code: "expired"), on: &grant)
-            #expect(ruling.breakerChange == nil && ruling.outcome == .unchanged)
+            let decision = bench.refuse(.notSent(code: "expired"), on: &grant)
+            #expect(decision.breakerChange == nil && decision.outcome == .unchanged)
         }
         #expect(bench.health == before)
     }
@@ -144,8 +144,8 @@ struct ClientRuleTests {
         bench.pass(.seconds(2))
         let mayProbe = bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
         #expect(mayProbe)
-        let ruling = bench.decide(try Sample.granted(at: bench.now), on: &grant)
-        #expect(ruling.breakerChange == .closed)
+        let decision = bench.decide(try Sample.granted(at: bench.now), on: &grant)
+        #expect(decision.breakerChange == .closed)
         #expect(!bench.health.breaker.isOpen)
     }
 
@@ -153,8 +153,8 @@ struct ClientRuleTests {
     func throttled() throws {
         var bench = Bench()
         var grant = try Sample.grant()
-        let ruling = bench.refuse(.throttled(code: "http_429"), on: &grant, retryAfter: .seconds(40))
-        #expect(ruling.limitsChanged)
+        let decision = bench.refuse(.throttled(code: "http_429"), on: &grant, retryAfter: .seconds(40))
+        #expect(decision.limitsChanged)
         #expect(bench.health.limits.cut?.ceiling == 100)
         #expect(bench.health.limits.pausedUntil == bench.instant + .seconds(40))
         #expect(!bench.health.breaker.isOpen)
@@ -174,8 +174,8 @@ struct ForeignTokenTests {
         var bench = Bench()
         var grant = try Sample.grant(isProven: false)
         for _ in 0..<3 {
-            let ruling = bench.refuse(verdict, on: &grant)
-            #expect(ruling.outcome == .retrying && ruling.alarm?.kind == .clientUnproven)
+            let decision = bench.refuse(verdict, on: &grant)
+            #expect(decision.outcome == .retrying && decision.alarm?.kind == .clientUnproven)
             #expect(grant.state == .retrying && grant.reason == .clientMismatchUnconfirmed)
             #expect(!bench.health.breaker.isOpen)
             bench.pass(.seconds(60))
@@ -214,8 +214,8 @@ struct ForeignTokenTests {
         bench.pass(.seconds(10))
         // From here on the client itself is refused, and no grant succeeds any more.
         for _ in 0..<5 {
-            let ruling = bench.refuse(verdict, on: &grant)
-            #expect(ruling.outcome == .retrying)
+            let decision = bench.refuse(verdict, on: &grant)
+            #expect(decision.outcome == .retrying)
             #expect(grant.state == .retrying)
             bench.pass(.seconds(60))
         }
@@ -249,14 +249,14 @@ struct ForeignTokenTests {
             bench.pass(.seconds(3599))
             _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
             bench.pass(.seconds(1))
-            let ruling = bench.refuse(verdict, on: &grant)
+            let decision = bench.refuse(verdict, on: &grant)
             #expect(!bench.health.breaker.isOpen, "hour \(hour)")
             guard hour == 24 else {
-                #expect(ruling.outcome == .retrying && ruling.alarm?.kind == .grantRefused)
+                #expect(decision.outcome == .retrying && decision.alarm?.kind == .grantRefused)
                 #expect(grant.state == .retrying && grant.suspectedSince == start)
                 continue
             }
-            #expect(ruling.outcome == .reauthRequired)
+            #expect(decision.outcome == .reauthRequired)
             #expect(grant.state == .reauthRequired && grant.reason == .clientMismatch)
         }
     }

@@ -34,9 +34,9 @@ struct FenceTests {
                 var grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
                 let before = grant
                 var bench = Bench()
-                let ruling = bench.decide(answer, on: &grant, generation: 2)
-                #expect(ruling.outcome == .void)
-                #expect(ruling.events.isEmpty && ruling.recalls.isEmpty)
+                let decision = bench.decide(answer, on: &grant, generation: 2)
+                #expect(decision.outcome == .void)
+                #expect(decision.events.isEmpty && decision.recalls.isEmpty)
                 #expect(grant == before, "\(answer)")
             }
         }
@@ -71,9 +71,9 @@ struct FenceTests {
             var grant = try Sample.grant(accessToken: Sample.accessToken())
             let before = grant
             var bench = Bench()
-            let ruling = bench.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
-            #expect(ruling.outcome == .lostLease)
-            #expect(ruling.events.isEmpty)
+            let decision = bench.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
+            #expect(decision.outcome == .lostLease)
+            #expect(decision.events.isEmpty)
             #expect(grant.lease?.claim == lease, "another worker's lease stays")
             grant.setLease(nil)
             #expect(grant == before, "\(verdict.code)")
@@ -85,8 +85,8 @@ struct FenceTests {
         var grant = try Sample.grant(state: .retrying)
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
-        let ruling = bench.decide(try Sample.granted(rotated: successor), on: &grant, leasedAs: lease)
-        #expect(ruling.outcome == .refreshed)
+        let decision = bench.decide(try Sample.granted(rotated: successor), on: &grant, leasedAs: lease)
+        #expect(decision.outcome == .refreshed)
         #expect(grant.state == .active && grant.refreshToken == successor && grant.generation == 4)
         #expect(grant.lease?.claim == lease, "another worker's lease stays")
     }
@@ -97,8 +97,8 @@ struct FenceTests {
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
         let answer = RefreshResult.Answer.flawed(code: "flawed_answer", rotated: successor)
-        let ruling = bench.decide(answer, on: &grant, leasedAs: 78)
-        #expect(ruling.outcome == .lostLease)
+        let decision = bench.decide(answer, on: &grant, leasedAs: 78)
+        #expect(decision.outcome == .lostLease)
         #expect(grant.refreshToken == successor && grant.generation == 4)
         #expect(grant.state == .active && grant.attempts == 0)
         #expect(grant.lease?.claim == 78)
@@ -110,8 +110,8 @@ struct FenceTests {
         var grant = try Sample.grant(accessToken: stored)
         var bench = Bench()
         bench.pass(.seconds(10))
-        let ruling = bench.decide(try Sample.granted(at: bench.now, lifetime: .seconds(600)), on: &grant)
-        #expect(ruling.outcome == .refreshed)
+        let decision = bench.decide(try Sample.granted(at: bench.now, lifetime: .seconds(600)), on: &grant)
+        #expect(decision.outcome == .refreshed)
         #expect(grant.accessToken?.sealed == (try Sample.sealed("new access")))
         #expect(try #require(grant.dueAt) > bench.now)
     }

@@ -36,8 +36,8 @@ struct WaveTests {
         var bench = Bench()
         for number in 0..<200 {
             var grant = try Sample.grant(Int64(number), isProven: false)
-            let ruling = bench.refuse(.invalidGrant, on: &grant)
-            #expect(ruling.outcome == .disconnected)
+            let decision = bench.refuse(.invalidGrant, on: &grant)
+            #expect(decision.outcome == .disconnected)
         }
         #expect(bench.health.window.answers.isEmpty)
     }
@@ -71,8 +71,8 @@ struct WaveTests {
         let held = bench.refuse(.invalidGrant, on: &second)
         #expect(held.outcome == .held && held.recalls.isEmpty, "two of two are unusual, but may be chance")
         var third = try Sample.grant(3)
-        let ruling = bench.refuse(.invalidGrant, on: &third)
-        #expect(ruling.outcome == .held && ruling.recalls == [first.id])
+        let decision = bench.refuse(.invalidGrant, on: &third)
+        #expect(decision.outcome == .held && decision.recalls == [first.id])
         #expect(third.state == .retrying && third.reason == .invalidGrantUnconfirmed)
         #expect(third.dueAt == start + .seconds(300) && third.suspectedSince == start)
         #expect(third.generation == 3, "a held grant keeps its generation")
@@ -98,8 +98,8 @@ struct WaveTests {
         }
         bench.pass(try #require(grant.dueAt) - bench.now)
         #expect(bench.now == start + RefreshRules.longestDoubt)
-        let ruling = bench.refuse(.invalidGrant, on: &grant)
-        #expect(ruling.outcome == .disconnected && ruling.events.count == 1)
+        let decision = bench.refuse(.invalidGrant, on: &grant)
+        #expect(decision.outcome == .disconnected && decision.events.count == 1)
         #expect(grant.state == .disconnected && grant.reason == .invalidGrant && grant.generation == 4)
 
         bench.remember(valid: 200, invalid: 0)
@@ -112,10 +112,10 @@ struct WaveTests {
             var bench = Bench()
             for minute in 0..<600 {
                 for number in 0..<20 {
-                    bench.health.note(saysInvalid: false, at: bench.now)
+                    bench.health.recordAnswer(isInvalidGrant: false, at: bench.now)
                     guard share > 0, (20 * minute + number) % share == 0 else { continue }
-                    bench.health.rate.record(saysInvalid: true, at: bench.now)
-                    bench.health.noteEnd(of: GrantID(rawValue: 9), atOnce: false, at: bench.now)
+                    bench.health.rate.record(isInvalidGrant: true, at: bench.now)
+                    bench.health.recordEnd(of: GrantID(rawValue: 9), isConfirmed: true, at: bench.now)
                 }
                 bench.pass(.seconds(60))
             }
@@ -138,8 +138,8 @@ struct WaveTests {
         bench.remember(valid: 200, invalid: 0)
         for _ in 0..<29 {
             bench.pass(.seconds(10))
-            let ruling = bench.refuse(.invalidGrant, on: &grant)
-            #expect(ruling.outcome == .held && ruling.events.isEmpty)
+            let decision = bench.refuse(.invalidGrant, on: &grant)
+            #expect(decision.outcome == .held && decision.events.isEmpty)
             #expect(grant.state == .retrying && grant.dueAt == start + .seconds(300))
         }
         bench.pass(.seconds(10))
@@ -177,8 +177,8 @@ struct WaveTests {
         var bench = Bench()
         bench.remember(valid: 0, invalid: 50)
         var grant = try Sample.grant(state: .suspended, reason: GrantReason(rawValue: "policy_enforced"))
-        let ruling = bench.refuse(.invalidGrant, on: &grant)
-        #expect(ruling.outcome == .held && ruling.events.isEmpty)
+        let decision = bench.refuse(.invalidGrant, on: &grant)
+        #expect(decision.outcome == .held && decision.events.isEmpty)
         #expect(grant.state == .suspended && grant.dueAt == start + .seconds(300))
         bench.remember(valid: 200, invalid: 0)
         bench.pass(.seconds(300))
