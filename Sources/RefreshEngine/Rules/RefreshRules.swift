@@ -27,46 +27,43 @@ package struct RefreshRules: Sendable {
         self.maxRate = maxRate
     }
 
-    package func decide(_ stored: DecisionContext) -> RefreshDecision {
+    /// Decides about a result: first about the client, and then about the grant.
+    ///
+    /// It consumes the context, because copies of grants are costly.
+    package func decide(_ context: consuming DecisionContext) -> RefreshDecision {
         // A commit whose confirmation was lost is repeated, although it may have been done.
-        if let outcome = outcomeIfStored(stored) {
-            return RefreshDecision(outcome, grant: stored.grant, health: stored.health)
+        if let outcome = outcomeIfStored(context) {
+            return RefreshDecision(outcome, grant: context.grant, health: context.health)
         }
-        let effect = effectOnClient(stored)
-        var context = stored
+        let effect = effectOnClient(context)
         context.health = effect.health
-        var decision = decideAboutGrant(context)
+        let holdsLease = context.holdsLease
+        if holdsLease { context.grant.setLease(nil) }
+        let isCurrent = context.grant.generation == context.result.attempt.generation
+        // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
+        if isCurrent, context.result.attempt.followsUnsettledClaim { context.grant.noteLostAnswer(at: context.now) }
+
+        var decision = isCurrent ? decideAboutGrant(context, holdsLease: holdsLease) : decideLate(context)
         decision.breakerChange = decision.breakerChange ?? effect.breakerChange
         decision.limitsChanged = effect.limitsChanged
         decision.endsOutage = effect.endsOutage
-        if let rotated = stored.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
-            decision.grant?.noteRotation(by: stored.result.attempt.claim)
+        if let rotated = context.result.rotated, decision.grant?.refreshToken?.sealed == rotated.sealed {
+            decision.grant?.noteRotation(by: context.result.attempt.claim)
         }
-        decision.lostScopes = decision.grant.map { ScopeName.lost(from: stored.grant.scope, to: $0.scope) } ?? []
+        if let scope = decision.grant?.scope {
+            decision.lostScopes = ScopeName.lost(from: context.grant.scope, to: scope)
+        }
         return decision
     }
 
-    /// Decides by the lease and the generation if the answer counts, and then by the answer.
-    private func decideAboutGrant(_ stored: DecisionContext) -> RefreshDecision {
-        let holdsLease = stored.holdsLease
-        var context = stored
-        if holdsLease { context.grant.setLease(nil) }
-        let attempt = context.result.attempt
-        guard context.grant.generation == attempt.generation else { return decideLate(context) }
-        // The mark stays until a refresh succeeds: the earlier process died, perhaps after Google rotated the token.
-        if attempt.followsUnsettledClaim { context.grant.noteLostAnswer(at: context.now) }
+    /// Decides by the answer to the current refresh token; without its lease only an answer with tokens counts.
+    private func decideAboutGrant(_ context: DecisionContext, holdsLease: Bool) -> RefreshDecision {
         switch context.result.answer {
         case .granted(let tokens):
             // A good answer counts regardless of the current lease: a rotated token must not be lost.
             return accept(tokens, context)
         case .flawed(let code, let rotated):
-            let events = context.grant.rotate(to: rotated, at: context.now)
-            var decision =
-                holdsLease
-                ? retry(GrantReason(rawValue: code), context)
-                : RefreshDecision(.lostLease, grant: context.grant, health: context.health)
-            decision.events = events + decision.events
-            return decision
+            return keepRotated(rotated, code: code, holdsLease: holdsLease, context)
         case _ where !holdsLease:
             return RefreshDecision(.lostLease, grant: context.grant, health: context.health)
         case .refused(let verdict, let retryAfter):
@@ -83,7 +80,8 @@ package struct RefreshRules: Sendable {
     /// Stores the tokens of a good answer.
     func accept(_ tokens: RefreshedTokens, _ context: DecisionContext) -> RefreshDecision {
         let now = context.now
-        var (grant, health) = (context.grant, context.health)
+        var grant = context.grant
+        var health = context.health
         health.recordAnswer(isInvalidGrant: false, at: now)
         health.provenSuccessAt = now
         health.refusals = ConsecutiveRefusals()
@@ -104,6 +102,23 @@ package struct RefreshRules: Sendable {
                 down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
                 """
         )
+        return decision
+    }
+
+    /// Stores the refresh token of a faulty answer, and tries the grant again.
+    private func keepRotated(
+        _ rotated: Grant.RefreshToken?,
+        code: String,
+        holdsLease: Bool,
+        _ stored: DecisionContext
+    ) -> RefreshDecision {
+        var context = stored
+        let events = context.grant.rotate(to: rotated, at: context.now)
+        var decision =
+            holdsLease
+            ? retry(GrantReason(rawValue: code), context)
+            : RefreshDecision(.lostLease, grant: context.grant, health: context.health)
+        decision.events = events + decision.events
         return decision
     }
 

@@ -317,16 +317,15 @@ actor ResultCommitter {
                 healthOf: Array(Set(findings.map(\.attempt.clientID)))
             )
             var book = ClientHealthCache(transaction: transaction)
-            let settled = try zip(findings, units).map { finding, unit in
+            var settled = try zip(findings, units).map { finding, unit in
                 try Self.apply(finding, at: now, unit: unit, by: rules, in: transaction, book: &book)
             }
             try book.save()
             // Each result gets its client's health after the whole batch.
-            return try settled.map { settled in
-                var settled = settled
-                settled.ruling.health = try book.health(of: settled.finding.attempt.clientID)
-                return settled
+            for index in settled.indices {
+                settled[index].ruling.health = try book.health(of: settled[index].finding.attempt.clientID)
             }
+            return settled
         }
     }
 
@@ -355,7 +354,7 @@ actor ResultCommitter {
         try transaction.store(decision, at: now)
         book.set(decision.health, of: client)
         var settled = CommittedResult(finding: finding, ruling: decision)
-        settled.recalled = try recall(decision.recalls, except: grant.id, at: now, in: transaction)
+        settled.recalled = try recall(decision.recalls, except: finding.attempt.grant, at: now, in: transaction)
         return settled
     }
 

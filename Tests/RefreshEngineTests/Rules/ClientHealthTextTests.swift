@@ -165,7 +165,7 @@ struct ClientHealthTextTests {
             pacer.limits = bench.health.limits
             _ = pacer.take(upTo: 5, at: bench.instant)
             #expect(pacer.nextAvailable(at: bench.instant) >= .zero)
-            bench.pass(.seconds(1))
+            bench.advance(by: .seconds(1))
         }
         let stored = bench.health.stored
         #expect(ClientHealth(stored: stored, epoch: bench.health.epoch).stored == stored)

@@ -66,7 +66,7 @@ struct FenceTests {
     }
 
     @Test("A refusal under an expired claim does not count", arguments: [nil, 78] as [Int64?])
-    func lapsedClaimBadNews(lease: Int64?) throws {
+    func refusalUnderExpiredClaim(lease: Int64?) throws {
         for verdict in Self.refusals {
             var grant = try Sample.grant(accessToken: Sample.accessToken())
             let before = grant
@@ -81,7 +81,7 @@ struct FenceTests {
     }
 
     @Test("A success under an expired claim counts", arguments: [nil, 78] as [Int64?])
-    func lapsedClaimGoodNews(lease: Int64?) throws {
+    func successUnderExpiredClaim(lease: Int64?) throws {
         var grant = try Sample.grant(state: .retrying)
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
@@ -92,7 +92,7 @@ struct FenceTests {
     }
 
     @Test("The refresh token in a faulty 200 is stored even if another worker has the lease now")
-    func lapsedClaimRotation() throws {
+    func rotationUnderExpiredClaim() throws {
         var grant = try Sample.grant()
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
@@ -109,7 +109,7 @@ struct FenceTests {
         let stored = try Sample.accessToken("app's own", lifetime: .seconds(3600))
         var grant = try Sample.grant(accessToken: stored)
         var bench = Bench()
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
         let decision = bench.decide(try Sample.granted(at: bench.now, lifetime: .seconds(600)), on: &grant)
         #expect(decision.outcome == .refreshed)
         #expect(grant.accessToken?.sealed == (try Sample.sealed("new access")))
@@ -119,7 +119,7 @@ struct FenceTests {
     @Test("A token that comes late does not replace one that was obtained after it")
     func lateToken() throws {
         var bench = Bench()
-        bench.pass(.seconds(100))
+        bench.advance(by: .seconds(100))
         let stored = try Sample.accessToken("newer", obtainedAt: bench.now - .seconds(10))
         var grant = try Sample.grant(accessToken: stored)
         #expect(bench.decide(try Sample.granted(at: start), on: &grant).outcome == .refreshed)
@@ -142,7 +142,7 @@ struct FenceTests {
         let answer = try Sample.granted(at: bench.now)
         #expect(bench.decide(answer, on: &grant).outcome == .refreshed)
         let (stored, health) = (grant, bench.health)
-        bench.pass(.seconds(5))
+        bench.advance(by: .seconds(5))
         let again = bench.decide(answer, on: &grant, leasedAs: nil)
         #expect(again.outcome == .refreshed && again.events.isEmpty)
         #expect(grant == stored && bench.health == health)

@@ -54,7 +54,7 @@ private struct RuleModel {
             _ = grants[place].disconnectByEvent(reason: .tokensRevoked, at: bench.now)
             return grants[place].refreshToken == nil ? nil : "an ended grant kept its token"
         case 3: _ = grants[place].recall(confirmAt: bench.now + .seconds(300), at: bench.now)
-        case 4...6: bench.pass(.seconds(draw(4_000)))
+        case 4...6: bench.advance(by: .seconds(draw(4_000)))
         default: return try answer(place, verdicts)
         }
         return nil

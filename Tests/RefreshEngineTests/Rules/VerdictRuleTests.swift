@@ -106,12 +106,12 @@ struct VerdictRuleTests {
             #expect((decision.alarm != nil) == rule.raisesAlarm)
             #expect(grant.lease == nil)
             let keepsReason = rule.reason == nil || (state == .suspended && expected == .suspended)
-            let isBlockedAnew = rule.outcome == .suspended
-            #expect(grant.reason.rawValue == (keepsReason && !isBlockedAnew ? before.reason.rawValue : rule.reason))
+            let isBlockedAgain = rule.outcome == .suspended
+            #expect(grant.reason.rawValue == (keepsReason && !isBlockedAgain ? before.reason.rawValue : rule.reason))
             #expect(grant.generation == before.generation + (expected.endsCalls ? 1 : 0))
             #expect(grant.refreshToken == before.refreshToken)
             #expect((grant.dueAt == nil) == expected.endsCalls)
-            #expect(decision.events.contains { $0.kind == .state } == (expected != state || isBlockedAnew))
+            #expect(decision.events.contains { $0.kind == .state } == (expected != state || isBlockedAgain))
             if let event = decision.events.first {
                 #expect(event.from == state && event.to == grant.state && event.reason == grant.reason)
             }
@@ -170,7 +170,7 @@ struct VerdictRuleTests {
         for _ in 0..<9 {
             _ = bench.refuse(.endpointFault(code: "http_500"), on: &grant)
             waits.append(try #require(grant.dueAt) - bench.now)
-            bench.pass(waits[waits.count - 1])
+            bench.advance(by: waits[waits.count - 1])
         }
         #expect(waits.map(\.inSeconds) == [10, 20, 40, 80, 160, 320, 600, 600, 600])
         #expect(grant.attempts == 9 && grant.failingSince == start)
@@ -190,7 +190,7 @@ struct VerdictRuleTests {
         bench.unit = 0
         _ = bench.refuse(.unknown(code: "new"), on: &grant)
         #expect(try #require(grant.dueAt) - bench.now == .seconds(600))
-        bench.pass(.seconds(1))
+        bench.advance(by: .seconds(1))
         _ = bench.refuse(.unknown(code: "new"), on: &grant)
         #expect(try #require(grant.dueAt) - bench.now == .seconds(3600))
     }
@@ -201,7 +201,7 @@ struct VerdictRuleTests {
         var bench = Bench()
         _ = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
         #expect(grant.dueAt == start + .seconds(86_400))
-        bench.pass(.seconds(86_400))
+        bench.advance(by: .seconds(86_400))
         let decision = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
         #expect(decision.outcome == .suspended && decision.events.isEmpty)
         #expect(grant.since == start)
@@ -225,7 +225,7 @@ struct VerdictRuleTests {
         var bench = Bench()
         #expect(bench.decide(.nothingToSend, on: &grant).outcome == .unchanged)
         #expect(grant.state == .active && grant.dueAt == start + .seconds(100))
-        bench.pass(.seconds(100))
+        bench.advance(by: .seconds(100))
         let decision = bench.decide(.nothingToSend, on: &grant)
         #expect(decision.outcome == .reauthRequired)
         #expect(grant.state == .reauthRequired && grant.reason == .noRefreshToken && grant.dueAt == nil)
@@ -257,9 +257,9 @@ struct VerdictRuleTests {
             )
             #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
             #expect(try #require(grant.dueAt) > bench.now)
-            bench.pass(.seconds(3600))
+            bench.advance(by: .seconds(3600))
         }
-        bench.pass(.seconds(86_400))
+        bench.advance(by: .seconds(86_400))
         _ = bench.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant)
         #expect(grant.refreshToken == nil && grant.accessToken == nil)
         #expect(grant.revocationAskedAt == nil && grant.dueAt == nil)
@@ -274,7 +274,7 @@ struct VerdictRuleTests {
         #expect(bench.decide(.unreadable(.malformed), on: &grant).alarm?.kind == .unreadableToken)
         #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
         #expect(grant.dueAt == start + .seconds(600))
-        bench.pass(.seconds(86_400))
+        bench.advance(by: .seconds(86_400))
         #expect(bench.decide(.unreadable(.malformed), on: &grant).outcome == .disconnected)
         #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
     }

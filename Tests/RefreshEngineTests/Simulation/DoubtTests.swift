@@ -53,7 +53,7 @@ private struct Fleet {
                     ended[called] = nil
                 }
             }
-            bench.pass(Self.step)
+            bench.advance(by: Self.step)
         }
     }
 
@@ -182,7 +182,7 @@ struct DoubtTests {
                 ? bench.refuse(.endpointFault(code: "http_503"), on: &grant)
                 : bench.decide(try Sample.granted(at: bench.now), on: &grant)
             if decision.endsOutage { ends += 1 }
-            bench.pass(.milliseconds(20))
+            bench.advance(by: .milliseconds(20))
         }
         #expect(ends == 0, "seed \(seed)")
     }
@@ -195,7 +195,7 @@ struct DoubtTests {
             for number in 0..<6 {
                 var grant = try Sample.grant(Int64(10 * round + number))
                 _ = bench.refuse(.endpointFault(code: "http_503"), on: &grant)
-                bench.pass(.seconds(2))
+                bench.advance(by: .seconds(2))
             }
             var grant = try Sample.grant(9_999)
             if bench.decide(try Sample.granted(at: bench.now), on: &grant).endsOutage { ends.append(bench.now) }

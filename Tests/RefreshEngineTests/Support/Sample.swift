@@ -91,7 +91,7 @@ struct Bench {
     var instant = BootInstant(milliseconds: 1_000_000)
     var unit = 0.5
 
-    mutating func pass(_ span: Duration) {
+    mutating func advance(by span: Duration) {
         now = now + span
         instant = instant + span
     }
@@ -130,7 +130,7 @@ struct Bench {
     }
 
     /// Fills the window of the last answers.
-    mutating func remember(valid: Int, invalid: Int) {
+    mutating func recordAnswers(valid: Int, invalid: Int) {
         for number in 0..<(valid + invalid) { health.window.append(isInvalidGrant: number >= valid) }
     }
 }
