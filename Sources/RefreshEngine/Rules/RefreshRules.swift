@@ -92,9 +92,12 @@ package struct RefreshRules: Sendable {
             return RefreshDecision(.suspended, grant: grant, events: events, health: health)
         }
         let events = grant.refreshed(tokens, isQuick: isQuick, at: now) { DueTimes.dueAfterRefresh($0, at: now) }
-        var decision = RefreshDecision(.refreshed, grant: grant, events: events, health: health)
-        guard grant.quickRefreshes > DuePolicy.quickRefreshesAllowed else { return decision }
-        decision.alarm = Alarm(
+        let alarm = grant.quickRefreshes > DuePolicy.quickRefreshesAllowed ? refreshLoopAlarm(grant) : nil
+        return RefreshDecision(.refreshed, grant: grant, events: events, health: health, alarm: alarm)
+    }
+
+    private func refreshLoopAlarm(_ grant: Grant) -> Alarm {
+        Alarm(
             kind: .refreshLoop,
             clientID: grant.clientID,
             text: """
@@ -102,7 +105,6 @@ package struct RefreshRules: Sendable {
                 down: look for a caller that rejects every token, or a token endpoint whose tokens are dead
                 """
         )
-        return decision
     }
 
     /// Stores the refresh token of a faulty answer, and tries the grant again.

@@ -342,20 +342,20 @@ actor ResultCommitter {
         guard let grant = try transaction.grant(finding.attempt.grant) else {
             return CommittedResult(finding: finding, ruling: RefreshDecision(.void, grant: nil, health: health))
         }
-        let context = DecisionContext(
-            result: finding,
-            grant: grant,
-            health: health,
-            now: now,
-            instant: transaction.leaseTime.instant,
-            unit: unit
+        let decision = rules.decide(
+            DecisionContext(
+                result: finding,
+                grant: grant,
+                health: health,
+                now: now,
+                instant: transaction.leaseTime.instant,
+                unit: unit
+            )
         )
-        let decision = rules.decide(context)
         try transaction.store(decision, at: now)
         book.set(decision.health, of: client)
-        var settled = CommittedResult(finding: finding, ruling: decision)
-        settled.recalled = try recall(decision.recalls, except: finding.attempt.grant, at: now, in: transaction)
-        return settled
+        let recalled = try recall(decision.recalls, except: finding.attempt.grant, at: now, in: transaction)
+        return CommittedResult(finding: finding, ruling: decision, recalled: recalled)
     }
 
     /// Recalls the grants that the answers of a wave ended before the wave was recognised.
