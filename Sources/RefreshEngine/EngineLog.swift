@@ -11,14 +11,14 @@ package final class EngineLog: Sendable {
     /// The pause before an alarm of the same kind about the same client is raised again.
     private static let alarmPause: Duration = .seconds(3600)
 
-    private struct Raised: Hashable {
+    private struct AlarmKey: Hashable {
         var kind: AlarmKind
         var client: String
     }
 
     private struct State {
-        var lastRaised: [Raised: BootInstant] = [:]
-        var suppressed: [Raised: Int] = [:]
+        var lastRaised: [AlarmKey: BootInstant] = [:]
+        var suppressed: [AlarmKey: Int] = [:]
     }
 
     private let metrics: MetricsLog
@@ -179,7 +179,7 @@ package final class EngineLog: Sendable {
 
     /// Raises an alarm at most once an hour for each kind and client, unless it `repeats`.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
-        let key = Raised(kind: alarm.kind, client: alarm.clientID)
+        let key = AlarmKey(kind: alarm.kind, client: alarm.clientID)
         let now = time.sinceBoot
         let count: Int? = state.withLock { state in
             if !repeats, let last = state.lastRaised[key], now - last < Self.alarmPause {

@@ -4,9 +4,10 @@ package import Store
 package struct CommittedResult: Sendable {
     package var finding: RefreshResult
     package var ruling: RefreshDecision
-    /// The grant as stored; `nil` if it has been deleted since the claim.
-    package var grant: Grant?
-    package var health: ClientHealth
     /// The events of other grants that were recalled because of this result.
     package var recalled: [GrantEvent] = []
+
+    /// The grant as stored; `nil` if it has been deleted since the claim.
+    package var grant: Grant? { ruling.grant }
+    package var health: ClientHealth { ruling.health }
 }

@@ -321,56 +321,58 @@ actor ResultCommitter {
                 healthOf: Array(Set(findings.map(\.attempt.clientID)))
             )
             var book = ClientHealthCache(transaction: transaction)
-            let settled = try zip(findings, units).map { finding, unit in
-                let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
-                return try Self.apply(finding, at: moment, by: rules, in: transaction, book: &book)
+            var settled = try zip(findings, units).map { finding, unit in
+                try Self.apply(finding, at: now, unit: unit, by: rules, in: transaction, book: &book)
             }
             try book.save()
             // Each result gets its client's health after the whole batch.
-            return try settled.map { settled in
-                var settled = settled
-                settled.health = try book.health(of: settled.finding.attempt.clientID)
-                return settled
+            for index in settled.indices {
+                settled[index].ruling.health = try book.health(of: settled[index].finding.attempt.clientID)
             }
+            return settled
         }
     }
 
     private static func apply(
         _ finding: RefreshResult,
-        at moment: DecisionContext,
+        at now: Timestamp,
+        unit: Double,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
         book: inout ClientHealthCache
     ) throws -> CommittedResult {
         let client = finding.attempt.clientID
-        var health = try book.health(of: client)
-        guard var grant = try transaction.grant(finding.attempt.grant) else {
-            return CommittedResult(
-                finding: finding,
-                ruling: RefreshDecision(outcome: .void),
-                grant: nil,
-                health: health
-            )
+        let health = try book.health(of: client)
+        guard let grant = try transaction.grant(finding.attempt.grant) else {
+            return CommittedResult(finding: finding, ruling: RefreshDecision(.void, grant: nil, health: health))
         }
-        let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
-        try transaction.store(grant, after: ruling, at: moment.now)
-        var settled = CommittedResult(finding: finding, ruling: ruling, grant: grant, health: health)
-        settled.recalled = try recall(ruling.recalls, except: grant.id, at: moment, in: transaction)
-        book.set(health, of: client)
-        return settled
+        let decision = rules.decide(
+            DecisionContext(
+                result: finding,
+                grant: grant,
+                health: health,
+                now: now,
+                instant: transaction.leaseTime.instant,
+                unit: unit
+            )
+        )
+        try transaction.store(decision, at: now)
+        book.set(decision.health, of: client)
+        let recalled = try recall(decision.recalls, except: finding.attempt.grant, at: now, in: transaction)
+        return CommittedResult(finding: finding, ruling: decision, recalled: recalled)
     }
 
     /// Recalls the grants that the answers of a wave ended before the wave was recognised.
     private static func recall(
         _ ids: [GrantID],
         except current: GrantID,
-        at moment: DecisionContext,
+        at now: Timestamp,
         in transaction: any StoreTransaction
     ) throws -> [GrantEvent] {
         var recalled: [GrantEvent] = []
         for id in Set(ids) where id != current {
             guard var grant = try transaction.grant(id) else { continue }
-            let events = grant.recall(confirmAt: moment.now + RefreshRules.secondOpinionAfter, at: moment.now)
+            let events = grant.recall(confirmAt: now + RefreshRules.firstConfirmationAfter, at: now)
             guard !events.isEmpty else { continue }
             try transaction.update(grant)
             for event in events { try transaction.record(event) }

@@ -56,16 +56,22 @@ package struct ResultRecovery: Sendable {
             try transaction.willRead(grants: findings.map(\.attempt.grant), healthOf: [])
             var summary = Summary()
             for (finding, unit) in zip(findings, units) {
-                guard var grant = try transaction.grant(finding.attempt.grant) else {
+                guard let grant = try transaction.grant(finding.attempt.grant) else {
                     summary.unknown += 1
                     continue
                 }
-                // The client's health in an old answer is out of date.
-                var health = ClientHealth(epoch: transaction.leaseTime.epoch)
-                let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
-                let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
-                try transaction.store(grant, after: ruling, at: now)
-                switch ruling.outcome {
+                let context = DecisionContext(
+                    result: finding,
+                    grant: grant,
+                    // An old answer shows nothing about the client as it is now.
+                    health: ClientHealth(epoch: transaction.leaseTime.epoch),
+                    now: now,
+                    instant: transaction.leaseTime.instant,
+                    unit: unit
+                )
+                let decision = rules.decide(context)
+                try transaction.store(decision, at: now)
+                switch decision.outcome {
                 case .void: summary.outdated += 1
                 default: summary.stored += 1
                 }
