@@ -41,18 +41,18 @@ package final class EngineLog: Sendable {
         report: RefreshDispatcher.Report,
         at now: Timestamp
     ) {
-        let isRotation = committed.ruling.events.contains { $0.kind == .rotated }
+        let isRotation = committed.decision.events.contains { $0.kind == .rotated }
         let lateness = refresh.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
         let event = RefreshEvent(
             grant: refresh.grant.id.description,
-            outcome: committed.ruling.outcome,
-            verdict: committed.finding.code,
+            outcome: committed.decision.outcome,
+            verdict: committed.result.code,
             reason: committed.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
             attempt: refresh.grant.attempts + 1,
             lateness: lateness,
             rotated: isRotation,
             forced: refresh.isForced,
-            lostScopes: committed.ruling.lostScopes,
+            lostScopes: committed.decision.lostScopes,
             latency: report.latency,
             status: report.status,
             answer: report.text
@@ -63,8 +63,8 @@ package final class EngineLog: Sendable {
             "refresh",
             ["grant": event.grant, "outcome": event.outcome.rawValue, "verdict": event.verdict, "reason": event.reason]
         )
-        for change in committed.ruling.events + committed.recalled { state(change) }
-        if let alarm = committed.ruling.alarm { raise(alarm) }
+        for change in committed.decision.events + committed.recalled { state(change) }
+        if let alarm = committed.decision.alarm { raise(alarm) }
     }
 
     /// Logs a change of a grant's state by the engine, a route or a command.

@@ -2,12 +2,12 @@ package import Store
 
 /// The outcome of one refresh after its commit.
 package struct CommittedResult: Sendable {
-    package var finding: RefreshResult
-    package var ruling: RefreshDecision
+    package var result: RefreshResult
+    package var decision: RefreshDecision
     /// The events of other grants that were recalled because of this result.
     package var recalled: [GrantEvent] = []
 
     /// The grant as stored; `nil` if it has been deleted since the claim.
-    package var grant: Grant? { ruling.grant }
-    package var health: ClientHealth { ruling.health }
+    package var grant: Grant? { decision.grant }
+    package var health: ClientHealth { decision.health }
 }

@@ -9,7 +9,7 @@ struct FinishedRefresh: Sendable {
     var unstored: UncommittedFate?
 
     /// `true` if no request was sent, so that the grant can be tried again at once.
-    var isNotSent: Bool { report?.finding.answer.isNotSent ?? false }
+    var isNotSent: Bool { report?.result.answer.isNotSent ?? false }
 }
 
 /// The place of an answer with tokens that the store did not take.

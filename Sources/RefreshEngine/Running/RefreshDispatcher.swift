@@ -13,7 +13,7 @@ struct RefreshDispatcher: Sendable {
 
     /// The result of one request, with the fields for its log line.
     struct Report: Sendable {
-        var finding: RefreshResult
+        var result: RefreshResult
         var status: Int?
         var text: String?
         var latency: Duration?
@@ -64,7 +64,7 @@ struct RefreshDispatcher: Sendable {
         }
         guard let token else {
             receive(
-                PendingResult(refresh, with: Report(finding: RefreshResult(attempt: attempt, answer: .nothingToSend)))
+                PendingResult(refresh, with: Report(result: RefreshResult(attempt: attempt, answer: .nothingToSend)))
             )
             return nil
         }
@@ -105,7 +105,7 @@ struct RefreshDispatcher: Sendable {
     ) throws(SealError) -> Report {
         let answer = ParsedRefreshResponse.reading(reply, sent: sent)
         return Report(
-            finding: RefreshResult(
+            result: RefreshResult(
                 attempt: attempt,
                 answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt)
             ),
@@ -122,7 +122,7 @@ struct RefreshDispatcher: Sendable {
         guard case .unknownKey(let id) = error, vault.ring.doubt(id) else { return .unreadable(attempt, error) }
         let verdict = RefreshVerdict.notSent(code: "unknown_key")
         return Report(
-            finding: RefreshResult(attempt: attempt, answer: .refused(verdict, retryAfter: nil)),
+            result: RefreshResult(attempt: attempt, answer: .refused(verdict, retryAfter: nil)),
             text: "\(error)"
         )
     }
@@ -138,7 +138,7 @@ struct RefreshDispatcher: Sendable {
             return unopened(attempt, error)
         }
         guard let token else {
-            return Report(finding: RefreshResult(attempt: attempt, answer: .revocation(failure: nil)))
+            return Report(result: RefreshResult(attempt: attempt, answer: .revocation(failure: nil)))
         }
         let sentAt = time.sinceBoot
         let reply = await endpoint.revoke(token) {
@@ -150,7 +150,7 @@ struct RefreshDispatcher: Sendable {
             case .failed(let failure): .revocation(failure: failure)
             case .notSent(let code): .refused(.notSent(code: code), retryAfter: nil)
             }
-        return Report(finding: RefreshResult(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
+        return Report(result: RefreshResult(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
     }
 
     private func seal(
@@ -199,7 +199,7 @@ struct RefreshDispatcher: Sendable {
 
 extension RefreshDispatcher.Report {
     fileprivate static func unreadable(_ attempt: RefreshAttempt, _ error: SealError) -> RefreshDispatcher.Report {
-        RefreshDispatcher.Report(finding: RefreshResult(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
+        RefreshDispatcher.Report(result: RefreshResult(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
     }
 }
 

@@ -62,7 +62,7 @@ extension RefreshEngine {
             failure = .unavailable(code: "store")
         }
         return RefreshDispatcher.Report(
-            finding: RefreshResult(attempt: refresh.attempt, answer: .revocation(failure: failure))
+            result: RefreshResult(attempt: refresh.attempt, answer: .revocation(failure: failure))
         )
     }
 

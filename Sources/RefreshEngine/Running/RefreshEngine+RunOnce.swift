@@ -35,7 +35,7 @@ package struct RunOnceSummary: Sendable, Hashable {
         case .elsewhere: skipped += 1
         case .abandoned, .refused: retrying += 1
         case .committed(let result):
-            switch result.ruling.outcome {
+            switch result.decision.outcome {
             case .refreshed: refreshed += 1
             case .held: held += 1
             case .suspended: suspended += 1

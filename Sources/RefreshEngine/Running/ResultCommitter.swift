@@ -157,15 +157,15 @@ actor ResultCommitter {
     ///
     /// Google would give every other answer again to the next request.
     private func keep(_ entries: [Entry]) async {
-        let findings = entries.map(\.report.finding).filter(\.answer.bringsTokens)
-        unstored.lost += findings.count
-        if let spill, !findings.isEmpty {
+        let results = entries.map(\.report.result).filter(\.answer.bringsTokens)
+        unstored.lost += results.count
+        if let spill, !results.isEmpty {
             do {
-                try await spill.save(findings)
-                unstored.lost -= findings.count
-                unstored.spilled += findings.count
+                try await spill.save(results)
+                unstored.lost -= results.count
+                unstored.spilled += results.count
             } catch {
-                onTrouble(error, findings.count)
+                onTrouble(error, results.count)
             }
         }
         report(entries.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
@@ -209,8 +209,8 @@ actor ResultCommitter {
     }
 
     private func write(_ batch: [Entry]) async {
-        let unasked = batch.filter(\.report.finding.answer.isNotSent)
-        let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.finding.answer.isNotSent }
+        let unasked = batch.filter(\.report.result.answer.isNotSent)
+        let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.result.answer.isNotSent }
         if !unasked.isEmpty {
             report(unasked.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
         }
@@ -228,7 +228,7 @@ actor ResultCommitter {
         var failures = 0
         while !intake.withLock(\.hasGivenUp) {
             do {
-                let settled = try await attempt(batch.map(\.report.finding))
+                let settled = try await attempt(batch.map(\.report.result))
                 intake.withLock { $0.failingSince = nil }
                 if fails.load(ordering: .relaxed) { fails.store(false, ordering: .relaxed) }
                 guard release(batch) else { return }
@@ -277,7 +277,7 @@ actor ResultCommitter {
         var read: [PendingResult] = []
         var unasked: [FinishedRefresh] = []
         for entry in self.read(takeWaiting()) {
-            if entry.report.finding.answer.isNotSent {
+            if entry.report.result.answer.isNotSent {
                 unasked.append(FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: nil))
             } else {
                 read.append(PendingResult(entry.refresh, with: entry.report))
@@ -311,44 +311,44 @@ actor ResultCommitter {
         begin(with: aside)
     }
 
-    private func attempt(_ findings: [RefreshResult]) async throws -> [CommittedResult] {
+    private func attempt(_ results: [RefreshResult]) async throws -> [CommittedResult] {
         let rules = rules
         let now = time.now
-        let units = findings.map { _ in random.nextUnit() }
+        let units = results.map { _ in random.nextUnit() }
         return try await store.storeResults { transaction in
             try transaction.willRead(
-                grants: findings.map(\.attempt.grant),
-                healthOf: Array(Set(findings.map(\.attempt.clientID)))
+                grants: results.map(\.attempt.grant),
+                healthOf: Array(Set(results.map(\.attempt.clientID)))
             )
             var book = ClientHealthCache(transaction: transaction)
-            var settled = try zip(findings, units).map { finding, unit in
-                try Self.apply(finding, at: now, unit: unit, by: rules, in: transaction, book: &book)
+            var settled = try zip(results, units).map { result, unit in
+                try Self.apply(result, at: now, unit: unit, by: rules, in: transaction, book: &book)
             }
             try book.save()
             // Each result gets its client's health after the whole batch.
             for index in settled.indices {
-                settled[index].ruling.health = try book.health(of: settled[index].finding.attempt.clientID)
+                settled[index].decision.health = try book.health(of: settled[index].result.attempt.clientID)
             }
             return settled
         }
     }
 
     private static func apply(
-        _ finding: RefreshResult,
+        _ result: RefreshResult,
         at now: Timestamp,
         unit: Double,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
         book: inout ClientHealthCache
     ) throws -> CommittedResult {
-        let client = finding.attempt.clientID
+        let client = result.attempt.clientID
         let health = try book.health(of: client)
-        guard let grant = try transaction.grant(finding.attempt.grant) else {
-            return CommittedResult(finding: finding, ruling: RefreshDecision(.void, grant: nil, health: health))
+        guard let grant = try transaction.grant(result.attempt.grant) else {
+            return CommittedResult(result: result, decision: RefreshDecision(.void, grant: nil, health: health))
         }
         let decision = rules.decide(
             DecisionContext(
-                result: finding,
+                result: result,
                 grant: grant,
                 health: health,
                 now: now,
@@ -358,8 +358,8 @@ actor ResultCommitter {
         )
         try transaction.store(decision, at: now)
         book.set(decision.health, of: client)
-        let recalled = try recall(decision.recalls, except: finding.attempt.grant, at: now, in: transaction)
-        return CommittedResult(finding: finding, ruling: decision, recalled: recalled)
+        let recalled = try recall(decision.recalls, except: result.attempt.grant, at: now, in: transaction)
+        return CommittedResult(result: result, decision: decision, recalled: recalled)
     }
 
     /// Recalls the grants that the answers of a wave ended before the wave was recognised.

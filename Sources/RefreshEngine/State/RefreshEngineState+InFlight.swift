@@ -56,7 +56,7 @@ extension RefreshEngineState {
             let refresh = finished.refresh
             let id = refresh.grant.id
             assert(isStopping || slots[id]?.refresh === refresh, "a refresh was delivered twice")
-            if let report = finished.report, case .granted = report.finding.answer, let latency = report.latency {
+            if let report = finished.report, case .granted = report.result.answer, let latency = report.latency {
                 inFlightLimit.learn(latency, at: conditions.instant)
             }
             if let committed = finished.committed, let report = finished.report {
@@ -86,7 +86,7 @@ extension RefreshEngineState {
         at conditions: Conditions,
         _ actions: inout [EngineAction]
     ) {
-        let decision = committed.ruling
+        let decision = committed.decision
         if let change = decision.breakerChange { actions.append(.logBreaker(change, client: client)) }
         if decision.limitsChanged, let pacer = gates[client]?.pacer {
             let instant = sharedInstant(at: conditions.instant)
@@ -95,7 +95,7 @@ extension RefreshEngineState {
                     client: client,
                     ceiling: pacer.ceiling(at: instant),
                     paused: max(.zero, (pacer.limits.pausedUntil ?? instant) - instant),
-                    reason: committed.finding.code
+                    reason: committed.result.code
                 )
             )
         }

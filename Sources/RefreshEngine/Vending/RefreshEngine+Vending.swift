@@ -54,14 +54,14 @@ extension RefreshEngine {
                 }
             }
             switch await refreshForCaller(grant, until: end).end {
-            case .committed(let result) where result.ruling.outcome == .refreshed:
+            case .committed(let result) where result.decision.outcome == .refreshed:
                 isAfterRefresh = true
             case .committed(let result):
-                if case .unreadable(let error) = result.finding.answer { throw VendingFailure.unreadable(error) }
-                guard result.ruling.outcome != .void, let grant = result.grant, grant.state.isConnected else {
+                if case .unreadable(let error) = result.result.answer { throw VendingFailure.unreadable(error) }
+                guard result.decision.outcome != .void, let grant = result.grant, grant.state.isConnected else {
                     continue
                 }
-                return try serveOldToken(of: grant, wish, reason: result.finding.code)
+                return try serveOldToken(of: grant, wish, reason: result.result.code)
             case .elsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOthers(grant, until: end) else { continue }

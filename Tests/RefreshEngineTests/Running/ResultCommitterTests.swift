@@ -24,8 +24,8 @@ struct ResultCommitterTests {
             isForced: isForced,
             leaseStandsUntil: time.sinceBoot
         )
-        let finding = RefreshResult(attempt: refresh.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
-        return PendingResult(refresh, with: RefreshDispatcher.Report(finding: finding))
+        let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
+        return PendingResult(refresh, with: RefreshDispatcher.Report(result: result))
     }
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")

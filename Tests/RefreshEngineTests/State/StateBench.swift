@@ -89,16 +89,16 @@ struct StateBench {
         endsOutage: Bool = false,
         dueIn span: Duration = .seconds(3000)
     ) throws -> [EngineAction] {
-        var decision = RefreshDecision(outcome: .refreshed)
-        decision.endsOutage = endsOutage
-        decision.breakerChange = endsOutage ? .closed : nil
         let batch = try refreshes.map { refresh in
             let result = RefreshResult(attempt: refresh.attempt, answer: try Sample.granted())
             let grant = try Sample.grant(refresh.grant.id.rawValue, dueAt: conditions.now + span)
-            let committed = CommittedResult(finding: result, ruling: decision, grant: grant, health: health)
+            var decision = RefreshDecision(.refreshed, grant: grant, health: health)
+            decision.endsOutage = endsOutage
+            decision.breakerChange = endsOutage ? .closed : nil
+            let committed = CommittedResult(result: result, decision: decision)
             return FinishedRefresh(
                 refresh: refresh,
-                report: RefreshDispatcher.Report(finding: result, latency: .milliseconds(100)),
+                report: RefreshDispatcher.Report(result: result, latency: .milliseconds(100)),
                 committed: committed
             )
         }
@@ -109,7 +109,7 @@ struct StateBench {
     mutating func withhold(_ refreshes: [InFlightRefresh]) -> [EngineAction] {
         let batch = refreshes.map { refresh in
             let answer = RefreshResult.Answer.refused(.notSent(code: "cancelled"), retryAfter: nil)
-            let report = RefreshDispatcher.Report(finding: RefreshResult(attempt: refresh.attempt, answer: answer))
+            let report = RefreshDispatcher.Report(result: RefreshResult(attempt: refresh.attempt, answer: answer))
             return FinishedRefresh(refresh: refresh, report: report, committed: nil)
         }
         return state.finished(batch, at: conditions)
