@@ -11,14 +11,14 @@ package final class EngineLog: Sendable {
     /// The pause before an alarm of the same kind about the same client is raised again.
     private static let alarmPause: Duration = .seconds(3600)
 
-    private struct Raised: Hashable {
+    private struct AlarmKey: Hashable {
         var kind: AlarmKind
         var client: String
     }
 
     private struct State {
-        var lastRaised: [Raised: BootInstant] = [:]
-        var suppressed: [Raised: Int] = [:]
+        var lastRaised: [AlarmKey: BootInstant] = [:]
+        var suppressed: [AlarmKey: Int] = [:]
     }
 
     private let metrics: MetricsLog
@@ -35,24 +35,24 @@ package final class EngineLog: Sendable {
     }
 
     /// Logs one refresh after its result is committed.
-    func settled(
-        _ settled: CommittedResult,
-        flight: InFlightRefresh,
+    func committed(
+        _ committed: CommittedResult,
+        refresh: InFlightRefresh,
         report: RefreshDispatcher.Report,
         at now: Timestamp
     ) {
-        let isRotation = settled.ruling.events.contains { $0.kind == .rotated }
-        let lateness = flight.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
+        let isRotation = committed.decision.events.contains { $0.kind == .rotated }
+        let lateness = refresh.dueAt.map { now - $0 - (report.latency ?? .zero) } ?? .zero
         let event = RefreshEvent(
-            grant: flight.grant.id.description,
-            outcome: settled.ruling.outcome,
-            verdict: settled.finding.code,
-            reason: settled.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
-            attempt: flight.grant.attempts + 1,
+            grant: refresh.grant.id.description,
+            outcome: committed.decision.outcome,
+            verdict: committed.result.code,
+            reason: committed.grant.map { $0.reason == .none ? "" : $0.reason.rawValue } ?? "",
+            attempt: refresh.grant.attempts + 1,
             lateness: lateness,
             rotated: isRotation,
-            forced: flight.isForced,
-            lostScopes: settled.ruling.lostScopes,
+            forced: refresh.isForced,
+            lostScopes: committed.decision.lostScopes,
             latency: report.latency,
             status: report.status,
             answer: report.text
@@ -63,8 +63,8 @@ package final class EngineLog: Sendable {
             "refresh",
             ["grant": event.grant, "outcome": event.outcome.rawValue, "verdict": event.verdict, "reason": event.reason]
         )
-        for change in settled.ruling.events + settled.recalled { state(change) }
-        if let alarm = settled.ruling.alarm { raise(alarm) }
+        for change in committed.decision.events + committed.recalled { state(change) }
+        if let alarm = committed.decision.alarm { raise(alarm) }
     }
 
     /// Logs a change of a grant's state by the engine, a route or a command.
@@ -179,7 +179,7 @@ package final class EngineLog: Sendable {
 
     /// Raises an alarm at most once an hour for each kind and client, unless it `repeats`.
     private func raise(_ alarm: Alarm, repeats: Bool = false) {
-        let key = Raised(kind: alarm.kind, client: alarm.clientID)
+        let key = AlarmKey(kind: alarm.kind, client: alarm.clientID)
         let now = time.sinceBoot
         let count: Int? = state.withLock { state in
             if !repeats, let last = state.lastRaised[key], now - last < Self.alarmPause {

@@ -72,7 +72,7 @@ package struct Probes: Sendable {
         let isStoring = storing.map { $0 <= Self.longestWait } ?? true
         let ring = engine.keyRing
         let isReady = phase == .serving && databaseTrouble == nil && isStoring && ring.standsBy == nil
-        let standings = await engine.clientStandings
+        let statuses = await engine.clientStatuses
         let waiting = await engine.waiting
         // A probe must not wait for a count over millions of grants.
         let census = await census.glimpse()
@@ -92,11 +92,11 @@ package struct Probes: Sendable {
                 if let storing { object.field("results_waiting_seconds", storing.inSeconds) }
             }
             line.array("clients") { array in
-                for standing in standings {
+                for status in statuses {
                     array.object { client in
-                        client.field("client_id", standing.clientID)
-                        client.field("breaker", standing.breaker.rawValue)
-                        client.field("ceiling_per_s", standing.ceiling)
+                        client.field("client_id", status.clientID)
+                        client.field("breaker", status.breaker.rawValue)
+                        client.field("ceiling_per_s", status.ceiling)
                     }
                 }
             }
@@ -127,11 +127,11 @@ package struct Probes: Sendable {
 
     /// Returns the metrics in Prometheus' text format.
     package func prometheus() async -> ServerResponse {
-        let clients = await engine.clientStandings.map { standing in
+        let clients = await engine.clientStatuses.map { status in
             PrometheusReport.Client(
-                id: standing.clientID,
-                breaker: PrometheusReport.Client.Breaker(rawValue: standing.breaker.rawValue) ?? .closed,
-                ceiling: standing.ceiling
+                id: status.clientID,
+                breaker: PrometheusReport.Client.Breaker(rawValue: status.breaker.rawValue) ?? .closed,
+                ceiling: status.ceiling
             )
         }
         let report = PrometheusReport(

@@ -17,9 +17,9 @@ package struct AnswerWindow: Hashable, Sendable {
         self.answers = Array(answers.suffix(Self.span))
     }
 
-    package mutating func append(saysInvalid: Bool) {
+    package mutating func append(isInvalidGrant: Bool) {
         if answers.count >= Self.span { answers.removeFirst(answers.count - Self.span + 1) }
-        answers.append(saysInvalid)
+        answers.append(isInvalidGrant)
     }
 
     package var isWave: Bool {

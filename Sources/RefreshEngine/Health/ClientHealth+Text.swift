@@ -19,12 +19,12 @@ extension ClientHealth {
             limits: Pacer.Limits(body["limits"]),
             window: AnswerWindow(body["window"]),
             rate: InvalidGrantRate(body["rate"]),
-            believed: (body["believed"]?.array ?? []).compactMap { entry in
+            unconfirmedEnds: (body["believed"]?.array ?? []).compactMap { entry in
                 guard let id = entry["grant"]?.string.flatMap({ GrantID($0) }), let at = entry["at"]?.milliseconds
                 else {
                     return nil
                 }
-                return Believed(grant: id, at: Timestamp(milliseconds: at))
+                return UnconfirmedEnd(grant: id, at: Timestamp(milliseconds: at))
             },
             provenSuccessAt: body["proven_success_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
             outageEndedAt: body["outage_ended_at"]?.milliseconds.map { Timestamp(milliseconds: $0) },
@@ -42,9 +42,9 @@ extension ClientHealth {
         line.object("limits") { limits.write(into: &$0) }
         line.field("window", window.text)
         line.object("rate") { rate.write(into: &$0) }
-        if !believed.isEmpty {
+        if !unconfirmedEnds.isEmpty {
             line.array("believed") { array in
-                for entry in believed {
+                for entry in unconfirmedEnds {
                     array.object {
                         $0.field("grant", entry.grant.description)
                         $0.field("at", entry.at.milliseconds)

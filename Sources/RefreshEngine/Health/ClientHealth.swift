@@ -5,7 +5,7 @@ package import Store
 /// The condition of one client id, shared by all workers through the store.
 package struct ClientHealth: Hashable, Sendable {
     /// A grant that an `invalid_grant` ended without confirmation; it is recalled if a wave shows soon after.
-    package struct Believed: Hashable, Sendable {
+    package struct UnconfirmedEnd: Hashable, Sendable {
         package var grant: GrantID
         package var at: Timestamp
 
@@ -16,7 +16,7 @@ package struct ClientHealth: Hashable, Sendable {
     }
 
     /// The largest number of grants that can be recalled; a client that ends more in ten minutes usually does so.
-    package static let mostBelieved = 200
+    package static let unconfirmedEndsKept = 200
     /// The time during which a grant that was ended without confirmation can be recalled.
     package static let recallSpan: Duration = .seconds(600)
 
@@ -26,7 +26,7 @@ package struct ClientHealth: Hashable, Sendable {
     package var limits: Pacer.Limits
     package var window: AnswerWindow
     package var rate: InvalidGrantRate
-    package var believed: [Believed]
+    package var unconfirmedEnds: [UnconfirmedEnd]
     /// The time of the last refresh of a proven grant of this client.
     package var provenSuccessAt: Timestamp?
     /// The time at which the endpoint last worked again after it had failed for every grant.
@@ -42,7 +42,7 @@ package struct ClientHealth: Hashable, Sendable {
         limits: Pacer.Limits = Pacer.Limits(),
         window: AnswerWindow = AnswerWindow(),
         rate: InvalidGrantRate = InvalidGrantRate(),
-        believed: [Believed] = [],
+        unconfirmedEnds: [UnconfirmedEnd] = [],
         provenSuccessAt: Timestamp? = nil,
         outageEndedAt: Timestamp? = nil,
         failingSince: BootInstant? = nil,
@@ -53,7 +53,7 @@ package struct ClientHealth: Hashable, Sendable {
         self.limits = limits
         self.window = window
         self.rate = rate
-        self.believed = Array(believed.suffix(Self.mostBelieved))
+        self.unconfirmedEnds = Array(unconfirmedEnds.suffix(Self.unconfirmedEndsKept))
         self.provenSuccessAt = provenSuccessAt
         self.outageEndedAt = outageEndedAt
         self.failingSince = failingSince
@@ -67,7 +67,7 @@ package struct ClientHealth: Hashable, Sendable {
             epoch: epoch,
             window: window,
             rate: rate,
-            believed: believed,
+            unconfirmedEnds: unconfirmedEnds,
             provenSuccessAt: provenSuccessAt,
             outageEndedAt: outageEndedAt
         )
@@ -79,25 +79,26 @@ package struct ClientHealth: Hashable, Sendable {
     }
 
     /// Records an answer that shows if a token is alive: any success, and the refusals of proven grants.
-    package mutating func note(saysInvalid: Bool, at now: Timestamp) {
-        window.append(saysInvalid: saysInvalid)
-        rate.record(saysInvalid: saysInvalid, at: now)
+    package mutating func recordAnswer(isInvalidGrant: Bool, at now: Timestamp) {
+        window.append(isInvalidGrant: isInvalidGrant)
+        rate.record(isInvalidGrant: isInvalidGrant, at: now)
     }
 
-    /// Records that a grant was ended; `atOnce` if that was without confirmation.
-    package mutating func noteEnd(of grant: GrantID, atOnce: Bool, at now: Timestamp) {
+    /// Records that a grant was ended; without confirmation it can be recalled.
+    package mutating func recordEnd(of grant: GrantID, isConfirmed: Bool, at now: Timestamp) {
         rate.recordEnd(at: now)
-        guard atOnce else { return }
-        believed.removeAll { now - $0.at >= Self.recallSpan || $0.at > now }
-        believed = believed.suffix(Self.mostBelieved - 1) + [Believed(grant: grant, at: now)]
+        guard !isConfirmed else { return }
+        unconfirmedEnds.removeAll { now - $0.at >= Self.recallSpan || $0.at > now }
+        let kept = unconfirmedEnds.suffix(Self.unconfirmedEndsKept - 1)
+        unconfirmedEnds = kept + [UnconfirmedEnd(grant: grant, at: now)]
     }
 
     /// Removes and returns the grants to recall because a wave has shown.
-    package mutating func takeBelieved(at now: Timestamp) -> [GrantID] {
-        guard !believed.isEmpty else { return [] }
-        defer { believed = [] }
+    package mutating func takeUnconfirmedEnds(at now: Timestamp) -> [GrantID] {
+        guard !unconfirmedEnds.isEmpty else { return [] }
+        defer { unconfirmedEnds = [] }
         rate.forgetEnds()
-        return believed.filter { now - $0.at < Self.recallSpan && $0.at <= now }.map(\.grant)
+        return unconfirmedEnds.filter { now - $0.at < Self.recallSpan && $0.at <= now }.map(\.grant)
     }
 }
 

@@ -3,7 +3,7 @@ import Store
 /// The health of the clients that one transaction touches, each read and written once.
 struct ClientHealthCache {
     private let transaction: any StoreTransaction
-    private var pages: [String: ClientHealth] = [:]
+    private var current: [String: ClientHealth] = [:]
     private var stored: [String: ClientHealth] = [:]
 
     init(transaction: any StoreTransaction) {
@@ -11,20 +11,20 @@ struct ClientHealthCache {
     }
 
     mutating func health(of client: String) throws -> ClientHealth {
-        if let page = pages[client] { return page }
+        if let health = current[client] { return health }
         let bytes = try transaction.clientHealth(client)
         let health = ClientHealth(stored: bytes, epoch: transaction.leaseTime.epoch)
-        pages[client] = health
+        current[client] = health
         stored[client] = health
         return health
     }
 
     mutating func set(_ health: ClientHealth, of client: String) {
-        pages[client] = health
+        current[client] = health
     }
 
     func save() throws {
-        for (client, health) in pages where stored[client] != health {
+        for (client, health) in current where stored[client] != health {
             try transaction.setClientHealth(health.stored, of: client)
         }
     }

@@ -50,10 +50,10 @@ package struct InvalidGrantRate: Hashable, Sendable {
     /// The smallest number of grants in a wave that answered `invalid_grant` for the first time.
     package static let fewestInWave = 3
     /// The prior: one answer in two hundred is assumed to be usual while little is known of a client.
-    private static let assumed = (answers: 1_000, ended: 5)
+    private static let prior = (answers: 1_000, ended: 5)
     /// Rates below this multiple of the usual rate are never unusual; an allowance for chance is added.
     private static let tolerated = 1.5
-    private static let mostCounted = 1 << 40
+    private static let largestCount = 1 << 40
 
     package private(set) var minutes: [Minute]
     package private(set) var blocks: [Block]
@@ -67,16 +67,16 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     // MARK: Counting
 
-    package mutating func record(saysInvalid: Bool, at now: Timestamp) {
+    package mutating func record(isInvalidGrant: Bool, at now: Timestamp) {
         count(at: now) {
             $0.answers += 1
-            if saysInvalid { $0.invalid += 1 }
+            if isInvalidGrant { $0.invalid += 1 }
         }
         if blocks.last.map({ $0.answers >= Self.answersPerBlock }) ?? true {
             blocks = blocks.suffix(1) + [Block(since: Self.minute(of: now))]
         }
         blocks[blocks.count - 1].answers += 1
-        if saysInvalid { blocks[blocks.count - 1].invalid += 1 }
+        if isInvalidGrant { blocks[blocks.count - 1].invalid += 1 }
     }
 
     /// Counts a grant that was ended.
@@ -86,7 +86,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     /// Removes the ends of the last minutes from the count, because those grants were recalled.
     package mutating func forgetEnds() {
-        for place in minutes.indices { minutes[place].ended = 0 }
+        for index in minutes.indices { minutes[index].ended = 0 }
     }
 
     /// Counts a rotated token that can no longer be stored; returns the number of them in the last minutes.
@@ -96,12 +96,13 @@ package struct InvalidGrantRate: Hashable, Sendable {
     }
 
     private mutating func count(at now: Timestamp, _ change: (inout Minute) -> Void) {
-        move(to: Self.minute(of: now))
+        beginMinute(Self.minute(of: now))
         change(&minutes[minutes.count - 1])
     }
 
-    /// Begins a minute; minutes that are older than the kept ones are added to the usual counts.
-    private mutating func move(to minute: Int64) {
+    /// Begins a minute unless it is the current one; minutes that are older than the kept ones are added to the usual
+    /// counts.
+    private mutating func beginMinute(_ minute: Int64) {
         guard minutes.last?.number != minute else { return }
         // Minutes from the future were counted before the clock was set back.
         minutes.removeAll { $0.number > minute }
@@ -109,8 +110,8 @@ package struct InvalidGrantRate: Hashable, Sendable {
         let old = minutes.prefix { $0.number <= minute - Self.minutesKept }
         minutes.removeFirst(old.count)
         for minute in old {
-            usual.answers = min(usual.answers + minute.answers, Self.mostCounted)
-            usual.ended = min(usual.ended + minute.ended, Self.mostCounted)
+            usual.answers = min(usual.answers + minute.answers, Self.largestCount)
+            usual.ended = min(usual.ended + minute.ended, Self.largestCount)
         }
         let day = minute / (24 * 60)
         if usual.day > 0, day > usual.day {
@@ -138,24 +139,24 @@ package struct InvalidGrantRate: Hashable, Sendable {
     package func level(at now: Timestamp, uncounted: Int = 0) -> Level {
         var current = self
         let minute = Self.minute(of: now)
-        current.move(to: minute)
-        let own = current.isKnown ? uncounted : 0
-        let overMinutes = current.judge(
-            answers: current.minutes.reduce(own) { $0 + $1.answers },
-            invalid: current.minutes.reduce(own) { $0 + $1.invalid }
+        current.beginMinute(minute)
+        let extra = current.isKnown ? uncounted : 0
+        let overMinutes = current.level(
+            answers: current.minutes.reduce(extra) { $0 + $1.answers },
+            invalid: current.minutes.reduce(extra) { $0 + $1.invalid }
         )
         guard let oldest = current.blocks.first, oldest.since > minute - Self.minutesKept else { return overMinutes }
-        let overAnswers = current.judge(
-            answers: current.blocks.reduce(own) { $0 + $1.answers },
-            invalid: current.blocks.reduce(own) { $0 + $1.invalid }
+        let overAnswers = current.level(
+            answers: current.blocks.reduce(extra) { $0 + $1.answers },
+            invalid: current.blocks.reduce(extra) { $0 + $1.invalid }
         )
         return max(overMinutes, overAnswers)
     }
 
     /// Allows for chance with 1.5 standard deviations: a needless confirmation costs one request, a missing one the
     /// user's trust.
-    private func judge(answers: Int, invalid: Int) -> Level {
-        let rate = Double(usual.ended + Self.assumed.ended) / Double(usual.answers + Self.assumed.answers)
+    private func level(answers: Int, invalid: Int) -> Level {
+        let rate = Double(usual.ended + Self.prior.ended) / Double(usual.answers + Self.prior.answers)
         let expected = Self.tolerated * rate * Double(answers)
         let allowance = isKnown ? 0.0 : 1.0
         guard Double(invalid) > expected + 1.5 * expected.squareRoot() + allowance else { return .usual }

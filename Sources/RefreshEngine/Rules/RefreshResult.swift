@@ -1,7 +1,5 @@
 package import Clocks
 package import GoogleOAuth
-package import Observability
-package import Scheduler
 package import Secrets
 package import Store
 
@@ -30,7 +28,7 @@ package struct RefreshResult: Sendable {
         /// An attempt at a revocation; `failure` is `nil` if it succeeded.
         case revocation(failure: LookupFailure?)
 
-        /// `true` if the answer holds tokens, of which there may be no other copy.
+        /// `true` if the answer contains tokens: this may be their only copy.
         package var bringsTokens: Bool {
             switch self {
             case .granted: true
@@ -101,52 +99,4 @@ package struct RefreshAttempt: Hashable, Sendable {
         self.refreshToken = refreshToken
         self.followsUnsettledClaim = followsUnsettledClaim
     }
-}
-
-/// The circumstances of a decision.
-package struct DecisionContext: Sendable {
-    package var now: Timestamp
-    package var instant: BootInstant
-    /// A random number in 0..<1, for back-off.
-    package var unit: Double
-
-    package init(now: Timestamp, instant: BootInstant, unit: Double) {
-        self.now = now
-        self.instant = instant
-        self.unit = unit
-    }
-}
-
-/// The decision of the rules about one result.
-package struct RefreshDecision: Sendable {
-    package var outcome: RefreshOutcome
-    package var events: [GrantEvent] = []
-    package var breakerChange: Breaker.Change?
-    package var limitsChanged = false
-    package var alarm: Alarm?
-    /// `true` if this answer ends an outage of the endpoint, so that the grants that failed during it are tried again
-    /// at once.
-    package var endsOutage = false
-    /// The grants to recall, which this client's wave ended before it was recognised.
-    package var recalls: [GrantID] = []
-    /// The scopes that the grant had before this answer and has lost with it.
-    package var lostScopes: [String] = []
-}
-
-extension StoreTransaction {
-    /// Stores a grant as the rules changed it, with its history and the notices that are due.
-    func store(_ grant: Grant, after ruling: RefreshDecision, at now: Timestamp) throws {
-        try update(grant)
-        for event in ruling.events { try record(event) }
-        guard !ruling.lostScopes.isEmpty else { return }
-        let lost = ruling.lostScopes.joined(separator: " ")
-        try notify(.lostScopes(of: grant.id, lost: lost, granted: grant.scope), ofUser: grant.userID, at: now)
-    }
-}
-
-/// An event that a person must look at.
-package struct Alarm: Hashable, Sendable {
-    package var kind: AlarmKind
-    package var clientID: String
-    package var text: String
 }

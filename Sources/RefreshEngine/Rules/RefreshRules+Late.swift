@@ -1,21 +1,21 @@
 import Observability
 import Store
 
-/// The treatment of answers that arrive after their grant has changed.
+/// The rules about answers that arrive after their grant has changed.
 extension RefreshRules {
     /// Returns the outcome of a result that is stored already; `nil` if it is not stored, or if that is unknown.
     ///
     /// The sealed bytes are unique, so a stored token with the same bytes came with this result. A rotated token that
     /// has been replaced since is recognised by its claim.
-    func outcomeIfStored(_ finding: RefreshResult, _ grant: Grant) -> RefreshOutcome? {
-        guard grant.lease?.claim != finding.attempt.claim else { return nil }
-        let attempt = finding.attempt
+    func outcomeIfStored(_ context: DecisionContext) -> RefreshOutcome? {
+        guard !context.holdsLease else { return nil }
+        let (grant, attempt) = (context.grant, context.result.attempt)
         let holdsRotated =
-            finding.rotated.map { rotated in
+            context.result.rotated.map { rotated in
                 grant.refreshToken?.sealed == rotated.sealed
                     || grant.hasStoredRotation(by: attempt.claim, ofGeneration: attempt.generation)
             } ?? false
-        switch finding.answer {
+        switch context.result.answer {
         case .granted(let tokens):
             return holdsRotated || grant.accessToken?.sealed == tokens.accessToken.sealed ? .refreshed : nil
         case .flawed:
@@ -31,28 +31,24 @@ extension RefreshRules {
     /// sent the same token, got the answer that it is spent, and ended the grant; the grant may have been recalled
     /// since, or reconnected without a refresh token. A's answer spent the token and holds its successor, so it is
     /// stored as long as the stored token is the one that A sent.
-    func decideLate(
-        _ finding: RefreshResult,
-        grant: inout Grant,
-        health: inout ClientHealth,
-        at moment: DecisionContext,
-        ruling: inout RefreshDecision
-    ) {
-        ruling.outcome = .void
-        guard let rotated = finding.rotated else { return }
-        let attempt = finding.attempt
+    func decideLate(_ context: DecisionContext) -> RefreshDecision {
+        var (grant, health) = (context.grant, context.health)
+        guard let rotated = context.result.rotated else { return RefreshDecision(.void, grant: grant, health: health) }
+        let attempt = context.result.attempt
         let isWanted =
             grant.revocationAskedAt == nil && !grant.wasEndedByUser
             && (grant.holds(attempt.refreshToken) || grant.wasEndedByAnswer(to: attempt.generation))
-        switch finding.answer {
+        switch context.result.answer {
         case .granted(let tokens) where isWanted:
-            accept(tokens, of: attempt, grant: &grant, health: &health, at: moment, ruling: &ruling)
+            return accept(tokens, context)
         case .flawed where isWanted:
-            ruling.events = grant.rotate(to: rotated, at: moment.now)
-            ruling.outcome = .lostLease
+            let events = grant.rotate(to: rotated, at: context.now)
+            return RefreshDecision(.lostLease, grant: grant, events: events, health: health)
         default:
-            guard health.rate.recordDroppedToken(at: moment.now) >= Self.droppedTokensToAlarm else { return }
-            ruling.alarm = Alarm(
+            let dropped = health.rate.recordDroppedToken(at: context.now)
+            var decision = RefreshDecision(.void, grant: grant, health: health)
+            guard dropped >= Self.droppedTokensToAlarm else { return decision }
+            decision.alarm = Alarm(
                 kind: .rotatedTokensDropped,
                 clientID: grant.clientID,
                 text: """
@@ -60,6 +56,7 @@ extension RefreshRules {
                     for a second database in use, or for workers that stand still
                     """
             )
+            return decision
         }
     }
 }

@@ -1,15 +1,15 @@
-/// A flight whose result is committed, or never will be.
+/// A refresh whose result is committed, or never will be.
 struct FinishedRefresh: Sendable {
-    let flight: InFlightRefresh
+    let refresh: InFlightRefresh
     /// The report; `nil` if the answer could not be sealed and so was not read.
     let report: RefreshDispatcher.Report?
     /// The committed result; `nil` if no request was sent, or if the worker stops while the store fails.
-    let settled: CommittedResult?
+    let committed: CommittedResult?
     /// The fate of an answer with tokens that is not stored.
     var unstored: UncommittedFate?
 
     /// `true` if no request was sent, so that the grant can be tried again at once.
-    var isNotSent: Bool { report?.finding.answer.isNotSent ?? false }
+    var isNotSent: Bool { report?.result.answer.isNotSent ?? false }
 }
 
 /// The place of an answer with tokens that the store did not take.

@@ -13,30 +13,30 @@ struct RefreshDispatcher: Sendable {
 
     /// The result of one request, with the fields for its log line.
     struct Report: Sendable {
-        var finding: RefreshResult
+        var result: RefreshResult
         var status: Int?
         var text: String?
         var latency: Duration?
     }
 
-    /// Sends the token requests of flights; returns a closure for each flight in flight that cancels its request.
+    /// Sends the token requests of refreshes; returns a closure for each request that cancels it.
     ///
-    /// `arrive` is called once for each flight with its answer, on any thread, possibly before this returns.
-    func depart(
-        _ flights: [InFlightRefresh],
-        arrive: @escaping @Sendable (PendingResult) -> Void
+    /// `receive` is called once for each refresh with its answer, on any thread, possibly before this returns.
+    func send(
+        _ refreshes: [InFlightRefresh],
+        receive: @escaping @Sendable (PendingResult) -> Void
     ) -> [(GrantID, @Sendable () -> Void)] {
         var asking: [GrantID] = []
-        var questions: [RefreshSubmission] = []
+        var requests: [RefreshSubmission] = []
         var lookups: [AccountLookup?] = []
-        for flight in flights {
-            let lookup = AccountCheck.isNeeded(for: flight.grant) ? AccountLookup() : nil
-            guard let question = question(of: flight, lookup: lookup, arrive: arrive) else { continue }
-            asking.append(flight.grant.id)
-            questions.append(question)
+        for refresh in refreshes {
+            let lookup = AccountCheck.isNeeded(for: refresh.grant) ? AccountLookup() : nil
+            guard let request = makeRequest(of: refresh, lookup: lookup, receive: receive) else { continue }
+            asking.append(refresh.grant.id)
+            requests.append(request)
             lookups.append(lookup)
         }
-        return zip(zip(asking, lookups), endpoint.refresh(questions)).map { asked, cancel in
+        return zip(zip(asking, lookups), endpoint.refresh(requests)).map { asked, cancel in
             let (id, lookup) = asked
             guard let lookup else { return (id, cancel) }
             return (
@@ -49,22 +49,22 @@ struct RefreshDispatcher: Sendable {
         }
     }
 
-    private func question(
-        of flight: InFlightRefresh,
+    private func makeRequest(
+        of refresh: InFlightRefresh,
         lookup: AccountLookup?,
-        arrive: @escaping @Sendable (PendingResult) -> Void
+        receive: @escaping @Sendable (PendingResult) -> Void
     ) -> RefreshSubmission? {
-        let attempt = flight.attempt
+        let attempt = refresh.attempt
         let token: Secret?
         do throws(SealError) {
-            token = try vault.openRefreshToken(of: flight.grant)
+            token = try vault.openRefreshToken(of: refresh.grant)
         } catch {
-            arrive(PendingResult(flight, with: unopened(attempt, error)))
+            receive(PendingResult(refresh, with: unopened(attempt, error)))
             return nil
         }
         guard let token else {
-            arrive(
-                PendingResult(flight, with: Report(finding: RefreshResult(attempt: attempt, answer: .nothingToSend)))
+            receive(
+                PendingResult(refresh, with: Report(result: RefreshResult(attempt: attempt, answer: .nothingToSend)))
             )
             return nil
         }
@@ -72,15 +72,15 @@ struct RefreshDispatcher: Sendable {
         let sentAt = time.sinceBoot
         return RefreshSubmission(token: token, client: client) {
             // A request is not sent if its lease could run out before the answer is stored.
-            flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+            refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         } receive: { reply in
             let latency = time.sinceBoot - sentAt
             // An answer later than any deadline waited in its socket while the process stood still, for an unknown
             // time: the token's lifetime is counted from the time of the request.
             let receivedAt = latency > leaseNeededToSend ? time.now + (.zero - latency) : time.now
             let bring = { @Sendable (reply: RawRefreshResponse) in
-                arrive(
-                    PendingResult(flight) { () throws(SealError) in
+                receive(
+                    PendingResult(refresh) { () throws(SealError) in
                         try report(reply, sent: token, for: attempt, at: receivedAt, latency: latency)
                     }
                 )
@@ -88,10 +88,10 @@ struct RefreshDispatcher: Sendable {
             guard let lookup else { return bring(reply) }
             lookup.run {
                 // No further request is sent if the lease could run out before the answer is stored.
-                let mayAsk = flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+                let mayAsk = refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
                 let answer = ParsedRefreshResponse.reading(reply, sent: token)
                 let check = AccountCheck(endpoint: endpoint)
-                bring(.answer(await check.checked(answer, for: flight.grant, mayAsk: mayAsk)))
+                bring(.answer(await check.checked(answer, for: refresh.grant, mayAsk: mayAsk)))
             }
         }
     }
@@ -105,7 +105,7 @@ struct RefreshDispatcher: Sendable {
     ) throws(SealError) -> Report {
         let answer = ParsedRefreshResponse.reading(reply, sent: sent)
         return Report(
-            finding: RefreshResult(
+            result: RefreshResult(
                 attempt: attempt,
                 answer: try seal(answer, sent: sent, for: attempt.grant, at: receivedAt)
             ),
@@ -122,27 +122,27 @@ struct RefreshDispatcher: Sendable {
         guard case .unknownKey(let id) = error, vault.ring.doubt(id) else { return .unreadable(attempt, error) }
         let verdict = RefreshVerdict.notSent(code: "unknown_key")
         return Report(
-            finding: RefreshResult(attempt: attempt, answer: .refused(verdict, retryAfter: nil)),
+            result: RefreshResult(attempt: attempt, answer: .refused(verdict, retryAfter: nil)),
             text: "\(error)"
         )
     }
 
     /// Revokes a grant at Google after a disconnect, unless the lease could run out before the answer is stored.
-    func revoke(_ flight: InFlightRefresh) async -> Report {
-        let attempt = flight.attempt
+    func revoke(_ refresh: InFlightRefresh) async -> Report {
+        let attempt = refresh.attempt
         let token: Secret?
         do throws(SealError) {
-            let refreshToken = try vault.openRefreshToken(of: flight.grant)
-            token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: flight.grant) }
+            let refreshToken = try vault.openRefreshToken(of: refresh.grant)
+            token = if let refreshToken { refreshToken } else { try vault.openAccessToken(of: refresh.grant) }
         } catch {
             return unopened(attempt, error)
         }
         guard let token else {
-            return Report(finding: RefreshResult(attempt: attempt, answer: .revocation(failure: nil)))
+            return Report(result: RefreshResult(attempt: attempt, answer: .revocation(failure: nil)))
         }
         let sentAt = time.sinceBoot
         let reply = await endpoint.revoke(token) {
-            flight.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
+            refresh.leaseRemaining(at: time.sinceBoot) >= leaseNeededToSend
         }
         let answer: RefreshResult.Answer =
             switch reply {
@@ -150,7 +150,7 @@ struct RefreshDispatcher: Sendable {
             case .failed(let failure): .revocation(failure: failure)
             case .notSent(let code): .refused(.notSent(code: code), retryAfter: nil)
             }
-        return Report(finding: RefreshResult(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
+        return Report(result: RefreshResult(attempt: attempt, answer: answer), latency: time.sinceBoot - sentAt)
     }
 
     private func seal(
@@ -199,25 +199,25 @@ struct RefreshDispatcher: Sendable {
 
 extension RefreshDispatcher.Report {
     fileprivate static func unreadable(_ attempt: RefreshAttempt, _ error: SealError) -> RefreshDispatcher.Report {
-        RefreshDispatcher.Report(finding: RefreshResult(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
+        RefreshDispatcher.Report(result: RefreshResult(attempt: attempt, answer: .unreadable(error)), text: "\(error)")
     }
 }
 
-/// A flight with its answer, which is not read yet.
+/// A refresh with its answer, which is not read yet.
 struct PendingResult: Sendable {
-    let flight: InFlightRefresh
+    let refresh: InFlightRefresh
     /// Reads the answer and seals its tokens; the committer calls it, so that network threads are not held up.
     ///
     /// It can be called again after a failure: the answer is kept until it is sealed, since a rotated token in it has
     /// no other copy.
     let report: @Sendable () throws(SealError) -> RefreshDispatcher.Report
 
-    init(_ flight: InFlightRefresh, report: @escaping @Sendable () throws(SealError) -> RefreshDispatcher.Report) {
-        self.flight = flight
+    init(_ refresh: InFlightRefresh, report: @escaping @Sendable () throws(SealError) -> RefreshDispatcher.Report) {
+        self.refresh = refresh
         self.report = report
     }
 
-    init(_ flight: InFlightRefresh, with report: RefreshDispatcher.Report) {
-        self.init(flight) { report }
+    init(_ refresh: InFlightRefresh, with report: RefreshDispatcher.Report) {
+        self.init(refresh) { report }
     }
 }

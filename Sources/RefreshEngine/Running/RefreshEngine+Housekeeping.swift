@@ -4,22 +4,22 @@ import Store
 
 /// The engine's upkeep: its leases and the machine's clock.
 extension RefreshEngine {
-    /// The difference between the progress of the wall clock and of the boot clock that counts as a step.
-    private static let tolerance: Duration = .seconds(2)
     private static let hasteningBatch = 500
 
     /// Renews the leases of everything in flight; to be called after a third of a lease's duration.
     package func renewLeases() async {
-        let aloft = flights.values.compactMap(\.flight)
-        guard !aloft.isEmpty else { return }
+        let refreshes = state.refreshes
+        guard !refreshes.isEmpty else { return }
         let span = configuration.leaseSpan
         let standsUntil = time.sinceBoot + span
         do {
-            let claims = Dictionary(uniqueKeysWithValues: aloft.map { ($0.grant.id, $0.claim) })
+            let claims = Dictionary(uniqueKeysWithValues: refreshes.map { ($0.grant.id, $0.claim) })
             let renewed = try await store.renew(claims, for: span)
-            for flight in aloft where renewed.contains(flight.grant.id) { flight.leaseRenewed(until: standsUntil) }
+            for refresh in refreshes where renewed.contains(refresh.grant.id) {
+                refresh.leaseRenewed(until: standsUntil)
+            }
         } catch {
-            note(error, waiting: aloft.count)
+            note(error, waiting: refreshes.count)
         }
     }
 
@@ -64,65 +64,36 @@ extension RefreshEngine {
     /// The first call of a process compares with the reading that the last process stored, so a step between two runs
     /// is detected too.
     package func watchClock() async {
+        let reading = presentReading
+        guard state.clock.isDue(at: reading) else { return }
         do {
-            let reading = presentReading
-            if clockWitness.map({ reading.sinceBoot - $0.sinceBoot < .seconds(1) }) ?? false { return }
-            let isRepeated = readingBeforeStep != nil
-            let isFirst = clockWitness == nil
-            let witness = isFirst ? try await store.clockReading() : clockWitness
-            clockWitness = reading
-            let former = readingBeforeStep ?? witness ?? reading
-            let step = Self.step(from: former, to: reading)
-            guard step.magnitude > Self.tolerance else {
-                readingBeforeStep = nil
-                if isFirst { try await store.record(reading) }
-                return
+            let stored = state.clock.isFirst ? try await store.clockReading() : nil
+            switch state.clock.compare(reading, stored: stored) {
+            case .nothing: return
+            case .record: try await store.record(reading)
+            case .repair(let step, let isNew):
+                if isNew { log.clockStep(step) }
+                if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
+                // Until this is stored, the next process finds the same step.
+                try await store.record(reading)
+                state.clockRepaired(at: time.sinceBoot)
             }
-            // The reading is kept until everything below is done, so that the next turn detects the same step again.
-            readingBeforeStep = former
-            if !isRepeated { log.clockStep(step) }
-            if step < .zero { log.rescheduled(try await store.rescheduleGrantsStoredAfter(reading.now)) }
-            // Until this is stored, the next process finds the same step.
-            try await store.record(reading)
-            readingBeforeStep = nil
-            forgetWindow()
         } catch {
-            note(error, waiting: flights.count)
+            note(error, waiting: inFlight)
         }
     }
 
     /// Stores the reading of the clocks for the next process, unless a step before it is still to be repaired.
     package func recordClock() async {
-        guard clockWitness != nil, readingBeforeStep == nil else { return }
+        guard state.clock.mayRecord else { return }
         do {
             try await store.record(presentReading)
         } catch {
-            note(error, waiting: flights.count)
+            note(error, waiting: inFlight)
         }
     }
 
     private var presentReading: ClockReading {
         ClockReading(now: time.now, sinceBoot: time.sinceBoot, bootID: store.bootID)
     }
-
-    /// Returns how far the wall clock moved beyond the time that passed.
-    ///
-    /// Across a restart of the machine the passed time is unknown, so only a clock that went backwards is detected.
-    static func step(from former: ClockReading, to reading: ClockReading) -> Duration {
-        let byWall = reading.now - former.now
-        guard former.bootID == reading.bootID else { return min(byWall, .zero) }
-        return byWall - (reading.sinceBoot - former.sinceBoot)
-    }
-
-    /// Drops the window of the due index, which was ordered by the former clock.
-    private func forgetWindow() {
-        heap = .init()
-        clients = [:]
-        for client in gates.keys { gates[client]?.cursor = nil }
-        nextScan = time.sinceBoot
-    }
-}
-
-extension Duration {
-    fileprivate var magnitude: Duration { self < .zero ? .zero - self : self }
 }

@@ -21,44 +21,34 @@ extension RefreshEngine {
     /// The longest time that ``stop(within:)`` takes beyond its deadline.
     package static let longestOverrun = timeToStoreWhatWasCancelled + timeToSpill
 
-    /// Takes no more work, lets flights finish until the deadline, and gives back the other leases.
+    /// Takes no more work, lets refreshes finish until the deadline, and releases the other leases.
     ///
     /// Answers with tokens that the store has not taken by then go to the spill file. The store and the spill file get
     /// no more time than that.
     package func stop(within deadline: Duration) async -> UnstoredResults {
-        isStopping = true
-        wake()
+        execute(state.beginStop())
         let patience = Task {
             do throws(CancellationError) {
                 try await time.sleep(for: deadline)
-                cancelFlights()
+                execute(state.cancelRequests())
                 try await time.sleep(for: Self.timeToStoreWhatWasCancelled)
                 // A slow disk must not hold up the stop.
                 Task { await committer.giveUp() }
                 try await time.sleep(for: Self.timeToSpill)
-                abandonFlights()
+                execute(state.abandonRefreshes())
             } catch {
-                // All flights ended in time.
+                // All refreshes ended in time.
             }
         }
-        await drain()
+        await waitUntilNothingIsInFlight()
         patience.cancel()
         hastening?.cancel()
         return await committer.unstored
     }
 
     /// Returns when no request is in flight.
-    func drain() async {
-        guard !flights.isEmpty else { return }
-        await withCheckedContinuation { drained.append($0) }
-    }
-
-    private func cancelFlights() {
-        for slot in flights.values { slot.cancel?() }
-    }
-
-    /// Ends flights whose claim, or whose return of a lease, waits for a store that does not respond.
-    private func abandonFlights() {
-        for id in flights.keys { land(id, as: .abandoned) }
+    func waitUntilNothingIsInFlight() async {
+        guard inFlight > 0 else { return }
+        await withCheckedContinuation { waitingStops.append($0) }
     }
 }

@@ -23,7 +23,7 @@ actor ResultCommitter {
         /// Adds results; returns `true` if the caller must start a round of writing.
         mutating func add(_ arrivals: [PendingResult]) -> Bool {
             waiting += arrivals
-            if arrivals.contains(where: \.flight.isForced) { isAwaited = true }
+            if arrivals.contains(where: \.refresh.isForced) { isAwaited = true }
             defer { isWriting = true }
             return !isWriting
         }
@@ -31,7 +31,7 @@ actor ResultCommitter {
 
     /// One result that has been read, on its way to the store.
     private struct Entry {
-        let flight: InFlightRefresh
+        let refresh: InFlightRefresh
         let report: RefreshDispatcher.Report
     }
 
@@ -52,8 +52,8 @@ actor ResultCommitter {
     private let deliver: @Sendable ([FinishedRefresh]) async -> Void
 
     private nonisolated let intake = Mutex(Intake())
-    /// The number of flights, including those whose results wait here.
-    private nonisolated let aloft = Atomic(0)
+    /// The number of refreshes in flight, including those whose results wait here.
+    private nonisolated let inFlight = Atomic(0)
     /// `true` if the last attempt to store failed for a reason that may pass.
     private nonisolated let fails = Atomic(false)
     /// The batch that is being written, until its fate is reported.
@@ -93,9 +93,9 @@ actor ResultCommitter {
         self.rules = rules
     }
 
-    /// Updates the number of flights, from any thread.
-    nonisolated func expect(aloft count: Int) {
-        aloft.store(count, ordering: .relaxed)
+    /// Updates the number of refreshes in flight, from any thread.
+    nonisolated func expect(inFlight count: Int) {
+        inFlight.store(count, ordering: .relaxed)
     }
 
     /// The time for which results could not be stored; `nil` while they can.
@@ -106,7 +106,7 @@ actor ResultCommitter {
 
     /// Takes a result, from any thread.
     ///
-    /// Unless a caller waits for it, it may wait a moment for the results of other flights.
+    /// Unless a caller waits for it, it may wait a moment for the results of others.
     nonisolated func take(_ arrival: PendingResult) {
         begin(with: [arrival])
     }
@@ -143,11 +143,11 @@ actor ResultCommitter {
     private func readOrLose(_ arrivals: [PendingResult]) -> [Entry] {
         arrivals.compactMap { arrival in
             do {
-                return Entry(flight: arrival.flight, report: try arrival.report())
+                return Entry(refresh: arrival.refresh, report: try arrival.report())
             } catch {
                 onTrouble(error, 1)
                 unstored.lost += 1
-                tell([FinishedRefresh(flight: arrival.flight, report: nil, settled: nil)])
+                report([FinishedRefresh(refresh: arrival.refresh, report: nil, committed: nil)])
                 return nil
             }
         }
@@ -157,18 +157,18 @@ actor ResultCommitter {
     ///
     /// Google would give every other answer again to the next request.
     private func keep(_ entries: [Entry]) async {
-        let findings = entries.map(\.report.finding).filter(\.answer.bringsTokens)
-        unstored.lost += findings.count
-        if let spill, !findings.isEmpty {
+        let results = entries.map(\.report.result).filter(\.answer.bringsTokens)
+        unstored.lost += results.count
+        if let spill, !results.isEmpty {
             do {
-                try await spill.save(findings)
-                unstored.lost -= findings.count
-                unstored.spilled += findings.count
+                try await spill.save(results)
+                unstored.lost -= results.count
+                unstored.spilled += results.count
             } catch {
-                onTrouble(error, findings.count)
+                onTrouble(error, results.count)
             }
         }
-        tell(entries.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
+        report(entries.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
     }
 
     private func writeAll() async {
@@ -178,7 +178,7 @@ actor ResultCommitter {
     /// Returns the next results, read; `nil` if there are none, which ends the round.
     private func nextBatch() async -> [Entry]? {
         let isSmall = intake.withLock { intake in
-            let worthwhile = min(Self.worthwhileBatch, aloft.load(ordering: .relaxed))
+            let worthwhile = min(Self.worthwhileBatch, inFlight.load(ordering: .relaxed))
             return !intake.waiting.isEmpty && intake.waiting.count < worthwhile && !intake.isAwaited
         }
         if isSmall { await pause(Self.gatheringTime) }
@@ -199,7 +199,7 @@ actor ResultCommitter {
         entries.reserveCapacity(arrivals.count)
         for arrival in arrivals {
             do {
-                entries.append(Entry(flight: arrival.flight, report: try arrival.report()))
+                entries.append(Entry(refresh: arrival.refresh, report: try arrival.report()))
             } catch {
                 onTrouble(error, 1)
                 setAside(arrival)
@@ -209,10 +209,10 @@ actor ResultCommitter {
     }
 
     private func write(_ batch: [Entry]) async {
-        let unasked = batch.filter(\.report.finding.answer.isNotSent)
-        let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.finding.answer.isNotSent }
+        let unasked = batch.filter(\.report.result.answer.isNotSent)
+        let asked = unasked.isEmpty ? batch : batch.filter { !$0.report.result.answer.isNotSent }
         if !unasked.isEmpty {
-            tell(unasked.map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: nil) })
+            report(unasked.map { FinishedRefresh(refresh: $0.refresh, report: $0.report, committed: nil) })
         }
         if !asked.isEmpty { await settle(asked) }
     }
@@ -228,11 +228,15 @@ actor ResultCommitter {
         var failures = 0
         while !intake.withLock(\.hasGivenUp) {
             do {
-                let settled = try await attempt(batch.map(\.report.finding))
+                let settled = try await attempt(batch.map(\.report.result))
                 intake.withLock { $0.failingSince = nil }
                 if fails.load(ordering: .relaxed) { fails.store(false, ordering: .relaxed) }
                 guard release(batch) else { return }
-                tell(zip(batch, settled).map { FinishedRefresh(flight: $0.flight, report: $0.report, settled: $1) })
+                report(
+                    zip(batch, settled).map { entry, result in
+                        FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: result)
+                    }
+                )
                 return
             } catch {
                 failures += 1
@@ -248,7 +252,7 @@ actor ResultCommitter {
                     if batch.count > 1 {
                         for entry in batch { await store([entry]) }
                     } else if release(batch) {
-                        for entry in batch { setAside(PendingResult(entry.flight, with: entry.report)) }
+                        for entry in batch { setAside(PendingResult(entry.refresh, with: entry.report)) }
                     }
                     return
                 }
@@ -273,22 +277,22 @@ actor ResultCommitter {
         var read: [PendingResult] = []
         var unasked: [FinishedRefresh] = []
         for entry in self.read(takeWaiting()) {
-            if entry.report.finding.answer.isNotSent {
-                unasked.append(FinishedRefresh(flight: entry.flight, report: entry.report, settled: nil))
+            if entry.report.result.answer.isNotSent {
+                unasked.append(FinishedRefresh(refresh: entry.refresh, report: entry.report, committed: nil))
             } else {
-                read.append(PendingResult(entry.flight, with: entry.report))
+                read.append(PendingResult(entry.refresh, with: entry.report))
             }
         }
         intake.withLock { $0.waiting.insert(contentsOf: read, at: 0) }
-        if !unasked.isEmpty { tell(unasked) }
+        if !unasked.isEmpty { report(unasked) }
     }
 
     /// Delivers a batch after those before it, while the next one is being stored.
-    private func tell(_ landed: [FinishedRefresh]) {
+    private func report(_ finished: [FinishedRefresh]) {
         let former = lastDelivery
         lastDelivery = Task { [deliver] in
             await former?.value
-            await deliver(landed)
+            await deliver(finished)
         }
     }
 
@@ -307,66 +311,68 @@ actor ResultCommitter {
         begin(with: aside)
     }
 
-    private func attempt(_ findings: [RefreshResult]) async throws -> [CommittedResult] {
+    private func attempt(_ results: [RefreshResult]) async throws -> [CommittedResult] {
         let rules = rules
         let now = time.now
-        let units = findings.map { _ in random.nextUnit() }
+        let units = results.map { _ in random.nextUnit() }
         return try await store.storeResults { transaction in
             try transaction.willRead(
-                grants: findings.map(\.attempt.grant),
-                healthOf: Array(Set(findings.map(\.attempt.clientID)))
+                grants: results.map(\.attempt.grant),
+                healthOf: Array(Set(results.map(\.attempt.clientID)))
             )
             var book = ClientHealthCache(transaction: transaction)
-            let settled = try zip(findings, units).map { finding, unit in
-                let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
-                return try Self.apply(finding, at: moment, by: rules, in: transaction, book: &book)
+            var settled = try zip(results, units).map { result, unit in
+                try Self.apply(result, at: now, unit: unit, by: rules, in: transaction, book: &book)
             }
             try book.save()
             // Each result gets its client's health after the whole batch.
-            return try settled.map { settled in
-                var settled = settled
-                settled.health = try book.health(of: settled.finding.attempt.clientID)
-                return settled
+            for index in settled.indices {
+                settled[index].decision.health = try book.health(of: settled[index].result.attempt.clientID)
             }
+            return settled
         }
     }
 
     private static func apply(
-        _ finding: RefreshResult,
-        at moment: DecisionContext,
+        _ result: RefreshResult,
+        at now: Timestamp,
+        unit: Double,
         by rules: RefreshRules,
         in transaction: any StoreTransaction,
         book: inout ClientHealthCache
     ) throws -> CommittedResult {
-        let client = finding.attempt.clientID
-        var health = try book.health(of: client)
-        guard var grant = try transaction.grant(finding.attempt.grant) else {
-            return CommittedResult(
-                finding: finding,
-                ruling: RefreshDecision(outcome: .void),
-                grant: nil,
-                health: health
-            )
+        let client = result.attempt.clientID
+        let health = try book.health(of: client)
+        guard let grant = try transaction.grant(result.attempt.grant) else {
+            return CommittedResult(result: result, decision: RefreshDecision(.void, grant: nil, health: health))
         }
-        let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
-        try transaction.store(grant, after: ruling, at: moment.now)
-        var settled = CommittedResult(finding: finding, ruling: ruling, grant: grant, health: health)
-        settled.recalled = try recall(ruling.recalls, except: grant.id, at: moment, in: transaction)
-        book.set(health, of: client)
-        return settled
+        let decision = rules.decide(
+            DecisionContext(
+                result: result,
+                grant: grant,
+                health: health,
+                now: now,
+                instant: transaction.leaseTime.instant,
+                unit: unit
+            )
+        )
+        try transaction.store(decision, at: now)
+        book.set(decision.health, of: client)
+        let recalled = try recall(decision.recalls, except: result.attempt.grant, at: now, in: transaction)
+        return CommittedResult(result: result, decision: decision, recalled: recalled)
     }
 
     /// Recalls the grants that the answers of a wave ended before the wave was recognised.
     private static func recall(
         _ ids: [GrantID],
         except current: GrantID,
-        at moment: DecisionContext,
+        at now: Timestamp,
         in transaction: any StoreTransaction
     ) throws -> [GrantEvent] {
         var recalled: [GrantEvent] = []
         for id in Set(ids) where id != current {
             guard var grant = try transaction.grant(id) else { continue }
-            let events = grant.recall(confirmAt: moment.now + RefreshRules.secondOpinionAfter, at: moment.now)
+            let events = grant.recall(confirmAt: now + RefreshRules.firstConfirmationAfter, at: now)
             guard !events.isEmpty else { continue }
             try transaction.update(grant)
             for event in events { try transaction.record(event) }

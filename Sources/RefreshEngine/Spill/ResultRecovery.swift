@@ -38,9 +38,9 @@ package struct ResultRecovery: Sendable {
         rules = RefreshRules(maxRate: maxRate)
     }
 
-    package func recover(_ findings: [RefreshResult]) async throws -> Summary {
+    package func recover(_ results: [RefreshResult]) async throws -> Summary {
         var summary = Summary()
-        var rest = findings[...]
+        var rest = results[...]
         while !rest.isEmpty {
             summary += try await store(Array(rest.prefix(Self.batchSize)))
             rest = rest.dropFirst(Self.batchSize)
@@ -48,24 +48,30 @@ package struct ResultRecovery: Sendable {
         return summary
     }
 
-    private func store(_ findings: [RefreshResult]) async throws -> Summary {
+    private func store(_ results: [RefreshResult]) async throws -> Summary {
         let rules = rules
         let now = time.now
-        let units = findings.map { _ in random.nextUnit() }
+        let units = results.map { _ in random.nextUnit() }
         return try await store.transact { transaction in
-            try transaction.willRead(grants: findings.map(\.attempt.grant), healthOf: [])
+            try transaction.willRead(grants: results.map(\.attempt.grant), healthOf: [])
             var summary = Summary()
-            for (finding, unit) in zip(findings, units) {
-                guard var grant = try transaction.grant(finding.attempt.grant) else {
+            for (result, unit) in zip(results, units) {
+                guard let grant = try transaction.grant(result.attempt.grant) else {
                     summary.unknown += 1
                     continue
                 }
-                // The client's health in an old answer is out of date.
-                var health = ClientHealth(epoch: transaction.leaseTime.epoch)
-                let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
-                let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
-                try transaction.store(grant, after: ruling, at: now)
-                switch ruling.outcome {
+                let context = DecisionContext(
+                    result: result,
+                    grant: grant,
+                    // An old answer shows nothing about the client as it is now.
+                    health: ClientHealth(epoch: transaction.leaseTime.epoch),
+                    now: now,
+                    instant: transaction.leaseTime.instant,
+                    unit: unit
+                )
+                let decision = rules.decide(context)
+                try transaction.store(decision, at: now)
+                switch decision.outcome {
                 case .void: summary.outdated += 1
                 default: summary.stored += 1
                 }

@@ -10,9 +10,9 @@ package import Store
 package enum SpilledResult {
     private static let version = 1
 
-    /// Seals a finding that brings tokens; returns `nil` for any other.
-    package static func seal(_ finding: RefreshResult, with vault: TokenVault) throws(SealError) -> SealedSecret? {
-        guard let text = text(of: finding) else { return nil }
+    /// Seals a result that brings tokens; returns `nil` for any other.
+    package static func seal(_ result: RefreshResult, with vault: TokenVault) throws(SealError) -> SealedSecret? {
+        guard let text = text(of: result) else { return nil }
         return try vault.seal(spilledResult: Secret(utf8: text))
     }
 
@@ -20,18 +20,18 @@ package enum SpilledResult {
     package static func open(_ sealed: SealedSecret, with vault: TokenVault) throws -> RefreshResult {
         let text = try vault.open(spilledResult: sealed).reveal()
         guard let object = JSONValue.object(in: text.utf8), object["version"]?.integer == Int64(version),
-            let finding = try finding(from: object)
+            let result = try result(from: object)
         else {
             throw SpillError("A result in it was written by another version of refresh-worker.")
         }
-        return finding
+        return result
     }
 
     // MARK: Writing
 
-    private static func text(of finding: RefreshResult) -> [UInt8]? {
-        guard finding.answer.bringsTokens else { return nil }
-        let attempt = finding.attempt
+    private static func text(of result: RefreshResult) -> [UInt8]? {
+        guard result.answer.bringsTokens else { return nil }
+        let attempt = result.attempt
         var line = JSONLine()
         line.field("version", version)
         line.field("grant", attempt.grant.rawValue)
@@ -40,7 +40,7 @@ package enum SpilledResult {
         line.field("generation", attempt.generation)
         if let lastAttemptAt = attempt.lastAttemptAt { line.field("last_attempt_at", lastAttemptAt.milliseconds) }
         if let sent = attempt.refreshToken { line.object("sent") { write(sent, into: &$0) } }
-        switch finding.answer {
+        switch result.answer {
         case .granted(let tokens):
             line.object("access") { write(tokens.accessToken, into: &$0) }
             if let rotated = tokens.rotated { line.object("rotated") { write(rotated, into: &$0) } }
@@ -74,7 +74,7 @@ package enum SpilledResult {
 
     // MARK: Reading
 
-    private static func finding(from object: JSONValue) throws(SealError) -> RefreshResult? {
+    private static func result(from object: JSONValue) throws(SealError) -> RefreshResult? {
         guard let grant = object["grant"]?.integer, let client = object["client"]?.string,
             let claim = object["claim"]?.integer, let generation = object["generation"]?.integer
         else { return nil }

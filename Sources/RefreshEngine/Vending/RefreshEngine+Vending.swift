@@ -11,7 +11,7 @@ private enum TokenRequirement {
     case otherThan(Secret)
 }
 
-/// Vending of tokens: a stored one at once, or a fresh one from a flight that all callers share.
+/// Vending of tokens: a stored one at once, or a fresh one from a refresh that all callers share.
 extension RefreshEngine {
     /// The time that a caller waits for a refresh, by this worker or another.
     private static let patience: Duration = .seconds(25)
@@ -45,23 +45,23 @@ extension RefreshEngine {
             case .refuse:
                 throw VendingFailure.refused(grant)
             case .refresh:
-                // Joining a flight costs nothing, so the pause after a failure does not apply to it.
-                if flights[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
+                // Joining a refresh in flight costs nothing, so the pause after a failure does not apply to it.
+                if state.slots[grant.id] == nil, RenewalDecision.hasJustFailed(grant, at: time.now) {
                     return try serveOldToken(of: grant, wish, reason: grant.reason.rawValue)
                 }
-                if flights[grant.id] == nil, RenewalDecision.isRefreshedTooOften(grant, at: time.now) {
+                if state.slots[grant.id] == nil, RenewalDecision.isRefreshedTooOften(grant, at: time.now) {
                     return try serveOldToken(of: grant, wish, reason: VendReason.refreshedTooOften.rawValue)
                 }
             }
-            switch await launchForCaller(grant, until: end).end {
-            case .settled(let settled) where settled.ruling.outcome == .refreshed:
+            switch await refreshForCaller(grant, until: end).end {
+            case .committed(let result) where result.decision.outcome == .refreshed:
                 isAfterRefresh = true
-            case .settled(let settled):
-                if case .unreadable(let error) = settled.finding.answer { throw VendingFailure.unreadable(error) }
-                guard settled.ruling.outcome != .void, let grant = settled.grant, grant.state.isConnected else {
+            case .committed(let result):
+                if case .unreadable(let error) = result.result.answer { throw VendingFailure.unreadable(error) }
+                guard result.decision.outcome != .void, let grant = result.grant, grant.state.isConnected else {
                     continue
                 }
-                return try serveOldToken(of: grant, wish, reason: settled.finding.code)
+                return try serveOldToken(of: grant, wish, reason: result.result.code)
             case .elsewhere:
                 reason = VendReason.claimedElsewhere.rawValue
                 guard let current = try await waitForOthers(grant, until: end) else { continue }
@@ -69,8 +69,8 @@ extension RefreshEngine {
                 guard current.attempts <= grant.attempts else {
                     return try serveOldToken(of: current, wish, reason: current.reason.rawValue)
                 }
-            case .objected(let reason):
-                return try serveOldToken(of: grant, wish, reason: reason)
+            case .refused(let reason):
+                return try serveOldToken(of: grant, wish, reason: reason.rawValue)
             case .abandoned:
                 return try serveOldToken(of: grant, wish, reason: VendReason.notSent.rawValue)
             }
@@ -116,50 +116,43 @@ extension RefreshEngine {
 
     /// Sends one grant for a caller.
     ///
-    /// All callers during that time share the flight, including its wait for the client's pace.
-    private func launchForCaller(_ grant: Grant, until end: BootInstant) -> CompletionSignal {
-        if let slot = flights[grant.id] { return slot.landing }
-        let slot = FlightSlot()
-        flights[grant.id] = slot
+    /// All callers during that time share the refresh, including its wait for the client's pace.
+    private func refreshForCaller(_ grant: Grant, until end: BootInstant) -> CompletionSignal {
+        let (request, completions) = state.reserve([grant.id], dueBy: nil, seen: grant)
+        guard let completion = completions.first else { preconditionFailure("a reservation without its completion") }
+        guard !request.ids.isEmpty else { return completion }
         Task {
             do {
                 if let reason = try await objection(toRefreshing: grant, until: end) {
-                    land(grant.id, as: .objected(reason))
+                    execute(state.refuse(request, reason))
                 } else {
-                    await claimAndSend([grant.id], dueBy: nil, seen: grant)
+                    await claim(request)
                 }
             } catch {
                 note(error, waiting: 1)
-                land(grant.id, as: .abandoned)
+                execute(state.abandon(request))
             }
         }
-        return slot.landing
+        return completion
     }
 
-    /// Returns the reason why a caller's refresh may not be sent now; `nil` if it may.
+    /// Returns the reason why a caller's refresh may not be sent; `nil` once it may.
     ///
     /// The stored health of the client, which other workers share, counts too: a command is a process of its own and
     /// has seen no answer yet.
-    private func objection(toRefreshing grant: Grant, until end: BootInstant) async throws -> String? {
+    private func objection(toRefreshing grant: Grant, until end: BootInstant) async throws -> VendReason? {
         let client = grant.clientID
         try await readSharedClock()
         let stored = try await store.clientHealth()[client]
-        gate(of: client) { $0.learn(ClientHealth(stored: stored, epoch: sharedClock.epoch)) }
+        state.learn(stored, of: client)
         while true {
-            guard !isStopping else { return VendReason.stopping.rawValue }
-            // The new token could not be stored either.
-            guard !committer.isStoreFailing else { return VendReason.storeFailing.rawValue }
-            let instant = sharedNow
-            switch gates[client]?.health.breaker.permits(at: instant) {
-            case .wait: return VendReason.breakerOpen.rawValue
-            case .probeDue: return await beginProbe(client) ? nil : VendReason.breakerOpen.rawValue
-            case .all, nil: break
-            }
-            if gates[client]?.pacer.take(upTo: 1, at: instant) == 1 { return nil }
-            let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(1))
-            guard time.sinceBoot + wait < end else { return VendReason.throttled.rawValue }
+            switch state.permitCaller(of: client, until: end, under: conditions) {
+            case .send: return nil
+            case .askForProbe: return await beginProbe(client) ? nil : .breakerOpen
             // In short waits, so that a stop is noticed soon.
-            try await time.sleep(for: min(wait, .seconds(1)))
+            case .wait(let span): try await time.sleep(for: min(span, .seconds(1)))
+            case .refuse(let reason): return reason
+            }
         }
     }
 
@@ -179,7 +172,7 @@ extension RefreshEngine {
     /// Revokes a grant at Google after a disconnect; returns `true` if that is done, or was done before.
     package func finishRevocation(of userID: String) async throws -> Bool {
         guard let grant = try await store.grant(ofUser: userID), grant.revocationAskedAt != nil else { return true }
-        _ = await launch([grant.id], dueBy: nil).landings.first?.end
+        _ = await claimAndSend([grant.id], dueBy: nil).completions.first?.end
         return try await store.grant(grant.id)?.revocationAskedAt == nil
     }
 }

@@ -138,18 +138,24 @@ final class GrantLifeModel {
         numbers += 1
         let rotated = pick(2) == 0 ? "1//refresh-token-\(numbers)" : nil
         let answer = try answer(to: flight, rotated: rotated)
-        let finding = RefreshResult(attempt: flight.attempt, answer: answer)
-        note("answer \(finding.code) to \(flight.sent ?? "nothing"), rotated \(rotated ?? "not")")
+        let result = RefreshResult(attempt: flight.attempt, answer: answer)
+        note("answer \(result.code) to \(flight.sent ?? "nothing"), rotated \(rotated ?? "not")")
         let (rules, now, unit) = (rules, world.time.now, random.nextUnit())
         let outcome = try await world.store.transact { transaction -> (Bool, GrantState)? in
-            guard var grant = try transaction.grant(flight.attempt.grant) else { return nil }
-            let wasConnected = grant.state.isConnected
-            var health = ClientHealth(epoch: transaction.leaseTime.epoch)
-            let moment = DecisionContext(now: now, instant: transaction.leaseTime.instant, unit: unit)
-            let ruling = rules.decide(finding, grant: &grant, health: &health, at: moment)
-            try transaction.update(grant)
-            for event in ruling.events { try transaction.record(event) }
-            return (wasConnected, grant.state)
+            guard let grant = try transaction.grant(flight.attempt.grant) else { return nil }
+            let context = DecisionContext(
+                result: result,
+                grant: grant,
+                health: ClientHealth(epoch: transaction.leaseTime.epoch),
+                now: now,
+                instant: transaction.leaseTime.instant,
+                unit: unit
+            )
+            let decision = rules.decide(context)
+            guard let decided = decision.grant else { return nil }
+            try transaction.update(decided)
+            for event in decision.events { try transaction.record(event) }
+            return (grant.state.isConnected, decided.state)
         }
         guard flight.attempt.grant == before.grant?.id else {
             // The grant of a user who was deleted since the claim.

@@ -42,10 +42,10 @@ struct ClientHealthTextTests {
             outageEndedAt: start - .seconds(9)
         )
         for number in 0..<200 {
-            health.note(saysInvalid: number.isMultiple(of: 3), at: start + .seconds(number * 10))
+            health.recordAnswer(isInvalidGrant: number.isMultiple(of: 3), at: start + .seconds(number * 10))
         }
-        health.noteEnd(of: GrantID(rawValue: 0), atOnce: true, at: start + .seconds(2_000))
-        health.noteEnd(of: GrantID(rawValue: .max), atOnce: true, at: start + .seconds(2_001))
+        health.recordEnd(of: GrantID(rawValue: 0), isConfirmed: false, at: start + .seconds(2_000))
+        health.recordEnd(of: GrantID(rawValue: .max), isConfirmed: false, at: start + .seconds(2_001))
         health.failingSince = BootInstant(milliseconds: 55)
         health.refusals = ConsecutiveRefusals(since: BootInstant(milliseconds: 66), count: 12, grants: [1, .max])
         return health
@@ -69,7 +69,7 @@ struct ClientHealthTextTests {
         #expect(read.window == health.window)
         #expect(read.provenSuccessAt == health.provenSuccessAt)
         #expect(read.rate == health.rate)
-        #expect(read.believed == health.believed)
+        #expect(read.unconfirmedEnds == health.unconfirmedEnds)
         #expect(read.refusals == ConsecutiveRefusals() && read.failingSince == nil)
     }
 
@@ -94,13 +94,15 @@ struct ClientHealthTextTests {
         #expect(health.window.answers == [false, true, false])
         #expect(health.provenSuccessAt == Timestamp(milliseconds: 5))
         #expect(health.breaker.hasEndpointFailures)
-        #expect(health.rate == InvalidGrantRate() && health.believed.isEmpty)
+        #expect(health.rate == InvalidGrantRate() && health.unconfirmedEnds.isEmpty)
     }
 
     @Test("is short, however many answers there were")
     func size() {
         var health = ClientHealth(epoch: "boot")
-        for number in 0..<100_000 { health.note(saysInvalid: number % 7 == 0, at: start + .milliseconds(number * 10)) }
+        for number in 0..<100_000 {
+            health.recordAnswer(isInvalidGrant: number % 7 == 0, at: start + .milliseconds(number * 10))
+        }
         #expect(health.stored.count < 1_000, "\(health.stored.count) bytes")
     }
 
@@ -163,7 +165,7 @@ struct ClientHealthTextTests {
             pacer.limits = bench.health.limits
             _ = pacer.take(upTo: 5, at: bench.instant)
             #expect(pacer.nextAvailable(at: bench.instant) >= .zero)
-            bench.pass(.seconds(1))
+            bench.advance(by: .seconds(1))
         }
         let stored = bench.health.stored
         #expect(ClientHealth(stored: stored, epoch: bench.health.epoch).stored == stored)

@@ -20,12 +20,12 @@ struct ClientRuleTests {
             var grant = try Sample.grant(state: state, attempts: 2)
             let before = grant
             var bench = Bench()
-            let ruling = bench.refuse(.clientFault(code: code), on: &grant)
-            #expect(ruling.breakerChange == .opened(.clientFault(code)))
+            let decision = bench.refuse(.clientFault(code: code), on: &grant)
+            #expect(decision.breakerChange == .opened(.clientFault(code)))
             #expect(bench.health.breaker.isOpen)
             #expect(grant.state == before.state && grant.reason == before.reason && grant.attempts == 2)
             #expect((.seconds(1) ... .seconds(5)).contains(try #require(grant.dueAt) - start))
-            #expect(ruling.events.isEmpty)
+            #expect(decision.events.isEmpty)
 
             var other = try Sample.grant(2)
             #expect(bench.refuse(.clientFault(code: code), on: &other).breakerChange == nil, "reported once")
@@ -39,9 +39,9 @@ struct ClientRuleTests {
         var changes: [Breaker.Change] = []
         for number in 0..<40 {
             var grant = try Sample.grant(Int64(number % grants))
-            let ruling = bench.refuse(verdicts[number % 3], on: &grant)
-            #expect(ruling.outcome == .retrying)
-            if let change = ruling.breakerChange {
+            let decision = bench.refuse(verdicts[number % 3], on: &grant)
+            #expect(decision.outcome == .retrying)
+            if let change = decision.breakerChange {
                 #expect(number == 19)
                 changes.append(change)
             }
@@ -59,8 +59,8 @@ struct ClientRuleTests {
         let before = bench.health
         for number in 4..<100 {
             var grant = try Sample.grant(Int64(number))
-            let ruling = bench.refuse(.notSent(code: "expired"), on: &grant)
-            #expect(ruling.breakerChange == nil && ruling.outcome == .unchanged)
+            let decision = bench.refuse(.notSent(code: "expired"), on: &grant)
+            #expect(decision.breakerChange == nil && decision.outcome == .unchanged)
         }
         #expect(bench.health == before)
     }
@@ -76,7 +76,7 @@ struct ClientRuleTests {
             var grant = try Sample.grant(Int64(number))
             #expect(!bench.refuse(.endpointFault(code: "http_503"), on: &grant).endsOutage)
         }
-        bench.pass(.seconds(seconds))
+        bench.advance(by: .seconds(seconds))
         if bench.health.breaker.isOpen {
             #expect(bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20)) == true)
         }
@@ -96,16 +96,16 @@ struct ClientRuleTests {
             var other = try Sample.grant(Int64(number))
             _ = bench.refuse(fault, on: &other)
         }
-        bench.pass(.seconds(25))
+        bench.advance(by: .seconds(25))
         _ = bench.refuse(fault, on: &grant)
         #expect(try #require(grant.dueAt) - bench.now == .seconds(40), "the outage goes on: its time counts")
         var other = try Sample.grant(9)
         #expect(bench.decide(try Sample.granted(at: bench.now), on: &other).endsOutage)
 
-        bench.pass(.seconds(1))
+        bench.advance(by: .seconds(1))
         _ = bench.refuse(fault, on: &grant)
         #expect(try #require(grant.dueAt) - bench.now == .seconds(10))
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
         _ = bench.refuse(fault, on: &grant)
         #expect(try #require(grant.dueAt) - bench.now == .seconds(20), "failures after the outage count again")
 
@@ -141,11 +141,11 @@ struct ClientRuleTests {
         var bench = Bench()
         var grant = try Sample.grant()
         _ = bench.refuse(.clientFault(code: "invalid_client"), on: &grant)
-        bench.pass(.seconds(2))
+        bench.advance(by: .seconds(2))
         let mayProbe = bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
         #expect(mayProbe)
-        let ruling = bench.decide(try Sample.granted(at: bench.now), on: &grant)
-        #expect(ruling.breakerChange == .closed)
+        let decision = bench.decide(try Sample.granted(at: bench.now), on: &grant)
+        #expect(decision.breakerChange == .closed)
         #expect(!bench.health.breaker.isOpen)
     }
 
@@ -153,13 +153,13 @@ struct ClientRuleTests {
     func throttled() throws {
         var bench = Bench()
         var grant = try Sample.grant()
-        let ruling = bench.refuse(.throttled(code: "http_429"), on: &grant, retryAfter: .seconds(40))
-        #expect(ruling.limitsChanged)
+        let decision = bench.refuse(.throttled(code: "http_429"), on: &grant, retryAfter: .seconds(40))
+        #expect(decision.limitsChanged)
         #expect(bench.health.limits.cut?.ceiling == 100)
         #expect(bench.health.limits.pausedUntil == bench.instant + .seconds(40))
         #expect(!bench.health.breaker.isOpen)
         #expect(!bench.refuse(.throttled(code: "http_429"), on: &grant).limitsChanged, "one sign, not two")
-        bench.pass(.seconds(41))
+        bench.advance(by: .seconds(41))
         #expect(bench.refuse(.throttled(code: "http_429"), on: &grant).limitsChanged)
         #expect(try #require(bench.health.limits.cut).ceiling < 100)
     }
@@ -170,15 +170,15 @@ struct ForeignTokenTests {
     private let verdict = RefreshVerdict.clientOrForeignToken(code: "unauthorized_client")
 
     @Test("While no grant of the client is proven, it is retried and an alarm is raised")
-    func nobodyProven() throws {
+    func noGrantProven() throws {
         var bench = Bench()
         var grant = try Sample.grant(isProven: false)
         for _ in 0..<3 {
-            let ruling = bench.refuse(verdict, on: &grant)
-            #expect(ruling.outcome == .retrying && ruling.alarm?.kind == .clientUnproven)
+            let decision = bench.refuse(verdict, on: &grant)
+            #expect(decision.outcome == .retrying && decision.alarm?.kind == .clientUnproven)
             #expect(grant.state == .retrying && grant.reason == .clientMismatchUnconfirmed)
             #expect(!bench.health.breaker.isOpen)
-            bench.pass(.seconds(60))
+            bench.advance(by: .seconds(60))
         }
     }
 
@@ -187,16 +187,16 @@ struct ForeignTokenTests {
         var bench = Bench()
         var other = try Sample.grant(2)
         _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
 
         var grant = try Sample.grant(isProven: false)
         let first = bench.refuse(verdict, on: &grant)
         #expect(first.outcome == .retrying && first.alarm == nil, "the success came before")
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
         #expect(bench.refuse(verdict, on: &grant).outcome == .retrying, "no success since")
-        bench.pass(.seconds(1))
+        bench.advance(by: .seconds(1))
         _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
         let last = bench.refuse(verdict, on: &grant)
         #expect(last.outcome == .reauthRequired)
         #expect(grant.state == .reauthRequired && grant.reason == .clientMismatch && grant.dueAt == nil)
@@ -208,16 +208,16 @@ struct ForeignTokenTests {
         var bench = Bench()
         var grant = try Sample.grant(isProven: false)
         _ = bench.refuse(.endpointFault(code: "http_503"), on: &grant)
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
         var other = try Sample.grant(2)
         _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
         // From here on the client itself is refused, and no grant succeeds any more.
         for _ in 0..<5 {
-            let ruling = bench.refuse(verdict, on: &grant)
-            #expect(ruling.outcome == .retrying)
+            let decision = bench.refuse(verdict, on: &grant)
+            #expect(decision.outcome == .retrying)
             #expect(grant.state == .retrying)
-            bench.pass(.seconds(60))
+            bench.advance(by: .seconds(60))
         }
     }
 
@@ -230,7 +230,7 @@ struct ForeignTokenTests {
                 #expect(bench.refuse(verdict, on: &grant).breakerChange == nil)
                 #expect(grant.state == .retrying && grant.suspectedSince == bench.now)
             }
-            bench.pass(.seconds(span))
+            bench.advance(by: .seconds(span))
             var grant = try Sample.grant(7)
             let change = bench.refuse(verdict, on: &grant).breakerChange
             #expect(change == (grants == 10 && span == 60 ? .opened(.clientFault("unauthorized_client")) : nil))
@@ -246,38 +246,38 @@ struct ForeignTokenTests {
         var other = try Sample.grant(2)
         _ = bench.refuse(verdict, on: &grant)
         for hour in 1...24 {
-            bench.pass(.seconds(3599))
+            bench.advance(by: .seconds(3599))
             _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
-            bench.pass(.seconds(1))
-            let ruling = bench.refuse(verdict, on: &grant)
+            bench.advance(by: .seconds(1))
+            let decision = bench.refuse(verdict, on: &grant)
             #expect(!bench.health.breaker.isOpen, "hour \(hour)")
             guard hour == 24 else {
-                #expect(ruling.outcome == .retrying && ruling.alarm?.kind == .grantRefused)
+                #expect(decision.outcome == .retrying && decision.alarm?.kind == .grantRefused)
                 #expect(grant.state == .retrying && grant.suspectedSince == start)
                 continue
             }
-            #expect(ruling.outcome == .reauthRequired)
+            #expect(decision.outcome == .reauthRequired)
             #expect(grant.state == .reauthRequired && grant.reason == .clientMismatch)
         }
     }
 
     @Test("A suspect is not ended while no other grant succeeds, however long ago the suspicion began")
-    func clientFailsMeanwhile() throws {
+    func clientFailsSince() throws {
         var bench = Bench()
         var grant = try Sample.grant()
         var other = try Sample.grant(2)
         _ = bench.refuse(verdict, on: &grant)
-        bench.pass(.seconds(60))
+        bench.advance(by: .seconds(60))
         _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
-        bench.pass(.seconds(60))
+        bench.advance(by: .seconds(60))
         _ = bench.refuse(verdict, on: &grant)
         for _ in 0..<48 {
-            bench.pass(.seconds(3600))
+            bench.advance(by: .seconds(3600))
             #expect(bench.refuse(verdict, on: &grant).outcome == .retrying)
         }
-        bench.pass(.seconds(3600))
+        bench.advance(by: .seconds(3600))
         _ = bench.decide(try Sample.granted(at: bench.now), on: &other)
-        bench.pass(.seconds(60))
+        bench.advance(by: .seconds(60))
         #expect(bench.refuse(verdict, on: &grant).outcome == .reauthRequired)
     }
 
@@ -287,7 +287,7 @@ struct ForeignTokenTests {
         var grant = try Sample.grant()
         _ = bench.refuse(verdict, on: &grant)
         #expect(grant.suspectedSince == start)
-        bench.pass(.seconds(5))
+        bench.advance(by: .seconds(5))
         _ = bench.decide(try Sample.granted(at: bench.now), on: &grant)
         #expect(grant.suspectedSince == nil)
     }

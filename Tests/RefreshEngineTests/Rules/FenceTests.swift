@@ -34,9 +34,9 @@ struct FenceTests {
                 var grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
                 let before = grant
                 var bench = Bench()
-                let ruling = bench.decide(answer, on: &grant, generation: 2)
-                #expect(ruling.outcome == .void)
-                #expect(ruling.events.isEmpty && ruling.recalls.isEmpty)
+                let decision = bench.decide(answer, on: &grant, generation: 2)
+                #expect(decision.outcome == .void)
+                #expect(decision.events.isEmpty && decision.recalls.isEmpty)
                 #expect(grant == before, "\(answer)")
             }
         }
@@ -66,14 +66,14 @@ struct FenceTests {
     }
 
     @Test("A refusal under an expired claim does not count", arguments: [nil, 78] as [Int64?])
-    func lapsedClaimBadNews(lease: Int64?) throws {
+    func refusalUnderExpiredClaim(lease: Int64?) throws {
         for verdict in Self.refusals {
             var grant = try Sample.grant(accessToken: Sample.accessToken())
             let before = grant
             var bench = Bench()
-            let ruling = bench.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
-            #expect(ruling.outcome == .lostLease)
-            #expect(ruling.events.isEmpty)
+            let decision = bench.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
+            #expect(decision.outcome == .lostLease)
+            #expect(decision.events.isEmpty)
             #expect(grant.lease?.claim == lease, "another worker's lease stays")
             grant.setLease(nil)
             #expect(grant == before, "\(verdict.code)")
@@ -81,24 +81,24 @@ struct FenceTests {
     }
 
     @Test("A success under an expired claim counts", arguments: [nil, 78] as [Int64?])
-    func lapsedClaimGoodNews(lease: Int64?) throws {
+    func successUnderExpiredClaim(lease: Int64?) throws {
         var grant = try Sample.grant(state: .retrying)
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
-        let ruling = bench.decide(try Sample.granted(rotated: successor), on: &grant, leasedAs: lease)
-        #expect(ruling.outcome == .refreshed)
+        let decision = bench.decide(try Sample.granted(rotated: successor), on: &grant, leasedAs: lease)
+        #expect(decision.outcome == .refreshed)
         #expect(grant.state == .active && grant.refreshToken == successor && grant.generation == 4)
         #expect(grant.lease?.claim == lease, "another worker's lease stays")
     }
 
     @Test("The refresh token in a faulty 200 is stored even if another worker has the lease now")
-    func lapsedClaimRotation() throws {
+    func rotationUnderExpiredClaim() throws {
         var grant = try Sample.grant()
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
         let answer = RefreshResult.Answer.flawed(code: "flawed_answer", rotated: successor)
-        let ruling = bench.decide(answer, on: &grant, leasedAs: 78)
-        #expect(ruling.outcome == .lostLease)
+        let decision = bench.decide(answer, on: &grant, leasedAs: 78)
+        #expect(decision.outcome == .lostLease)
         #expect(grant.refreshToken == successor && grant.generation == 4)
         #expect(grant.state == .active && grant.attempts == 0)
         #expect(grant.lease?.claim == 78)
@@ -109,9 +109,9 @@ struct FenceTests {
         let stored = try Sample.accessToken("app's own", lifetime: .seconds(3600))
         var grant = try Sample.grant(accessToken: stored)
         var bench = Bench()
-        bench.pass(.seconds(10))
-        let ruling = bench.decide(try Sample.granted(at: bench.now, lifetime: .seconds(600)), on: &grant)
-        #expect(ruling.outcome == .refreshed)
+        bench.advance(by: .seconds(10))
+        let decision = bench.decide(try Sample.granted(at: bench.now, lifetime: .seconds(600)), on: &grant)
+        #expect(decision.outcome == .refreshed)
         #expect(grant.accessToken?.sealed == (try Sample.sealed("new access")))
         #expect(try #require(grant.dueAt) > bench.now)
     }
@@ -119,7 +119,7 @@ struct FenceTests {
     @Test("A token that comes late does not replace one that was obtained after it")
     func lateToken() throws {
         var bench = Bench()
-        bench.pass(.seconds(100))
+        bench.advance(by: .seconds(100))
         let stored = try Sample.accessToken("newer", obtainedAt: bench.now - .seconds(10))
         var grant = try Sample.grant(accessToken: stored)
         #expect(bench.decide(try Sample.granted(at: start), on: &grant).outcome == .refreshed)
@@ -142,7 +142,7 @@ struct FenceTests {
         let answer = try Sample.granted(at: bench.now)
         #expect(bench.decide(answer, on: &grant).outcome == .refreshed)
         let (stored, health) = (grant, bench.health)
-        bench.pass(.seconds(5))
+        bench.advance(by: .seconds(5))
         let again = bench.decide(answer, on: &grant, leasedAs: nil)
         #expect(again.outcome == .refreshed && again.events.isEmpty)
         #expect(grant == stored && bench.health == health)

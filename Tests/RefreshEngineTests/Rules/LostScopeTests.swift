@@ -19,8 +19,8 @@ struct LostScopeTests {
         var grant = try Sample.grant()
         grant.scope = former
         var bench = Bench()
-        let ruling = bench.decide(try Sample.granted(at: bench.now, scope: granted), on: &grant)
-        #expect(ruling.lostScopes == lost)
+        let decision = bench.decide(try Sample.granted(at: bench.now, scope: granted), on: &grant)
+        #expect(decision.lostScopes == lost)
         #expect(Set(grant.scope.split(separator: " ")) == Set(granted.split(separator: " ")))
     }
 

@@ -54,7 +54,7 @@ private struct RuleModel {
             _ = grants[place].disconnectByEvent(reason: .tokensRevoked, at: bench.now)
             return grants[place].refreshToken == nil ? nil : "an ended grant kept its token"
         case 3: _ = grants[place].recall(confirmAt: bench.now + .seconds(300), at: bench.now)
-        case 4...6: bench.pass(.seconds(draw(4_000)))
+        case 4...6: bench.advance(by: .seconds(draw(4_000)))
         default: return try answer(place, verdicts)
         }
         return nil
@@ -91,9 +91,9 @@ private struct RuleModel {
             isGood
             ? .granted(RefreshedTokens(accessToken: access, rotated: rotated))
             : .refused(verdicts[draw(verdicts.count)], retryAfter: nil)
-        let ruling = bench.decide(answer, on: &grant)
+        let decision = bench.decide(answer, on: &grant)
         grants[place] = grant
-        if let problem = Self.problem(after: ruling, grant, before, at: bench.now) { return problem }
+        if let problem = Self.problem(after: decision, grant, before, at: bench.now) { return problem }
         if isGood, grant.accessToken?.sealed != access.sealed { return "a fresh access token was not stored" }
         if isGood, let rotated, grant.refreshToken != rotated { return "a rotated token was lost" }
         if !isGood, grant.refreshToken != before.refreshToken { return "a refusal changed the refresh token" }
@@ -103,17 +103,17 @@ private struct RuleModel {
         return nil
     }
 
-    private static func problem(after ruling: RefreshDecision, _ grant: Grant, _ before: Grant, at now: Timestamp)
+    private static func problem(after decision: RefreshDecision, _ grant: Grant, _ before: Grant, at now: Timestamp)
         -> String?
     {
         if grant.lease != nil { return "the lease was kept" }
         if grant.generation < before.generation { return "the generation went back" }
-        if let dueAt = grant.dueAt, dueAt <= now { return "due in the past after \(ruling.outcome)" }
+        if let dueAt = grant.dueAt, dueAt <= now { return "due in the past after \(decision.outcome)" }
         if grant.state.endsCalls != (grant.dueAt == nil) { return "due time and state \(grant.state) disagree" }
         let isNew = grant.accessToken != before.accessToken
         if isNew, let end = grant.accessToken?.expiresAt, end > now + .seconds(86_400) { return "expires too late" }
         if grant.state == .active, grant.suspectedSince != nil { return "an active grant is suspected" }
-        if before.state == .suspended, ruling.outcome == .held, grant.state.isConnected {
+        if before.state == .suspended, decision.outcome == .held, grant.state.isConnected {
             return "a suspended grant shows as connected"
         }
         return nil

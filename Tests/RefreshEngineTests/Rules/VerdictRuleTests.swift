@@ -98,21 +98,21 @@ struct VerdictRuleTests {
             var grant = try Sample.grant(state: state, reason: reason)
             let before = grant
             var bench = Bench()
-            let ruling = bench.refuse(rule.verdict, on: &grant)
+            let decision = bench.refuse(rule.verdict, on: &grant)
 
             let expected = state == .suspended ? rule.stateIfSuspended : rule.state ?? state
-            #expect(ruling.outcome == rule.outcome)
+            #expect(decision.outcome == rule.outcome)
             #expect(grant.state == expected)
-            #expect((ruling.alarm != nil) == rule.raisesAlarm)
+            #expect((decision.alarm != nil) == rule.raisesAlarm)
             #expect(grant.lease == nil)
             let keepsReason = rule.reason == nil || (state == .suspended && expected == .suspended)
-            let isBlockedAnew = rule.outcome == .suspended
-            #expect(grant.reason.rawValue == (keepsReason && !isBlockedAnew ? before.reason.rawValue : rule.reason))
+            let isBlockedAgain = rule.outcome == .suspended
+            #expect(grant.reason.rawValue == (keepsReason && !isBlockedAgain ? before.reason.rawValue : rule.reason))
             #expect(grant.generation == before.generation + (expected.endsCalls ? 1 : 0))
             #expect(grant.refreshToken == before.refreshToken)
             #expect((grant.dueAt == nil) == expected.endsCalls)
-            #expect(ruling.events.contains { $0.kind == .state } == (expected != state || isBlockedAnew))
-            if let event = ruling.events.first {
+            #expect(decision.events.contains { $0.kind == .state } == (expected != state || isBlockedAgain))
+            if let event = decision.events.first {
                 #expect(event.from == state && event.to == grant.state && event.reason == grant.reason)
             }
         }
@@ -122,8 +122,8 @@ struct VerdictRuleTests {
     func granted(state: GrantState) throws {
         var grant = try Sample.grant(state: state, attempts: 4, failingSince: start - .seconds(60))
         var bench = Bench()
-        let ruling = bench.decide(try Sample.granted(), on: &grant)
-        #expect(ruling.outcome == .refreshed)
+        let decision = bench.decide(try Sample.granted(), on: &grant)
+        #expect(decision.outcome == .refreshed)
         #expect(grant.state == .active && grant.reason == .none)
         #expect(grant.attempts == 0 && grant.failingSince == nil)
         #expect(grant.lastSuccessAt == start && grant.isProven)
@@ -138,11 +138,11 @@ struct VerdictRuleTests {
         var grant = try Sample.grant()
         var bench = Bench()
         let successor = try Sample.refreshToken("successor")
-        let ruling = bench.decide(try Sample.granted(rotated: successor), on: &grant)
-        #expect(ruling.outcome == .refreshed)
+        let decision = bench.decide(try Sample.granted(rotated: successor), on: &grant)
+        #expect(decision.outcome == .refreshed)
         #expect(grant.refreshToken == successor)
         #expect(grant.generation == 4)
-        #expect(ruling.events.map(\.kind) == [.rotated])
+        #expect(decision.events.map(\.kind) == [.rotated])
     }
 
     @Test("A faulty 200 is tried again, and the refresh token in it is stored", arguments: [true, false])
@@ -151,12 +151,12 @@ struct VerdictRuleTests {
             var grant = try Sample.grant(state: state)
             var bench = Bench()
             let successor = rotates ? try Sample.refreshToken("successor") : nil
-            let ruling = bench.decide(.flawed(code: "flawed_answer", rotated: successor), on: &grant)
-            #expect(ruling.outcome == .retrying)
+            let decision = bench.decide(.flawed(code: "flawed_answer", rotated: successor), on: &grant)
+            #expect(decision.outcome == .retrying)
             #expect(grant.state == (state == .active ? .retrying : .suspended))
             #expect(try grant.refreshToken == (rotates ? successor : Sample.refreshToken()))
             #expect(grant.generation == (rotates ? 4 : 3))
-            #expect(ruling.events.contains { $0.kind == .rotated } == rotates)
+            #expect(decision.events.contains { $0.kind == .rotated } == rotates)
             #expect(bench.health.breaker.isOpen == false)
         }
     }
@@ -170,7 +170,7 @@ struct VerdictRuleTests {
         for _ in 0..<9 {
             _ = bench.refuse(.endpointFault(code: "http_500"), on: &grant)
             waits.append(try #require(grant.dueAt) - bench.now)
-            bench.pass(waits[waits.count - 1])
+            bench.advance(by: waits[waits.count - 1])
         }
         #expect(waits.map(\.inSeconds) == [10, 20, 40, 80, 160, 320, 600, 600, 600])
         #expect(grant.attempts == 9 && grant.failingSince == start)
@@ -190,7 +190,7 @@ struct VerdictRuleTests {
         bench.unit = 0
         _ = bench.refuse(.unknown(code: "new"), on: &grant)
         #expect(try #require(grant.dueAt) - bench.now == .seconds(600))
-        bench.pass(.seconds(1))
+        bench.advance(by: .seconds(1))
         _ = bench.refuse(.unknown(code: "new"), on: &grant)
         #expect(try #require(grant.dueAt) - bench.now == .seconds(3600))
     }
@@ -201,9 +201,9 @@ struct VerdictRuleTests {
         var bench = Bench()
         _ = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
         #expect(grant.dueAt == start + .seconds(86_400))
-        bench.pass(.seconds(86_400))
-        let ruling = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
-        #expect(ruling.outcome == .suspended && ruling.events.isEmpty)
+        bench.advance(by: .seconds(86_400))
+        let decision = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
+        #expect(decision.outcome == .suspended && decision.events.isEmpty)
         #expect(grant.since == start)
         #expect(grant.dueAt == start + .seconds(2 * 86_400))
     }
@@ -225,11 +225,11 @@ struct VerdictRuleTests {
         var bench = Bench()
         #expect(bench.decide(.nothingToSend, on: &grant).outcome == .unchanged)
         #expect(grant.state == .active && grant.dueAt == start + .seconds(100))
-        bench.pass(.seconds(100))
-        let ruling = bench.decide(.nothingToSend, on: &grant)
-        #expect(ruling.outcome == .reauthRequired)
+        bench.advance(by: .seconds(100))
+        let decision = bench.decide(.nothingToSend, on: &grant)
+        #expect(decision.outcome == .reauthRequired)
         #expect(grant.state == .reauthRequired && grant.reason == .noRefreshToken && grant.dueAt == nil)
-        #expect(ruling.events.count == 1)
+        #expect(decision.events.count == 1)
         #expect(bench.health == ClientHealth(epoch: "boot"))
     }
 
@@ -238,8 +238,8 @@ struct VerdictRuleTests {
         for state in [GrantState.active, .retrying, .suspended] {
             var grant = try Sample.grant(state: state)
             var bench = Bench()
-            let ruling = bench.decide(.unreadable(.malformed), on: &grant)
-            #expect(ruling.outcome == .unchanged && ruling.alarm?.kind == .unreadableToken)
+            let decision = bench.decide(.unreadable(.malformed), on: &grant)
+            #expect(decision.outcome == .unchanged && decision.alarm?.kind == .unreadableToken)
             #expect(grant.state == state && grant.generation == 3)
             #expect(grant.dueAt == start + .seconds(600))
         }
@@ -257,9 +257,9 @@ struct VerdictRuleTests {
             )
             #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
             #expect(try #require(grant.dueAt) > bench.now)
-            bench.pass(.seconds(3600))
+            bench.advance(by: .seconds(3600))
         }
-        bench.pass(.seconds(86_400))
+        bench.advance(by: .seconds(86_400))
         _ = bench.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant)
         #expect(grant.refreshToken == nil && grant.accessToken == nil)
         #expect(grant.revocationAskedAt == nil && grant.dueAt == nil)
@@ -274,7 +274,7 @@ struct VerdictRuleTests {
         #expect(bench.decide(.unreadable(.malformed), on: &grant).alarm?.kind == .unreadableToken)
         #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
         #expect(grant.dueAt == start + .seconds(600))
-        bench.pass(.seconds(86_400))
+        bench.advance(by: .seconds(86_400))
         #expect(bench.decide(.unreadable(.malformed), on: &grant).outcome == .disconnected)
         #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
     }

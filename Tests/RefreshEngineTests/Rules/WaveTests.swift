@@ -16,7 +16,7 @@ struct WaveTests {
     )
     func threshold(valid: Int, invalid: Int, isWave: Bool) {
         var bench = Bench()
-        bench.remember(valid: valid, invalid: invalid)
+        bench.recordAnswers(valid: valid, invalid: invalid)
         #expect(bench.health.window.isWave == isWave)
         #expect(bench.health.window.answers.count == min(200, valid + invalid))
     }
@@ -24,26 +24,26 @@ struct WaveTests {
     @Test("leaves the window with the answers that follow")
     func ends() {
         var bench = Bench()
-        bench.remember(valid: 0, invalid: 200)
-        bench.remember(valid: 159, invalid: 0)
+        bench.recordAnswers(valid: 0, invalid: 200)
+        bench.recordAnswers(valid: 159, invalid: 0)
         #expect(bench.health.window.isWave)
-        bench.remember(valid: 1, invalid: 0)
+        bench.recordAnswers(valid: 1, invalid: 0)
         #expect(!bench.health.window.isWave)
     }
 
     @Test("counts only proven grants: an import of dead tokens is not a wave")
-    func unprovenDoNotCount() throws {
+    func unprovenGrantsDoNotCount() throws {
         var bench = Bench()
         for number in 0..<200 {
             var grant = try Sample.grant(Int64(number), isProven: false)
-            let ruling = bench.refuse(.invalidGrant, on: &grant)
-            #expect(ruling.outcome == .disconnected)
+            let decision = bench.refuse(.invalidGrant, on: &grant)
+            #expect(decision.outcome == .disconnected)
         }
         #expect(bench.health.window.answers.isEmpty)
     }
 
     @Test("counts every answer that shows if a proven grant's token is alive")
-    func whatCounts() throws {
+    func countedAnswers() throws {
         var bench = Bench()
         let counted: [RefreshVerdict] = [
             .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
@@ -71,8 +71,8 @@ struct WaveTests {
         let held = bench.refuse(.invalidGrant, on: &second)
         #expect(held.outcome == .held && held.recalls.isEmpty, "two of two are unusual, but may be chance")
         var third = try Sample.grant(3)
-        let ruling = bench.refuse(.invalidGrant, on: &third)
-        #expect(ruling.outcome == .held && ruling.recalls == [first.id])
+        let decision = bench.refuse(.invalidGrant, on: &third)
+        #expect(decision.outcome == .held && decision.recalls == [first.id])
         #expect(third.state == .retrying && third.reason == .invalidGrantUnconfirmed)
         #expect(third.dueAt == start + .seconds(300) && third.suspectedSince == start)
         #expect(third.generation == 3, "a held grant keeps its generation")
@@ -83,26 +83,26 @@ struct WaveTests {
     }
 
     @Test("A second invalid_grant is believed after the end of the wave, and after 50 minutes in any case")
-    func secondOpinion() throws {
+    func confirmation() throws {
         var bench = Bench()
-        bench.remember(valid: 0, invalid: 50)
+        bench.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         var other = try Sample.grant(2)
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
         #expect(bench.refuse(.invalidGrant, on: &other).outcome == .held)
         for minute in [5, 15, 30] {
             #expect(grant.dueAt == start + .seconds(60 * minute))
-            bench.pass(try #require(grant.dueAt) - bench.now)
+            bench.advance(by: try #require(grant.dueAt) - bench.now)
             #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
             #expect(grant.suspectedSince == start)
         }
-        bench.pass(try #require(grant.dueAt) - bench.now)
+        bench.advance(by: try #require(grant.dueAt) - bench.now)
         #expect(bench.now == start + RefreshRules.longestDoubt)
-        let ruling = bench.refuse(.invalidGrant, on: &grant)
-        #expect(ruling.outcome == .disconnected && ruling.events.count == 1)
+        let decision = bench.refuse(.invalidGrant, on: &grant)
+        #expect(decision.outcome == .disconnected && decision.events.count == 1)
         #expect(grant.state == .disconnected && grant.reason == .invalidGrant && grant.generation == 4)
 
-        bench.remember(valid: 200, invalid: 0)
+        bench.recordAnswers(valid: 200, invalid: 0)
         #expect(bench.refuse(.invalidGrant, on: &other).outcome == .disconnected)
     }
 
@@ -112,19 +112,19 @@ struct WaveTests {
             var bench = Bench()
             for minute in 0..<600 {
                 for number in 0..<20 {
-                    bench.health.note(saysInvalid: false, at: bench.now)
+                    bench.health.recordAnswer(isInvalidGrant: false, at: bench.now)
                     guard share > 0, (20 * minute + number) % share == 0 else { continue }
-                    bench.health.rate.record(saysInvalid: true, at: bench.now)
-                    bench.health.noteEnd(of: GrantID(rawValue: 9), atOnce: false, at: bench.now)
+                    bench.health.rate.record(isInvalidGrant: true, at: bench.now)
+                    bench.health.recordEnd(of: GrantID(rawValue: 9), isConfirmed: true, at: bench.now)
                 }
-                bench.pass(.seconds(60))
+                bench.advance(by: .seconds(60))
             }
             var grant = try Sample.grant()
             #expect(bench.refuse(.invalidGrant, on: &grant).outcome == outcome)
             guard outcome == .held else { continue }
-            bench.pass(.seconds(300))
+            bench.advance(by: .seconds(300))
             #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held, "a wave may last for ten minutes")
-            bench.pass(.seconds(600))
+            bench.advance(by: .seconds(600))
             #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected, "confirmed")
         }
     }
@@ -132,27 +132,27 @@ struct WaveTests {
     @Test("A caller before the confirmation is due does not count as one")
     func askedEarly() throws {
         var bench = Bench()
-        bench.remember(valid: 0, invalid: 50)
+        bench.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         _ = bench.refuse(.invalidGrant, on: &grant)
-        bench.remember(valid: 200, invalid: 0)
+        bench.recordAnswers(valid: 200, invalid: 0)
         for _ in 0..<29 {
-            bench.pass(.seconds(10))
-            let ruling = bench.refuse(.invalidGrant, on: &grant)
-            #expect(ruling.outcome == .held && ruling.events.isEmpty)
+            bench.advance(by: .seconds(10))
+            let decision = bench.refuse(.invalidGrant, on: &grant)
+            #expect(decision.outcome == .held && decision.events.isEmpty)
             #expect(grant.state == .retrying && grant.dueAt == start + .seconds(300))
         }
-        bench.pass(.seconds(10))
+        bench.advance(by: .seconds(10))
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 
     @Test("A good answer in place of the confirmation, early or not, makes the grant active", arguments: [10, 300])
-    func goodSecondOpinion(seconds: Int) throws {
+    func successInPlaceOfConfirmation(seconds: Int) throws {
         var bench = Bench()
-        bench.remember(valid: 0, invalid: 50)
+        bench.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         _ = bench.refuse(.invalidGrant, on: &grant)
-        bench.pass(.seconds(seconds))
+        bench.advance(by: .seconds(seconds))
         #expect(bench.decide(try Sample.granted(at: bench.now), on: &grant).outcome == .refreshed)
         #expect(grant.state == .active && grant.reason == .none)
     }
@@ -162,26 +162,26 @@ struct WaveTests {
         var bench = Bench()
         var grant = try Sample.grant()
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
-        bench.pass(.seconds(60))
+        bench.advance(by: .seconds(60))
         let events = grant.recall(confirmAt: bench.now + .seconds(300), at: bench.now)
         #expect(events.count == 1)
         #expect(grant.state == .retrying && grant.reason == .invalidGrantUnconfirmed)
-        bench.pass(.seconds(299))
+        bench.advance(by: .seconds(299))
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
-        bench.pass(.seconds(1))
+        bench.advance(by: .seconds(1))
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 
     @Test("A suspended grant is held without ever showing as connected")
     func suspendedInWave() throws {
         var bench = Bench()
-        bench.remember(valid: 0, invalid: 50)
+        bench.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant(state: .suspended, reason: GrantReason(rawValue: "policy_enforced"))
-        let ruling = bench.refuse(.invalidGrant, on: &grant)
-        #expect(ruling.outcome == .held && ruling.events.isEmpty)
+        let decision = bench.refuse(.invalidGrant, on: &grant)
+        #expect(decision.outcome == .held && decision.events.isEmpty)
         #expect(grant.state == .suspended && grant.dueAt == start + .seconds(300))
-        bench.remember(valid: 200, invalid: 0)
-        bench.pass(.seconds(300))
+        bench.recordAnswers(valid: 200, invalid: 0)
+        bench.advance(by: .seconds(300))
         #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import RefreshEngine
 
 extension RefreshEngine {
-    fileprivate func onProgress(_ action: @escaping @Sendable () -> Void) { beat = action }
+    fileprivate func onProgress(_ action: @escaping @Sendable () -> Void) { reportProgress = action }
 }
 
 @Suite("Claims that fail or return no grant", .timeLimit(.minutes(10)))
@@ -22,7 +22,7 @@ struct ClaimTroubleTests {
         return (world, try #require(failing))
     }
 
-    @Test("A failed claim ends the turn", arguments: [StoreError.Code.unreachable, .diskFull, .moved])
+    @Test("A failed claim ends the iteration", arguments: [StoreError.Code.unreachable, .diskFull, .moved])
     func failedClaim(code: StoreError.Code) async throws {
         let (world, store) = try world()
         try await world.add(0..<300)
@@ -30,7 +30,7 @@ struct ClaimTroubleTests {
         store.failClaims(with: code)
         // Each claim takes as long as the store's patience, during which the pace allows more.
         store.beforeClaim { _ in world.time.advance(by: .seconds(10)) }
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         #expect(store.claims == 1)
         #expect(await engine.inFlight == 0)
     }
@@ -41,17 +41,17 @@ struct ClaimTroubleTests {
         try await world.add(0..<30)
         let engine = world.engine(scanInterval: .seconds(2))
         store.failClaims(with: .unreachable)
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         await engine.storeChanged()
-        for _ in 0..<5 { _ = await engine.turn() }
-        #expect(store.claims == 1, "turns within the pause claim nothing")
+        for _ in 0..<5 { _ = await engine.runLoopIteration() }
+        #expect(store.claims == 1, "iterations within the pause claim nothing")
         store.failClaims(with: nil)
         await world.run(engine, for: .seconds(20))
         #expect(try await world.states() == [.active: 30])
         #expect(world.google.calls == 30)
     }
 
-    @Test("The loop reports that it is alive after each claim, not only after each turn")
+    @Test("The loop reports that it is alive after each claim, not only after each iteration")
     func progress() async throws {
         let (world, store) = try world()
         try await world.add(0..<250)
@@ -64,7 +64,7 @@ struct ClaimTroubleTests {
             seen.withLock { $0.append(count) }
         }
         await engine.onProgress { beats.withLock { $0 += 1 } }
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         let counts = seen.withLock { $0 }
         #expect(counts.count > 1 && zip(counts, counts.dropFirst()).allSatisfy(<), "\(counts)")
     }
@@ -90,7 +90,7 @@ struct ClaimTroubleTests {
             // The stop waits for its deadline once it has begun.
             await world.time.sleepers(atLeast: 1)
         }
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         #expect(store.claims == 1)
     }
 
@@ -110,7 +110,7 @@ struct ClaimTroubleTests {
             else { return }
             world.time.advance(by: .seconds(28))
         }
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         await engine.settleDown()
         #expect(world.google.revoked.isEmpty, "two seconds of the lease are left")
         #expect(try await world.grant(0).revocationAskedAt != nil)

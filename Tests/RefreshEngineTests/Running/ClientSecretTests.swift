@@ -16,7 +16,7 @@ struct ClientSecretTests {
         try await bench.add(1...1, of: "first", overdueSince: .seconds(1))
         try await bench.add(2...2, of: "second", overdueSince: .seconds(1))
         try await bench.add(3...3, of: "public", overdueSince: .seconds(1))
-        await bench.turn()
+        await bench.runLoopIteration()
         let expected = ["first": "secret of the first", "second": "secret of the second", "public": "none"]
         #expect(sent.withLock { $0 } == expected)
     }

@@ -103,10 +103,10 @@ struct EngineBench {
         try await store.grant(GrantID(rawValue: number))
     }
 
-    /// Turns the engine, and waits until all its flights have ended.
-    func turn() async {
-        _ = await engine.turn()
-        await engine.drain()
+    /// Runs the engine's loop once, and waits until all its refreshes have ended.
+    func runLoopIteration() async {
+        _ = await engine.runLoopIteration()
+        await engine.waitUntilNothingIsInFlight()
     }
 }
 

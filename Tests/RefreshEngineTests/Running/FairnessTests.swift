@@ -15,7 +15,7 @@ struct FairnessTests {
         try await bench.add(1...20_500, of: "broken", overdueSince: .seconds(600))
         try await bench.add(30_001...30_003, of: "well", overdueSince: .seconds(1))
         for _ in 0..<3 {
-            await bench.turn()
+            await bench.runLoopIteration()
             bench.time.advance(by: .seconds(2))
         }
         for number in Int64(30_001)...30_003 {
@@ -32,7 +32,7 @@ struct FairnessTests {
         }
         try await bench.add(1...20, of: "a", overdueSince: .seconds(600))
         try await bench.add(21...22, of: "b", overdueSince: .seconds(600))
-        for _ in 0..<4 { await bench.turn() }
+        for _ in 0..<4 { await bench.runLoopIteration() }
         #expect(sent.withLock { $0 }.contains("b"), "the other client was never served: \(sent.withLock { $0 })")
     }
 
@@ -45,7 +45,7 @@ struct FairnessTests {
             try await bench.add(numbers, of: "client", overdueSince: .seconds(6000 - hundred))
         }
         while try await bench.grant(6000)?.lastSuccessAt == nil {
-            await bench.turn()
+            await bench.runLoopIteration()
             bench.time.advance(by: .milliseconds(500))
         }
         let early = try await bench.store.grants(after: GrantID(rawValue: 8000), in: nil, atMost: .max)

@@ -20,15 +20,15 @@ struct InFlightTests {
         }
         clock.withLock { $0 = bench.time }
         try await bench.add(1...1, of: "slow", overdueSince: .seconds(600))
-        await bench.turn()
-        let most = await bench.engine.mostInFlight
+        await bench.runLoopIteration()
+        let most = await bench.engine.state.mostInFlight
         #expect(most >= 800, "two hundred a second, two seconds each, twice over")
         for number in Int64(2)...21 {
             try await bench.add(number...number, of: "throttled \(number)", overdueSince: .seconds(600))
         }
         await bench.engine.storeChanged()
-        await bench.turn()
+        await bench.runLoopIteration()
         #expect(try await bench.grant(21)?.attempts == 1)
-        #expect(await bench.engine.mostInFlight == most)
+        #expect(await bench.engine.state.mostInFlight == most)
     }
 }

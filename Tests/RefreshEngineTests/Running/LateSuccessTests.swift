@@ -29,13 +29,13 @@ struct LateSuccessTests {
 
     private func success(rotated: SealedSecret?, sent: Grant.RefreshToken? = nil) throws -> RefreshResult {
         let access = Grant.AccessToken(sealed: try sealed("access"), obtainedAt: now, expiresAt: now + .seconds(3600))
-        return finding(
+        return result(
             .granted(RefreshedTokens(accessToken: access, rotated: rotated.map { Grant.RefreshToken(sealed: $0) })),
             sent: sent
         )
     }
 
-    private func finding(_ answer: RefreshResult.Answer, sent: Grant.RefreshToken? = nil) -> RefreshResult {
+    private func result(_ answer: RefreshResult.Answer, sent: Grant.RefreshToken? = nil) -> RefreshResult {
         let attempt = RefreshAttempt(
             grant: GrantID(rawValue: 1),
             clientID: "client",
@@ -46,10 +46,25 @@ struct LateSuccessTests {
         return RefreshResult(attempt: attempt, answer: answer)
     }
 
-    private func decide(_ finding: RefreshResult, _ grant: inout Grant) -> RefreshDecision {
+    private func decide(_ result: RefreshResult, _ grant: inout Grant) -> RefreshDecision {
         var health = ClientHealth(epoch: "boot")
-        let moment = DecisionContext(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
-        return RefreshRules(maxRate: 200).decide(finding, grant: &grant, health: &health, at: moment)
+        return decide(result, &grant, &health)
+    }
+
+    private func decide(_ result: RefreshResult, _ grant: inout Grant, _ health: inout ClientHealth) -> RefreshDecision
+    {
+        let context = DecisionContext(
+            result: result,
+            grant: grant,
+            health: health,
+            now: now,
+            instant: BootInstant(milliseconds: 1_000_000),
+            unit: 0.5
+        )
+        let decision = RefreshRules(maxRate: 200).decide(context)
+        if let decided = decision.grant { grant = decided }
+        health = decision.health
+        return decision
     }
 
     @Test("the successor of a token that another worker found spent is stored, and the grant stays active")
@@ -57,10 +72,10 @@ struct LateSuccessTests {
         var grant = try grant()
         _ = grant.disconnect(reason: .invalidGrant, at: now)
         let successor = try sealed("new")
-        let ruling = decide(try success(rotated: successor), &grant)
+        let decision = decide(try success(rotated: successor), &grant)
         #expect(grant.refreshToken?.sealed == successor)
         #expect(grant.state == .active)
-        #expect(ruling.events.contains { $0.from == .disconnected && $0.to == .active })
+        #expect(decision.events.contains { $0.from == .disconnected && $0.to == .active })
     }
 
     @Test("the successor is stored after a bare reconnect, and after a recall", arguments: [true, false])
@@ -88,8 +103,8 @@ struct LateSuccessTests {
     func storedAlready() throws {
         var grant = try grant()
         let successor = try sealed("new")
-        let finding = try success(rotated: successor, sent: grant.refreshToken)
-        #expect(decide(finding, &grant).outcome == .refreshed)
+        let result = try success(rotated: successor, sent: grant.refreshToken)
+        #expect(decide(result, &grant).outcome == .refreshed)
         let brought = Grant.AccessToken(sealed: try sealed("app"), obtainedAt: now, expiresAt: now + .seconds(7200))
         _ = grant.reconnect(
             IncomingTokens(clientID: "client", accessToken: brought),
@@ -99,15 +114,15 @@ struct LateSuccessTests {
             at: now
         )
         let stored = grant
-        #expect(decide(finding, &grant).outcome == .refreshed)
+        #expect(decide(result, &grant).outcome == .refreshed)
         #expect(grant == stored)
     }
 
     @Test("a result whose token was stored counts as stored, even if the token was replaced since", arguments: 0..<4)
     func storedAndReplaced(replacement: Int) throws {
         var grant = try grant()
-        let finding = try success(rotated: try sealed("new"), sent: grant.refreshToken)
-        #expect(decide(finding, &grant).outcome == .refreshed)
+        let result = try success(rotated: try sealed("new"), sent: grant.refreshToken)
+        #expect(decide(result, &grant).outcome == .refreshed)
         switch replacement {
         case 0:
             var next = try success(rotated: try sealed("newer"), sent: grant.refreshToken)
@@ -130,8 +145,8 @@ struct LateSuccessTests {
         }
         let stored = grant
         for _ in 1...5 {
-            let ruling = decide(finding, &grant)
-            #expect(ruling.outcome == .refreshed && ruling.alarm == nil)
+            let decision = decide(result, &grant)
+            #expect(decision.outcome == .refreshed && decision.alarm == nil)
         }
         #expect(grant == stored)
     }
@@ -151,7 +166,7 @@ struct LateSuccessTests {
         var health = ClientHealth(epoch: "boot")
         for number in 1...5 {
             var grant = try grant()
-            let finding = try success(rotated: try sealed("dropped"), sent: grant.refreshToken)
+            let result = try success(rotated: try sealed("dropped"), sent: grant.refreshToken)
             _ = grant.reconnect(
                 IncomingTokens(clientID: "client", refreshToken: Grant.RefreshToken(sealed: try sealed("other"))),
                 bringsOtherRefreshToken: true,
@@ -159,10 +174,9 @@ struct LateSuccessTests {
                 dueAt: now,
                 at: now
             )
-            let moment = DecisionContext(now: now, instant: BootInstant(milliseconds: 1_000_000), unit: 0.5)
-            let ruling = RefreshRules(maxRate: 200).decide(finding, grant: &grant, health: &health, at: moment)
-            #expect(ruling.outcome == .void)
-            #expect(ruling.alarm?.kind == (number < 5 ? nil : .rotatedTokensDropped))
+            let decision = decide(result, &grant, &health)
+            #expect(decision.outcome == .void)
+            #expect(decision.alarm?.kind == (number < 5 ? nil : .rotatedTokensDropped))
         }
     }
 
@@ -170,7 +184,7 @@ struct LateSuccessTests {
     func answerLost() throws {
         for failsBetween in [false, true] {
             var grant = try grant()
-            var attempt = finding(.nothingToSend).attempt
+            var attempt = result(.nothingToSend).attempt
             attempt.followsUnsettledClaim = true
             let lease = Lease(owner: "w", claim: 7, epoch: "boot", until: BootInstant(milliseconds: 2_000_000))
             if failsBetween {
@@ -180,11 +194,11 @@ struct LateSuccessTests {
                 attempt.followsUnsettledClaim = false
             }
             grant.setLease(lease)
-            let ruling = decide(
+            let decision = decide(
                 RefreshResult(attempt: attempt, answer: .refused(.invalidGrant, retryAfter: nil)),
                 &grant
             )
-            #expect(ruling.outcome == .disconnected && grant.reason == .answerLost)
+            #expect(decision.outcome == .disconnected && grant.reason == .answerLost)
         }
     }
 

@@ -18,14 +18,14 @@ struct ResultCommitterTests {
         verdict: RefreshVerdict = .noAnswer(code: "timeout"),
         answer: RefreshResult.Answer? = nil
     ) throws -> PendingResult {
-        let flight = InFlightRefresh(
+        let refresh = InFlightRefresh(
             grant: try Sample.grant(number),
             claim: 7,
             isForced: isForced,
             leaseStandsUntil: time.sinceBoot
         )
-        let finding = RefreshResult(attempt: flight.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
-        return PendingResult(flight, with: RefreshDispatcher.Report(finding: finding))
+        let result = RefreshResult(attempt: refresh.attempt, answer: answer ?? .refused(verdict, retryAfter: nil))
+        return PendingResult(refresh, with: RefreshDispatcher.Report(result: result))
     }
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")
@@ -34,11 +34,11 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1))
         await bench.waitForTrouble()
         bench.committer.take(try arrival(2))
-        let stored = await bench.nextLanded()
-        #expect(stored.flight.grant.id == GrantID(rawValue: 2) && stored.settled != nil)
+        let stored = await bench.nextFinished()
+        #expect(stored.refresh.grant.id == GrantID(rawValue: 2) && stored.committed != nil)
         await bench.committer.giveUp()
-        let refused = await bench.nextLanded()
-        #expect(refused.flight.grant.id == GrantID(rawValue: 1) && refused.settled == nil)
+        let refused = await bench.nextFinished()
+        #expect(refused.refresh.grant.id == GrantID(rawValue: 1) && refused.committed == nil)
     }
 
     @Test("results that are being written when the worker gives up are lost, and so are later ones")
@@ -47,26 +47,26 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1))
         await time.sleepers(atLeast: 1)
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         bench.committer.take(try arrival(2))
         time.advance(by: .seconds(5))
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
     }
 
     @Test("requests that were not sent are delivered without the store, also while it fails")
     func notSent() async throws {
         let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
         bench.committer.take(try arrival(1, verdict: .notSent(code: "withheld")))
-        let landed = await bench.nextLanded()
-        #expect(landed.settled == nil && landed.isNotSent)
+        let finished = await bench.nextFinished()
+        #expect(finished.committed == nil && finished.isNotSent)
 
         bench.committer.take(try arrival(2))
         await time.sleepers(atLeast: 1)
         bench.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
         time.advance(by: .seconds(5))
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 3))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 3))
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
@@ -77,7 +77,7 @@ struct ResultCommitterTests {
         let read = Stream<Void>()
         let waiting = try arrival(2)
         bench.committer.take(
-            PendingResult(waiting.flight) { () throws(SealError) in
+            PendingResult(waiting.refresh) { () throws(SealError) in
                 read.add(())
                 return try waiting.report()
             }
@@ -85,8 +85,8 @@ struct ResultCommitterTests {
         time.advance(by: .seconds(5))
         await read.next()
         await bench.committer.giveUp()
-        let landed = [await bench.nextLanded(), await bench.nextLanded()]
-        #expect(landed.map(\.flight.grant.id.rawValue) == [1, 2] && landed.allSatisfy { $0.settled == nil })
+        let finished = [await bench.nextFinished(), await bench.nextFinished()]
+        #expect(finished.map(\.refresh.grant.id.rawValue) == [1, 2] && finished.allSatisfy { $0.committed == nil })
     }
 
     @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
@@ -101,11 +101,11 @@ struct ResultCommitterTests {
                 verdict: isSent ? .noAnswer(code: "timeout") : .notSent(code: "withheld")
             )
         }
-        committer.expect(aloft: arrivals.count)
+        committer.expect(inFlight: arrivals.count)
         await withTaskGroup { group in
             for part in 0..<4 {
                 group.addTask {
-                    for arrival in arrivals where arrival.flight.grant.id.rawValue % 4 == part {
+                    for arrival in arrivals where arrival.refresh.grant.id.rawValue % 4 == part {
                         committer.take(arrival)
                     }
                 }
@@ -114,14 +114,14 @@ struct ResultCommitterTests {
         var last: [[Int64]] = Array(repeating: [0, 0], count: 4)
         var delivered: Set<GrantID> = []
         for _ in arrivals {
-            let landed = await bench.nextLanded()
-            let number = landed.flight.grant.id.rawValue
+            let finished = await bench.nextFinished()
+            let number = finished.refresh.grant.id.rawValue
             let wasSent = number % 7 != 0
-            #expect((landed.settled != nil) == wasSent)
+            #expect((finished.committed != nil) == wasSent)
             // Requests that were not sent do not wait for the store, so each kind is in order on its own.
             #expect(number > last[Int(number % 4)][wasSent ? 1 : 0])
             last[Int(number % 4)][wasSent ? 1 : 0] = number
-            delivered.insert(landed.flight.grant.id)
+            delivered.insert(finished.refresh.grant.id)
         }
         #expect(delivered.count == arrivals.count)
     }
@@ -132,7 +132,7 @@ struct ResultCommitterTests {
         let good = try arrival(1, answer: try Sample.granted())
         let failures = Mutex(1)
         bench.committer.take(
-            PendingResult(good.flight) { () throws(SealError) in
+            PendingResult(good.refresh) { () throws(SealError) in
                 let fails = failures.withLock { left in
                     defer { left -= 1 }
                     return left > 0
@@ -144,11 +144,11 @@ struct ResultCommitterTests {
         await bench.waitForTrouble()
         // Others do not wait for it.
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
         await time.sleepers(atLeast: 1)
         time.advance(by: .seconds(5))
-        let landed = await bench.nextLanded()
-        #expect(landed.flight.grant.id == GrantID(rawValue: 1) && landed.settled != nil)
+        let finished = await bench.nextFinished()
+        #expect(finished.refresh.grant.id == GrantID(rawValue: 1) && finished.committed != nil)
     }
 
     @Test(
@@ -163,11 +163,11 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(2))
         bench.committer.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
         await bench.committer.giveUp()
-        for _ in 0..<3 { #expect(await bench.nextLanded().settled == nil) }
+        for _ in 0..<3 { #expect(await bench.nextFinished().committed == nil) }
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 2))
         bench.committer.take(try arrival(4, answer: try Sample.granted()))
         time.advance(by: .seconds(5))
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
     }
@@ -181,11 +181,11 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await gate.waitUntilSomebodyWaits()
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         gate.open()
         bench.committer.take(try arrival(2))
-        #expect(await bench.nextLanded().flight.grant.id == GrantID(rawValue: 2))
+        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("A spill that fails too is reported, and the answers count as lost")
@@ -195,7 +195,7 @@ struct ResultCommitterTests {
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
         await bench.waitForTrouble()
         await bench.committer.giveUp()
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(lost: 1))
         await bench.waitForTrouble()
     }
@@ -223,7 +223,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill(reserves: 1)
         let bench = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextLanded().settled != nil)
+        #expect(await bench.nextFinished().committed != nil)
         #expect(spill.reserves == 0)
         #expect(!bench.committer.isStoreFailing)
     }
@@ -233,7 +233,7 @@ struct ResultCommitterTests {
         let spill = MemorySpill()
         let bench = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
         bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextLanded().settled == nil)
+        #expect(await bench.nextFinished().committed == nil)
         #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
     }
@@ -248,13 +248,13 @@ struct ResultCommitterTests {
 /// A committer over a store, with its deliveries and its reports of trouble.
 private struct ResultCommitterFixture {
     let committer: ResultCommitter
-    private let landed: Stream<FinishedRefresh>
+    private let finished: Stream<FinishedRefresh>
     private let troubles: Stream<Void>
 
     init(_ store: any GrantStore, time: ManualTime, spill: (any ResultSpill)? = nil) {
-        let landed = Stream<FinishedRefresh>()
+        let finished = Stream<FinishedRefresh>()
         let troubles = Stream<Void>()
-        self.landed = landed
+        self.finished = finished
         self.troubles = troubles
         committer = ResultCommitter(
             store: store,
@@ -267,7 +267,7 @@ private struct ResultCommitterFixture {
                 for one in batch {
                     // Deliveries that did not wait for each other would be interleaved.
                     await Task.yield()
-                    landed.add(one)
+                    finished.add(one)
                 }
             }
         )
@@ -275,7 +275,7 @@ private struct ResultCommitterFixture {
 
     func waitForTrouble() async { await troubles.next() }
 
-    func nextLanded() async -> FinishedRefresh { await landed.next() }
+    func nextFinished() async -> FinishedRefresh { await finished.next() }
 }
 
 /// Values from any thread, one by one.

@@ -14,7 +14,7 @@ struct StopTests {
         let endpoint = SilentEndpoint()
         let bench = try EngineBench(asking: endpoint)
         try await bench.add(1...3, of: "client", overdueSince: .seconds(5))
-        _ = await bench.engine.turn()
+        _ = await bench.engine.runLoopIteration()
         #expect(endpoint.asked == 3)
         #expect(try await bench.grant(1)?.lease != nil)
 
@@ -31,7 +31,7 @@ struct StopTests {
         let endpoint = SilentEndpoint()
         let bench = try EngineBench(asking: endpoint)
         try await bench.add(1...3, of: "client", overdueSince: .seconds(5))
-        _ = await bench.engine.turn()
+        _ = await bench.engine.runLoopIteration()
         async let left = bench.engine.stop(within: .seconds(30))
         endpoint.answerAll(with: .good)
         #expect(await left == UnstoredResults())

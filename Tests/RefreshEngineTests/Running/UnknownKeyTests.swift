@@ -16,7 +16,7 @@ struct UnknownKeyTests {
         }
         try await bench.add(1...1, of: "client", overdueSince: .seconds(60), sealedBy: try otherVault())
         let before = try #require(try await bench.grant(1))
-        await bench.turn()
+        await bench.runLoopIteration()
         let after = try #require(try await bench.grant(1))
         #expect(after.dueAt == before.dueAt, "the grant was postponed")
         #expect(after.attempts == 0)
@@ -25,13 +25,13 @@ struct UnknownKeyTests {
 
         try await bench.add(2...2, of: "client", overdueSince: .seconds(60))
         bench.time.advance(by: .seconds(2))
-        await bench.turn()
+        await bench.runLoopIteration()
         #expect(sent.withLock { $0 } == 0, "a worker that may lack a key refreshed")
 
         bench.vault.ring.settleDoubts(lost: [])
         bench.vault.ring.standsBy = "the ring lacks a key"
         bench.time.advance(by: .seconds(2))
-        await bench.turn()
+        await bench.runLoopIteration()
         #expect(sent.withLock { $0 } == 0, "a worker that stands by refreshed")
         #expect(try await bench.grant(1)?.dueAt == before.dueAt)
     }
@@ -43,7 +43,7 @@ struct UnknownKeyTests {
         try await bench.add(1...1, of: "client", overdueSince: .seconds(60), sealedBy: other)
         try await bench.add(2...2, of: "client", overdueSince: .seconds(60))
         bench.vault.ring.settleDoubts(lost: [other.ring.current.sealingKeyID])
-        await bench.turn()
+        await bench.runLoopIteration()
         let grant = try #require(try await bench.grant(1))
         #expect(try #require(grant.dueAt) > bench.time.now)
         #expect(try await bench.grant(2)?.lastSuccessAt != nil)

@@ -19,7 +19,7 @@ struct HeldAnswerTests {
         }
         world.google.answer { _ in .hold }
         world.time.advance(by: .seconds(61))
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         await world.google.waitUntilHolding(1)
         return (world, engine, try await world.grant(0))
     }
@@ -98,13 +98,13 @@ struct HeldAnswerTests {
         for _ in 0..<12 {
             world.time.advance(by: .seconds(10))
             await engine.renewLeases()
-            _ = await other.turnUntilQuiet()
+            _ = await other.runUntilQuiet()
         }
         #expect(world.google.account(0).asked.count == 2)
         world.google.release()
         await engine.settleDown()
         #expect(try await world.grant(0).state == .active)
-        #expect(world.google.account(0).mostAloft == 1)
+        #expect(world.google.account(0).mostInFlight == 1)
     }
 }
 
@@ -117,7 +117,7 @@ struct TwoWorkersTests {
         let engines = [world.engine("first"), world.engine("second")]
         await world.run(engines, for: .seconds(4 * 3600), grain: .seconds(60))
         for (number, account) in world.google.accounts {
-            #expect(account.mostAloft == 1 && account.longestGap == .zero, "account \(number)")
+            #expect(account.mostInFlight == 1 && account.longestGap == .zero, "account \(number)")
             #expect((5...6).contains(account.asked.count), "account \(number): \(account.asked.count) calls")
             let waits = zip(account.asked.dropFirst(), account.asked).map { $0 - $1 }
             #expect(waits.dropFirst().allSatisfy { abs($0.inSeconds - 3000) <= 61 }, "account \(number)")
@@ -125,17 +125,17 @@ struct TwoWorkersTests {
         #expect(try await world.states() == [.active: 300])
     }
 
-    @Test("When they turn at the same instant, they share the due grants")
+    @Test("When their loops run at the same instant, they share the due grants")
     func atOnce() async throws {
         let world = try World(seed: 51)
         try await world.add(0..<400)
         let engines = [world.engine("first", maxRate: 5000), world.engine("second", maxRate: 5000)]
         await withTaskGroup { group in
-            for engine in engines { group.addTask { _ = await engine.turnUntilQuiet() } }
+            for engine in engines { group.addTask { _ = await engine.runUntilQuiet() } }
         }
         await world.run(engines, for: .seconds(120))
         #expect(world.google.accounts.count == 400)
-        #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 && $0.mostAloft == 1 })
+        #expect(world.google.accounts.values.allSatisfy { $0.asked.count == 1 && $0.mostInFlight == 1 })
     }
 
     @Test("A worker that paused before it sent a request, and wakes minutes later, does not send it")
@@ -144,7 +144,7 @@ struct TwoWorkersTests {
         try await world.add(0..<20)
         world.google.answer { _ in .freezeBeforeSending }
         let frozen = world.engine("frozen")
-        _ = await frozen.turn()
+        _ = await frozen.runLoopIteration()
         await world.google.waitUntilHolding(20)
 
         world.google.answer { _ in .grant }
@@ -155,7 +155,7 @@ struct TwoWorkersTests {
         await frozen.settleDown()
         #expect(world.google.calls == 20, "the worker that woke up sends nothing")
         await world.run([frozen, other], for: .seconds(4000), grain: .seconds(10))
-        #expect(world.google.accounts.values.allSatisfy { $0.mostAloft == 1 && $0.longestGap == .zero })
+        #expect(world.google.accounts.values.allSatisfy { $0.mostInFlight == 1 && $0.longestGap == .zero })
         #expect(try await world.states() == [.active: 20])
         #expect(try await world.accountsWithLostToken().isEmpty)
     }
@@ -166,7 +166,7 @@ struct TwoWorkersTests {
         try await world.add(0..<20)
         world.google.answer { $0.count == 1 ? .hold : .grant }
         let frozen = world.engine("frozen")
-        _ = await frozen.turn()
+        _ = await frozen.runLoopIteration()
         await world.google.waitUntilHolding(20)
 
         let other = world.engine("other")

@@ -95,7 +95,7 @@ struct OnePassTests {
         try await world.add(0..<20)
         world.google.answer { _ in .hold }
         let daemon = world.engine("daemon")
-        _ = await daemon.turn()
+        _ = await daemon.runLoopIteration()
         await world.google.waitUntilHolding(20)
         let summary = try await world.engine("cron").runOnce(within: .seconds(300))
         #expect(summary.due == 20 && summary.skipped == 20)

@@ -12,7 +12,7 @@ struct RenewalTests {
     }
 
     @Test("A thousand callers at once cost one call, and late ones none")
-    func singleFlight() async throws {
+    func singleRefresh() async throws {
         let world = try World()
         try await world.add(0..<1)
         let provider = provider(world)

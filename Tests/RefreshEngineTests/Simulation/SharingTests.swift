@@ -53,7 +53,7 @@ struct SharingTests {
 
         // Both again: each grant once in each period.
         await world.run(engines, for: .seconds(3 * 3600), grain: .seconds(30))
-        #expect(world.google.accounts.values.allSatisfy { $0.mostAloft == 1 && $0.longestGap == .zero })
+        #expect(world.google.accounts.values.allSatisfy { $0.mostInFlight == 1 && $0.longestGap == .zero })
         #expect(try await world.states() == [.active: 300])
     }
 

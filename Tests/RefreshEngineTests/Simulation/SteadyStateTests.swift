@@ -18,7 +18,7 @@ struct SteadyStateTests {
         }
         for (number, account) in world.google.accounts {
             #expect(account.longestGap == .zero, "account \(number)")
-            #expect(account.mostAloft == 1)
+            #expect(account.mostInFlight == 1)
             // At once, at its first home instant 300 to 3,300 s later, and then every 3,000 s, apart from the grain.
             #expect((15...16).contains(account.asked.count), "account \(number): \(account.asked.count) calls")
             let waits = zip(account.asked.dropFirst(), account.asked).map { $0 - $1 }

@@ -28,7 +28,7 @@ struct StoreTroubleTests {
         try await world.add(0..<40)
         let engine = world.engine()
         store.failTransactions(5, with: code)
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         let rest = await engine.inFlight
         #expect(rest > 0)
         await world.time.sleepers(atLeast: 1)
@@ -36,7 +36,7 @@ struct StoreTroubleTests {
             // The window is read again while results wait: grants in flight are left alone.
             world.time.advance(by: .seconds(5))
             await engine.renewLeases()
-            _ = await engine.turn()
+            _ = await engine.runLoopIteration()
         }
         await world.settle(engine)
         #expect(store.failed == 5)
@@ -57,7 +57,7 @@ struct StoreTroubleTests {
         try await world.add(0..<3)
         let engine = world.engine()
         store.failTransactions(.max)
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         await world.time.sleepers(atLeast: 1)
         async let lost = engine.stop(within: .zero)
         // The committer, and the stop.
@@ -84,7 +84,7 @@ struct StoreTroubleTests {
         let gate = Gate()
         let engine = world.engine(spill: MemorySpill(gate: gate))
         store.failTransactions(.max)
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         await world.time.sleepers(atLeast: 1)
         async let unstored = engine.stop(within: .zero)
         // The committer, and the stop.

@@ -8,7 +8,7 @@ import Testing
 @Suite("A token for a caller", .timeLimit(.minutes(10)))
 struct VendingTests {
     @Test("A thousand callers at once cost one call, and get the same token")
-    func singleFlight() async throws {
+    func singleRefresh() async throws {
         let world = try World()
         try await world.add(0..<1)
         world.google.answer { _ in .hold }
@@ -25,13 +25,13 @@ struct VendingTests {
         #expect(world.google.calls == 1)
     }
 
-    @Test("A caller joins a flight that the engine has started")
+    @Test("A caller joins a refresh that the engine has started")
     func joins() async throws {
         let world = try World()
         try await world.add(0..<1)
         world.google.answer { _ in .hold }
         let engine = world.engine()
-        _ = await engine.turn()
+        _ = await engine.runLoopIteration()
         await world.google.waitUntilHolding(1)
         async let token = engine.freshToken(of: "user 0", minimumLife: .zero)
         world.google.release()
@@ -85,7 +85,7 @@ struct VendingTests {
         try await world.add(0..<1)
         world.google.answer { _ in .hold }
         let other = world.engine("other")
-        _ = await other.turn()
+        _ = await other.runLoopIteration()
         await world.google.waitUntilHolding(1)
         let engine = world.engine()
         async let token = engine.freshToken(of: "user 0", minimumLife: .zero)
@@ -193,7 +193,7 @@ struct VendingTests {
         await world.run(engine, for: .seconds(5))
         world.time.advance(by: .seconds(120))
         world.google.answer { _ in .answer(.invalidGrant) }
-        _ = await engine.turnUntilQuiet()
+        _ = await engine.runUntilQuiet()
         #expect(try await world.states() == [.retrying: 60])
         for _ in 0..<5 {
             world.time.advance(by: .seconds(10))

@@ -17,7 +17,7 @@ struct ResultRecoveryTests {
     }
 
     /// Returns the result of a worker that held the grant: an access token, and a rotated refresh token.
-    private func finding(_ account: Int, claim: Int64 = 5) async throws -> RefreshResult {
+    private func result(_ account: Int, claim: Int64 = 5) async throws -> RefreshResult {
         let grant = try await world.grant(account)
         let tokens = RefreshedTokens(
             accessToken: Grant.AccessToken(
@@ -45,14 +45,14 @@ struct ResultRecoveryTests {
     @Test("are stored, and storing them again changes nothing")
     func twice() async throws {
         try await world.add(0..<250)
-        var findings: [RefreshResult] = []
-        for account in 0..<250 { findings.append(try await finding(account)) }
-        let first = try await recovery.recover(findings)
+        var results: [RefreshResult] = []
+        for account in 0..<250 { results.append(try await result(account)) }
+        let first = try await recovery.recover(results)
         #expect(first.stored == 250)
         let grants = try await world.grants()
         for account in 0..<250 { #expect(try await storedToken(account) == "refresh-\(account)-1") }
         world.time.advance(by: .seconds(60))
-        let second = try await recovery.recover(findings)
+        let second = try await recovery.recover(results)
         #expect(second.stored + second.outdated == 250)
         #expect(try await world.grants() == grants)
     }
@@ -60,7 +60,7 @@ struct ResultRecoveryTests {
     @Test("count although an answer to the token that they spent has ended the grant since")
     func endedMeanwhile() async throws {
         try await world.add(0..<1)
-        let late = try await finding(0)
+        let late = try await result(0)
         try await world.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
         #expect(try await recovery.recover([late]).stored == 1)
         #expect(try await storedToken(0) == "refresh-0-1")
@@ -70,7 +70,7 @@ struct ResultRecoveryTests {
     @Test("count although the user has reconnected since without a refresh token")
     func reconnectedWithoutToken() async throws {
         try await world.add(0..<1)
-        let sealed = try SpilledResult.seal(try await finding(0), with: world.vault)
+        let sealed = try SpilledResult.seal(try await result(0), with: world.vault)
         let late = try SpilledResult.open(try #require(sealed), with: world.vault)
         try await world.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
         try await world.change(0) { grant in
@@ -89,7 +89,7 @@ struct ResultRecoveryTests {
     @Test("do not overwrite tokens that a user brought since")
     func reconnected() async throws {
         try await world.add(0..<1)
-        let late = try await finding(0)
+        let late = try await result(0)
         let fresh = try world.refreshToken(0, version: 9, for: try await world.grant(0).id)
         try await world.change(0) { grant in
             grant.reconnect(
@@ -107,7 +107,7 @@ struct ResultRecoveryTests {
     @Test("of grants that are not stored are counted")
     func unknown() async throws {
         try await world.add(0..<1)
-        var stray = try await finding(0)
+        var stray = try await result(0)
         stray.attempt.grant = GrantID(rawValue: 1)
         let summary = try await recovery.recover([stray])
         #expect(summary.unknown == 1 && summary.stored == 0)
@@ -122,7 +122,7 @@ struct ResultRecoveryTests {
             try transaction.setClientHealth(health.stored, of: World.clientID)
         }
         let before = try await world.store.clientHealth()
-        _ = try await recovery.recover([try await finding(0)])
+        _ = try await recovery.recover([try await result(0)])
         #expect(try await world.store.clientHealth() == before)
     }
 }

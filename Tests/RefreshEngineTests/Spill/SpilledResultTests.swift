@@ -57,8 +57,8 @@ struct SpilledResultTests {
             lastAttemptAt: start,
             refreshToken: try vault.seal(refreshToken: Secret("sent"), for: GrantID(rawValue: 7), expiresAt: start)
         )
-        let finding = RefreshResult(attempt: attempt, answer: try Sample.granted())
-        let sealed = try #require(try SpilledResult.seal(finding, with: vault))
+        let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
+        let sealed = try #require(try SpilledResult.seal(result, with: vault))
         let back = try SpilledResult.open(sealed, with: vault)
         #expect(back.attempt == attempt)
     }
@@ -78,8 +78,8 @@ struct SpilledResultTests {
     @Test("is refused when a single bit of it was changed, and with another key ring")
     func altered() throws {
         let vault = try vault()
-        let finding = RefreshResult(attempt: attempt, answer: try Sample.granted())
-        let sealed = try #require(try SpilledResult.seal(finding, with: vault))
+        let result = RefreshResult(attempt: attempt, answer: try Sample.granted())
+        let sealed = try #require(try SpilledResult.seal(result, with: vault))
         for place in stride(from: 10, to: sealed.bytes.count, by: 7) {
             var bytes = sealed.bytes
             bytes[place] ^= 1

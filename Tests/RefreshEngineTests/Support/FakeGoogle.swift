@@ -31,8 +31,8 @@ final class FakeGoogle: AnsweringEndpoint {
 
     struct Account: Sendable {
         var asked: [BootInstant] = []
-        var aloft = 0
-        var mostAloft = 0
+        var inFlight = 0
+        var mostInFlight = 0
         /// The newest refresh token that was used; earlier ones are dead.
         var usedVersion = 0
         var accessToken = ""
@@ -170,14 +170,14 @@ final class FakeGoogle: AnsweringEndpoint {
         state.withLock { state in
             var account = state.accounts[asked.account] ?? Account()
             account.asked.append(time.sinceBoot)
-            account.aloft += 1
-            account.mostAloft = max(account.mostAloft, account.aloft)
+            account.inFlight += 1
+            account.mostInFlight = max(account.mostInFlight, account.inFlight)
             state.accounts[asked.account] = account
         }
     }
 
     private func end(_ number: Int) {
-        state.withLock { $0.accounts[number]?.aloft -= 1 }
+        state.withLock { $0.accounts[number]?.inFlight -= 1 }
     }
 
     private func issue(_ number: Int, _ version: Int, lifetime: Duration? = nil) -> RefreshVerdict {

@@ -19,10 +19,10 @@ final class MemorySpill: ResultSpill {
     var saved: [RefreshResult] { state.withLock { $0.saved } }
     var reserves: Int { state.withLock { $0.reserves } }
 
-    func save(_ findings: [RefreshResult]) async throws {
+    func save(_ results: [RefreshResult]) async throws {
         await gate?.pass()
         if let error { throw error }
-        state.withLock { $0.saved += findings }
+        state.withLock { $0.saved += results }
     }
 
     func freeReserve() async -> Bool {

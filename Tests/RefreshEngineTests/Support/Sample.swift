@@ -91,7 +91,7 @@ struct Bench {
     var instant = BootInstant(milliseconds: 1_000_000)
     var unit = 0.5
 
-    mutating func pass(_ span: Duration) {
+    mutating func advance(by span: Duration) {
         now = now + span
         instant = instant + span
     }
@@ -114,8 +114,13 @@ struct Bench {
             generation: generation ?? grant.generation,
             lastAttemptAt: grant.lastAttemptAt
         )
-        let moment = DecisionContext(now: now, instant: instant, unit: unit)
-        return rules.decide(RefreshResult(attempt: attempt, answer: answer), grant: &grant, health: &health, at: moment)
+        let result = RefreshResult(attempt: attempt, answer: answer)
+        let decision = rules.decide(
+            DecisionContext(result: result, grant: grant, health: health, now: now, instant: instant, unit: unit)
+        )
+        if let decided = decision.grant { grant = decided }
+        health = decision.health
+        return decision
     }
 
     mutating func refuse(_ verdict: RefreshVerdict, on grant: inout Grant, retryAfter: Duration? = nil)
@@ -125,7 +130,7 @@ struct Bench {
     }
 
     /// Fills the window of the last answers.
-    mutating func remember(valid: Int, invalid: Int) {
-        for number in 0..<(valid + invalid) { health.window.append(saysInvalid: number >= valid) }
+    mutating func recordAnswers(valid: Int, invalid: Int) {
+        for number in 0..<(valid + invalid) { health.window.append(isInvalidGrant: number >= valid) }
     }
 }

@@ -149,15 +149,15 @@ struct World {
 
     // MARK: Time
 
-    /// Lets time pass for engines that turn by themselves: each turns at the time it asked for, and again after a
-    /// flight has ended, but at most once in each `grain`.
+    /// Lets time pass for engines whose loops run by themselves: each at the time it asked for, and again after a
+    /// refresh has ended, but at most once in each `grain`.
     ///
     /// A coarse grain makes long simulations cheap: grants that fall due within it are refreshed together.
     func run(_ engines: [RefreshEngine], for span: Duration, grain: Duration = .milliseconds(100)) async {
         let end = time.sinceBoot + span
         while time.sinceBoot < end {
             var next = time.now + .seconds(30)
-            for engine in engines { next = min(next, await engine.turnUntilQuiet()) }
+            for engine in engines { next = min(next, await engine.runUntilQuiet()) }
             let wait = max(grain, next - time.now)
             time.advance(by: min(wait, end - time.sinceBoot))
         }
@@ -182,23 +182,24 @@ struct World {
 }
 
 extension RefreshEngine {
-    /// Turns until nothing is in flight and nothing more can be sent now; returns the time of the next turn.
-    func turnUntilQuiet() async -> Timestamp {
+    /// Runs the loop until nothing is in flight and nothing more can be sent now; returns the time of the next
+    /// iteration.
+    func runUntilQuiet() async -> Timestamp {
         while true {
-            let next = await turn()
+            let next = await runLoopIteration()
             guard await settleDown() else { return next }
         }
     }
 
-    /// Waits until all flights except `held` have ended; returns `true` if there were any.
+    /// Waits until all refreshes except `held` have ended; returns `true` if there were any.
     @discardableResult
     func settleDown(except held: Set<GrantID> = []) async -> Bool {
-        var hadFlights = false
-        while let (_, slot) = flights.first(where: { !held.contains($0.key) }) {
-            hadFlights = true
-            _ = await slot.landing.end
+        var wasBusy = false
+        while let (_, slot) = state.slots.first(where: { !held.contains($0.key) }) {
+            wasBusy = true
+            _ = await slot.completion.end
         }
         await hastening?.value
-        return hadFlights
+        return wasBusy
     }
 }

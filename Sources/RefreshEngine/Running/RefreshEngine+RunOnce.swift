@@ -33,9 +33,9 @@ package struct RunOnceSummary: Sendable, Hashable {
         due += 1
         switch end {
         case .elsewhere: skipped += 1
-        case .abandoned, .objected: retrying += 1
-        case .settled(let settled):
-            switch settled.ruling.outcome {
+        case .abandoned, .refused: retrying += 1
+        case .committed(let result):
+            switch result.decision.outcome {
             case .refreshed: refreshed += 1
             case .held: held += 1
             case .suspended: suspended += 1
@@ -80,7 +80,9 @@ extension RefreshEngine {
                 guard !page.isEmpty else { break }
                 cursor = page.last
                 // A few pages in flight at once keep requests going while the slowest answer of a page is awaited.
-                if pages >= mostPagesAloft, let ends = try await group.next() { for end in ends { summary.count(end) } }
+                if pages >= mostPagesInFlight, let ends = try await group.next() {
+                    for end in ends { summary.count(end) }
+                }
                 pages += 1
                 group.addTask { await self.pass(page.map(\.id)[...], of: client, dueBy: dueBy, until: end) }
             }
@@ -89,7 +91,7 @@ extension RefreshEngine {
         return summary
     }
 
-    private var mostPagesAloft: Int { max(4, 2 * mostInFlight / Self.passPage) }
+    private var mostPagesInFlight: Int { max(4, 2 * state.mostInFlight / Self.passPage) }
 
     private func pass(
         _ page: ArraySlice<GrantID>,
@@ -102,9 +104,9 @@ extension RefreshEngine {
         while !left.isEmpty {
             let allowed = await allowance(of: client, wanting: left.count, until: end)
             guard allowed > 0 else { return ends + left.map { _ in .abandoned } }
-            let (landings, claim) = await launch(Array(left.prefix(allowed)), dueBy: dueBy)
-            gate(of: client) { $0.pacer.putBack(claim.lost, at: sharedNow) }
-            for landing in landings { ends.append(await landing.end) }
+            let (completions, outcome) = await claimAndSend(Array(left.prefix(allowed)), dueBy: dueBy)
+            state.putBack(outcome.lost, of: client, takenAt: time.sinceBoot)
+            for completion in completions { ends.append(await completion.end) }
             left = left.dropFirst(allowed)
         }
         return ends
@@ -114,30 +116,13 @@ extension RefreshEngine {
     ///
     /// It waits for the pace, and returns 0 if the breaker is open, the run is stopping or the time is up.
     private func allowance(of client: String, wanting count: Int, until end: BootInstant) async -> Int {
-        while !isStopping, keyRing.standsBy == nil {
-            guard time.sinceBoot < end else { return 0 }
-            if let pause = claimPause {
-                guard await hasSlept(pause) else { return 0 }
-                continue
+        while keyRing.standsBy == nil {
+            switch state.permitPass(count, of: client, until: end, under: conditions) {
+            case .send(let allowed): return allowed
+            case .askForProbe: return await beginProbe(client) ? 1 : 0
+            case .wait(let span): guard await hasSlept(span) else { return 0 }
+            case .stop: return 0
             }
-            // The next report of the workers shows if another worker has the missing key.
-            guard keyRing.isComplete else {
-                guard await hasSlept(.milliseconds(50)) else { return 0 }
-                continue
-            }
-            let instant = sharedNow
-            gate(of: client) { _ in }
-            switch gates[client]?.health.breaker.permits(at: instant) {
-            case .wait: return 0
-            case .probeDue: return await beginProbe(client) ? 1 : 0
-            case .all, nil: break
-            }
-            let room = min(count, mostInFlight - flights.count)
-            let allowed = room < min(count, leastRoom) ? 0 : gates[client]?.pacer.take(upTo: room, at: instant) ?? 0
-            guard allowed == 0 else { return allowed }
-            let wait = max(gates[client]?.pacer.nextAvailable(at: instant) ?? .zero, .milliseconds(5))
-            guard time.sinceBoot + wait < end else { return 0 }
-            guard await hasSlept(wait) else { return 0 }
         }
         return 0
     }

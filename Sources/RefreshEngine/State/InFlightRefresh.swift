@@ -46,19 +46,19 @@ final class InFlightRefresh: Sendable {
     }
 }
 
-/// The end of a flight, for the callers that wait for it.
+/// The end of a refresh, for the callers that wait for it.
 enum RefreshCompletion: Sendable {
     /// The result is committed.
-    case settled(CommittedResult)
+    case committed(CommittedResult)
     /// Another worker has the grant, or it was not due any more.
     case elsewhere
     /// The lease was given back, or the store failed, before there was an answer.
     case abandoned
-    /// A caller's flight did not begin, because the client's breaker or pace forbids it.
-    case objected(String)
+    /// A caller's refresh did not begin, for this reason.
+    case refused(VendReason)
 }
 
-/// The end of a flight, which any number of callers can await, before or after it has come.
+/// The end of a refresh, which any number of callers can await, before or after it has come.
 final class CompletionSignal: Sendable {
     private struct State {
         var end: RefreshCompletion?

@@ -3,18 +3,16 @@ import Scheduler
 import Store
 
 /// The view that one process has of one client id: its share of the pace, and the health that all workers share.
-struct ClientGate {
+struct ClientGate: Sendable {
     var pacer: Pacer
-    var health: ClientHealth
-    /// The due grants of this client that wait for their turn, the longest overdue first.
-    var queue: [GrantID] = []
+    private(set) var health: ClientHealth
+    /// The due grants of this client that wait for the breaker and the pace, the longest overdue first.
+    private(set) var queue: [GrantID] = []
     /// The instant since which the queue has not been empty.
-    var waitingSince: BootInstant?
+    private(set) var waitingSince: BootInstant?
     /// The position up to which this client's part of the due index has been read; `nil` once the window's end was
     /// reached.
     var cursor: DueEntry?
-    /// `true` while this process asks the store for the probe.
-    var isAskingForProbe = false
 
     init(maxRate: Double, sharers: Int, health: ClientHealth) {
         pacer = Pacer(maxRate: maxRate)
@@ -26,5 +24,18 @@ struct ClientGate {
     mutating func learn(_ health: ClientHealth) {
         self.health = health
         pacer.limits = health.limits
+    }
+
+    mutating func append(_ id: GrantID, at instant: BootInstant) {
+        if queue.isEmpty { waitingSince = instant }
+        queue.append(id)
+    }
+
+    /// Removes and returns the first grants of the queue.
+    mutating func take(atMost count: Int, at instant: BootInstant) -> [GrantID] {
+        let taken = Array(queue.prefix(count))
+        queue.removeFirst(taken.count)
+        waitingSince = queue.isEmpty ? nil : instant
+        return taken
     }
 }

@@ -1,0 +1,58 @@
+import Clocks
+package import Observability
+package import Scheduler
+package import Store
+
+/// The decision of the rules about one result: the values to store, and the actions that follow the commit.
+package struct RefreshDecision: Sendable {
+    package var outcome: RefreshOutcome
+    /// The grant as it is to be stored; `nil` if it has been deleted since the claim.
+    package var grant: Grant?
+    /// The events for the grant's history.
+    package var events: [GrantEvent]
+    /// The client's health as it is to be stored.
+    package var health: ClientHealth
+    package var breakerChange: Breaker.Change?
+    package var limitsChanged = false
+    /// `true` if this answer ends an outage of the endpoint, so that the grants that failed during it are tried again
+    /// at once.
+    package var endsOutage = false
+    /// The grants to recall, which this client's wave ended before it was recognised.
+    package var recalls: [GrantID] = []
+    /// The scopes that the grant had before this answer and has lost with it.
+    package var lostScopes: [String] = []
+    package var alarm: Alarm?
+
+    init(
+        _ outcome: RefreshOutcome,
+        grant: Grant?,
+        events: [GrantEvent] = [],
+        health: ClientHealth,
+        alarm: Alarm? = nil
+    ) {
+        self.outcome = outcome
+        self.grant = grant
+        self.events = events
+        self.health = health
+        self.alarm = alarm
+    }
+}
+
+/// An event that a person must look at.
+package struct Alarm: Hashable, Sendable {
+    package var kind: AlarmKind
+    package var clientID: String
+    package var text: String
+}
+
+extension StoreTransaction {
+    /// Stores the grant of a decision, with its history and the notices that are due; the caller stores the health.
+    func store(_ decision: RefreshDecision, at now: Timestamp) throws {
+        guard let grant = decision.grant else { return }
+        try update(grant)
+        for event in decision.events { try record(event) }
+        guard !decision.lostScopes.isEmpty else { return }
+        let lost = decision.lostScopes.joined(separator: " ")
+        try notify(.lostScopes(of: grant.id, lost: lost, granted: grant.scope), ofUser: grant.userID, at: now)
+    }
+}

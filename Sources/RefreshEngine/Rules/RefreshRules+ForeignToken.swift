@@ -1,0 +1,68 @@
+import Clocks
+import Observability
+import Scheduler
+import Store
+
+/// The rule about `unauthorized_client` and `invalid_request`: a fault of the client, or a foreign token.
+extension RefreshRules {
+    /// The time during which a proven grant may answer as if its token were foreign before its user is asked to sign in
+    /// again.
+    package static let longestDoubtAboutProvenGrant: Duration = .seconds(86_400)
+
+    /// Ends a grant with a foreign token, once other grants of the client have succeeded since the suspicion.
+    ///
+    /// While other grants of the client are refreshed, the fault is with this grant. The suspicion is stored with the
+    /// grant, so any number of foreign tokens can be distinguished from a client fault.
+    func decideClientOrForeignToken(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
+        let since = stored.grant.reason == .invalidGrantUnconfirmed ? nil : stored.grant.suspectedSince
+        guard let since, stored.othersSucceeded(after: since) else {
+            // The suspicion starts again and needs later successes of other grants: until then the client itself may be
+            // at fault.
+            return decideFirstRefusal(code, stored)
+        }
+        var context = stored
+        context.health.breaker.probeWasInconclusive(at: context.instant)
+        // Other grants must have succeeded since this grant's last attempt too: the client may have failed since the
+        // suspicion.
+        let isCurrent = context.grant.lastAttemptAt.map { context.othersSucceeded(after: $0) } ?? true
+        let isOver = context.now - since >= Self.longestDoubtAboutProvenGrant
+        if !context.grant.isProven || isCurrent && isOver {
+            let events = context.grant.requireSignIn(reason: .clientMismatch, at: context.now)
+            return RefreshDecision(.reauthRequired, grant: context.grant, events: events, health: context.health)
+        }
+        var decision = retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
+        decision.alarm = Alarm(
+            kind: .grantRefused,
+            clientID: context.grant.clientID,
+            text: "a grant that used to work answers \(code) while others work; its user may have to sign in again"
+        )
+        return decision
+    }
+
+    /// Suspects the grant, or blames the client if it has refused many proven grants in a row.
+    private func decideFirstRefusal(_ code: String, _ stored: DecisionContext) -> RefreshDecision {
+        var context = stored
+        guard context.grant.isProven else {
+            context.grant.suspect(since: context.now)
+            var decision = retry(.clientMismatchUnconfirmed, context)
+            guard context.health.provenSuccessAt == nil else { return decision }
+            decision.alarm = Alarm(
+                kind: .clientUnproven,
+                clientID: context.grant.clientID,
+                text: "Google answers \(code) and no grant of this client was ever refreshed: is the client id right?"
+            )
+            return decision
+        }
+        let isLongRow = context.health.refusals.add(context.grant.id, at: context.instant)
+        if isLongRow || context.health.breaker.isOpenForClientFault { return blameClient(code, context) }
+        context.grant.suspect(since: context.now)
+        return retry(.clientMismatchUnconfirmed, isUnderstood: false, context)
+    }
+}
+
+extension DecisionContext {
+    /// `true` if a proven grant of the client was refreshed after that time.
+    fileprivate func othersSucceeded(after time: Timestamp) -> Bool {
+        health.provenSuccessAt.map { $0 > time } ?? false
+    }
+}

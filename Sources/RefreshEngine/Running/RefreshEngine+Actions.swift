@@ -1,0 +1,81 @@
+import Clocks
+import GoogleOAuth
+import Store
+
+/// The execution of actions.
+extension RefreshEngine {
+    /// Executes actions in order; calls of the store run in tasks of their own, so that the caller does not wait.
+    func execute(_ actions: [EngineAction]) {
+        for action in actions { execute(action) }
+    }
+
+    private func execute(_ action: EngineAction) {
+        switch action {
+        case .wakeLoop: wakeLoop()
+        case .send(let refreshes): send(refreshes)
+        case .cancel(let cancel): cancel()
+        case .release(let claims, let end): Task { await release(claims, end: end) }
+        case .complete(let signal, let completion): signal.complete(completion)
+        case .logRefresh(let committed, let refresh, let report):
+            log.committed(committed, refresh: refresh, report: report, at: time.now)
+        case .logBreaker(let change, let client): log.breaker(change, client: client)
+        case .logPace(let client, let ceiling, let paused, let reason):
+            log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
+        case .hastenRetries(let client): hastenRetries(of: client)
+        case .expectResults(let inFlight): committer.expect(inFlight: inFlight)
+        case .finishStop:
+            for stop in waitingStops { stop.resume() }
+            waitingStops = []
+        }
+    }
+
+    /// Handles refreshes whose results are committed, or never will be.
+    func finish(_ batch: [FinishedRefresh]) {
+        execute(state.finished(batch, at: conditions))
+    }
+
+    private func send(_ refreshes: [InFlightRefresh]) {
+        let committer = committer
+        let revocations = refreshes.filter { $0.grant.revocationAskedAt != nil }
+        for refresh in revocations {
+            let task = Task {
+                let report = await revoke(refresh)
+                committer.take(PendingResult(refresh, with: report))
+            }
+            state.sent([(refresh.grant.id, { @Sendable in task.cancel() })])
+        }
+        let requests = revocations.isEmpty ? refreshes : refreshes.filter { $0.grant.revocationAskedAt == nil }
+        state.sent(dispatcher.send(requests) { committer.take($0) })
+    }
+
+    /// Revokes at Google, unless the revocation would also end a grant that was brought after the disconnect.
+    private func revoke(_ refresh: InFlightRefresh) async -> RefreshDispatcher.Report {
+        let failure: LookupFailure?
+        do {
+            let grant = refresh.grant
+            guard try await store.transact({ try GrantEnding.isShared(grant, in: $0) }) else {
+                return await dispatcher.revoke(refresh)
+            }
+            failure = nil
+        } catch {
+            note(error, waiting: 1)
+            failure = .unavailable(code: "store")
+        }
+        return RefreshDispatcher.Report(
+            result: RefreshResult(attempt: refresh.attempt, answer: .revocation(failure: failure))
+        )
+    }
+
+    /// Releases leases unused: the grants are due for any worker.
+    private func release(_ claims: [GrantID: Int64], end: RefreshCompletion) async {
+        // On failure the leases expire by themselves.
+        if state.mayRelease(under: conditions) {
+            do {
+                try await store.release(claims)
+            } catch {
+                note(error, waiting: claims.count)
+            }
+        }
+        execute(state.released(claims.keys, as: end))
+    }
+}

@@ -1,0 +1,109 @@
+import Clocks
+import Scheduler
+import Store
+
+/// Calls of the store that come before a request: the claim, and the probe.
+extension RefreshEngine {
+    typealias ClaimRequest = RefreshEngineState.ClaimRequest
+    typealias ClaimOutcome = RefreshEngineState.ClaimOutcome
+
+    /// Claims grants and sends those that were claimed; returns the completions to await, and the outcome of the claim.
+    ///
+    /// A grant that is in flight already is joined.
+    @discardableResult
+    func claimAndSend(
+        _ ids: [GrantID],
+        dueBy: Timestamp?
+    ) async -> (completions: [CompletionSignal], outcome: ClaimOutcome) {
+        let (request, completions) = state.reserve(ids, dueBy: dueBy)
+        let outcome = await claim(request)
+        reportProgress()
+        return (completions, outcome)
+    }
+
+    /// Claims the grants of a request and sends those that were claimed.
+    @discardableResult
+    func claim(_ request: ClaimRequest) async -> ClaimOutcome {
+        guard !request.ids.isEmpty else { return ClaimOutcome() }
+        guard state.mayClaim(under: conditions) else {
+            execute(state.abandon(request))
+            return ClaimOutcome(lost: request.ids.count)
+        }
+        let span = configuration.leaseSpan
+        let leasesEnd = time.sinceBoot + span
+        do {
+            let grants = try await store.claim(
+                request.ids,
+                dueBy: request.dueBy,
+                owner: configuration.workerName,
+                for: span
+            )
+            let (outcome, actions) = state.claimed(grants, for: request, leasesEnd: leasesEnd)
+            execute(actions)
+            return outcome
+        } catch {
+            let failure = state.claimFailed(
+                request,
+                concernsOneRow: (error as? StoreError)?.mayConcernOneRow ?? false,
+                at: time.sinceBoot,
+                unit: random.nextUnit()
+            )
+            switch failure {
+            case .claimEach(let requests):
+                return await claimEach(requests)
+            case .abandon(let outcome, let actions):
+                note(error, waiting: request.ids.count)
+                execute(actions)
+                return outcome
+            }
+        }
+    }
+
+    private func claimEach(_ requests: [ClaimRequest]) async -> ClaimOutcome {
+        var all = ClaimOutcome()
+        for request in requests {
+            if all.hasFailed {
+                execute(state.abandon(request))
+                all.lost += request.ids.count
+                continue
+            }
+            let outcome = await claim(request)
+            all.lost += outcome.lost
+            all.hasFailed = outcome.hasFailed
+            reportProgress()
+        }
+        return all
+    }
+
+    /// Asks the store, which all workers share, if this worker may probe.
+    func beginProbe(_ client: String) async -> Bool {
+        let deadline = configuration.leaseNeededToSend
+        do {
+            let (mayProbe, health) = try await store.transact { transaction in
+                let stored = try transaction.clientHealth(client)
+                var health = ClientHealth(stored: stored, epoch: transaction.leaseTime.epoch)
+                let mayProbe = health.breaker.beginProbe(at: transaction.leaseTime.instant, deadline: deadline)
+                if mayProbe { try transaction.setClientHealth(health.stored, of: client) }
+                return (mayProbe, health)
+            }
+            state.learn(health, of: client)
+            return mayProbe
+        } catch {
+            note(error, waiting: 1)
+            reportProgress()
+            return false
+        }
+    }
+
+    /// Reads the instant of the clock that all workers share.
+    func readSharedClock() async throws {
+        let reading = try await store.leaseTime()
+        state.learn(reading, at: time.sinceBoot)
+    }
+
+    /// Reads the stored health of all clients.
+    func learnHealth() async throws {
+        try await readSharedClock()
+        state.learn(try await store.clientHealth())
+    }
+}

@@ -1,0 +1,26 @@
+import Scheduler
+import Store
+
+/// One effect that ``RefreshEngineState`` asks for.
+enum EngineAction: Sendable {
+    /// Runs another iteration of the loop.
+    case wakeLoop
+    /// Sends the requests of claimed grants.
+    case send([InFlightRefresh])
+    /// Cancels a request.
+    case cancel(@Sendable () -> Void)
+    /// Releases leases in the store, and then reports them as released with this end.
+    indirect case release([GrantID: Int64], end: RefreshCompletion)
+    /// Wakes the callers that wait for a refresh.
+    indirect case complete(CompletionSignal, RefreshCompletion)
+    /// Logs a refresh whose result is committed.
+    indirect case logRefresh(CommittedResult, InFlightRefresh, RefreshDispatcher.Report)
+    case logBreaker(Breaker.Change, client: String)
+    case logPace(client: String, ceiling: Double, paused: Duration, reason: String)
+    /// Makes the grants of a client due that an outage left in back-off.
+    case hastenRetries(client: String)
+    /// Updates the committer's number of refreshes in flight.
+    case expectResults(inFlight: Int)
+    /// Continues the stop: nothing is in flight any more.
+    case finishStop
+}

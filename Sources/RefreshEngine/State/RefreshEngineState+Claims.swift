@@ -1,0 +1,107 @@
+import Clocks
+import Store
+
+/// Claims: grants get a slot before the store is asked for their leases, and are sent if it returns them.
+extension RefreshEngineState {
+    /// A claim on its way to the store; each of its grants has a slot.
+    struct ClaimRequest: Sendable {
+        var ids: [GrantID]
+        /// The time by which the grants must be due; `nil` for a caller's refresh before that.
+        var dueBy: Timestamp?
+        /// The grant as a caller had read it: a change by another worker since then counts as done.
+        var seen: Grant?
+    }
+
+    /// The outcome of a claim.
+    struct ClaimOutcome: Hashable {
+        /// The number of grants that were not sent: another worker has them, or the store failed.
+        var lost = 0
+        /// `true` if the store failed in a way that concerns every grant.
+        var hasFailed = false
+    }
+
+    /// The reaction to a failed claim.
+    enum ClaimFailure {
+        /// Each grant is claimed alone: one row that the store cannot read must not keep the others of its batch from
+        /// being refreshed.
+        case claimEach([ClaimRequest])
+        case abandon(ClaimOutcome, [EngineAction])
+    }
+
+    /// `true` if the store may be asked for leases.
+    func mayClaim(under conditions: Conditions) -> Bool { !isStopping && conditions.isKeyRingComplete }
+
+    /// The store has leased grants, all or some of those that were asked for.
+    ///
+    /// Leases are released if the stop has begun since the claim was sent: an answer might then never be stored.
+    mutating func claimed(
+        _ grants: [Grant],
+        for claim: ClaimRequest,
+        leasesEnd: BootInstant
+    ) -> (outcome: ClaimOutcome, actions: [EngineAction]) {
+        claimBackOff.succeed()
+        var sent: [InFlightRefresh] = []
+        var abandoned: [GrantID: Int64] = [:]
+        var done: [GrantID: Int64] = [:]
+        var lost = Set(claim.ids)
+        for grant in grants {
+            guard let number = grant.lease?.claim else { continue }
+            lost.remove(grant.id)
+            // With several workers, a grant may end between the selection of due grants and their lease.
+            if isStopping || grant.state.endsCalls && grant.revocationAskedAt == nil {
+                abandoned[grant.id] = number
+            } else if let seen = claim.seen, seen.wasTried(before: grant) {
+                done[grant.id] = number
+            } else {
+                let refresh = InFlightRefresh(
+                    grant: grant,
+                    claim: number,
+                    isForced: claim.dueBy == nil,
+                    leaseStandsUntil: leasesEnd
+                )
+                slots[grant.id]?.refresh = refresh
+                sent.append(refresh)
+            }
+        }
+        var actions: [EngineAction] = []
+        if !sent.isEmpty { actions.append(.send(sent)) }
+        if !abandoned.isEmpty { actions.append(.release(abandoned, end: .abandoned)) }
+        if !done.isEmpty { actions.append(.release(done, end: .elsewhere)) }
+        actions.append(.expectResults(inFlight: slots.count))
+        end(lost, as: isStopping ? .abandoned : .elsewhere, &actions)
+        return (ClaimOutcome(lost: lost.count), actions)
+    }
+
+    /// The store has failed to claim; `unit` is a random number between 0 and 1.
+    mutating func claimFailed(
+        _ claim: ClaimRequest,
+        concernsOneRow: Bool,
+        at instant: BootInstant,
+        unit: Double
+    ) -> ClaimFailure {
+        if claim.ids.count > 1, concernsOneRow {
+            return .claimEach(claim.ids.map { ClaimRequest(ids: [$0], dueBy: claim.dueBy, seen: claim.seen) })
+        }
+        if !concernsOneRow { claimBackOff.fail(at: instant, unit: unit) }
+        return .abandon(ClaimOutcome(lost: claim.ids.count, hasFailed: !concernsOneRow), abandon(claim))
+    }
+
+    /// Ends a claim that is not sent to the store.
+    mutating func abandon(_ claim: ClaimRequest) -> [EngineAction] {
+        var actions: [EngineAction] = []
+        end(claim.ids, as: .abandoned, &actions)
+        return actions
+    }
+
+    /// `true` if leases should be released: while the store fails, a stop does not wait for it, and the leases expire.
+    func mayRelease(under conditions: Conditions) -> Bool {
+        !isStopping || !conditions.isStoreFailing && claimBackOff.failures == 0
+    }
+}
+
+extension Grant {
+    /// `true` if the grant was tried, or got another token, between this reading and a later one.
+    fileprivate func wasTried(before later: Grant) -> Bool {
+        lastAttemptAt != later.lastAttemptAt || accessToken != later.accessToken
+    }
+}

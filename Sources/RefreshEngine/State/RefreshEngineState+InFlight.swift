@@ -1,0 +1,139 @@
+import Clocks
+import Scheduler
+import Store
+
+/// The place of a grant that is being claimed or is in flight.
+struct InFlightSlot: Sendable {
+    /// The end of the refresh, for all callers that wait for it.
+    let completion = CompletionSignal()
+    /// The refresh; `nil` until the grant is claimed.
+    var refresh: InFlightRefresh?
+    /// Cancels the request.
+    var cancel: (@Sendable () -> Void)?
+}
+
+/// Refreshes in flight: each grant has at most one slot, from before its claim until its result is committed.
+extension RefreshEngineState {
+    /// Gives grants a slot; returns their claim, and the completion of each.
+    ///
+    /// A grant that has a slot already is joined: it never has a second refresh in flight.
+    mutating func reserve(
+        _ ids: [GrantID],
+        dueBy: Timestamp?,
+        seen: Grant? = nil
+    ) -> (claim: ClaimRequest, completions: [CompletionSignal]) {
+        var free: [GrantID] = []
+        var completions: [CompletionSignal] = []
+        free.reserveCapacity(ids.count)
+        completions.reserveCapacity(ids.count)
+        for id in ids {
+            let known = slots[id]
+            let slot = known ?? InFlightSlot()
+            completions.append(slot.completion)
+            guard known == nil else { continue }
+            slots[id] = slot
+            free.append(id)
+        }
+        return (ClaimRequest(ids: free, dueBy: dueBy, seen: seen), completions)
+    }
+
+    /// The requests of grants have been sent and can be cancelled.
+    mutating func sent(_ cancellations: [(GrantID, @Sendable () -> Void)]) {
+        for (id, cancel) in cancellations { slots[id]?.cancel = cancel }
+    }
+
+    /// The refreshes that are in flight.
+    var refreshes: [InFlightRefresh] { slots.values.compactMap(\.refresh) }
+
+    /// Refreshes have ended: their results are committed, were not sent, or cannot be stored before the stop.
+    mutating func finished(_ batch: [FinishedRefresh], at conditions: Conditions) -> [EngineAction] {
+        var actions: [EngineAction] = []
+        actions.reserveCapacity(2 * batch.count + 3)
+        let slotsBefore = slots.count
+        var unsent: [GrantID: Int64] = [:]
+        var learntOf: String?
+        for finished in batch {
+            let refresh = finished.refresh
+            let id = refresh.grant.id
+            assert(isStopping || slots[id]?.refresh === refresh, "a refresh was delivered twice")
+            if let report = finished.report, case .granted = report.result.answer, let latency = report.latency {
+                inFlightLimit.learn(latency, at: conditions.instant)
+            }
+            if let committed = finished.committed, let report = finished.report {
+                actions.append(.logRefresh(committed, refresh, report))
+                // Each result holds its client's health after the whole batch.
+                let client = refresh.grant.clientID
+                if client != learntOf { learn(committed.health, of: client) }
+                learntOf = client
+                apply(committed, client: client, at: conditions, &actions)
+                freeSlot(of: id, as: .committed(committed), &actions)
+            } else if finished.isNotSent {
+                unsent[id] = refresh.claim
+            } else {
+                freeSlot(of: id, as: .abandoned, &actions)
+            }
+        }
+        if slots.count < slotsBefore { addActionsOfFreeSlots(&actions) }
+        // The results after these must not wait for it.
+        if !unsent.isEmpty { actions.append(.release(unsent, end: .abandoned)) }
+        return actions
+    }
+
+    /// Takes over the consequences of a committed result for the schedule and the client.
+    private mutating func apply(
+        _ committed: CommittedResult,
+        client: String,
+        at conditions: Conditions,
+        _ actions: inout [EngineAction]
+    ) {
+        let decision = committed.decision
+        if let change = decision.breakerChange { actions.append(.logBreaker(change, client: client)) }
+        if decision.limitsChanged, let pacer = gates[client]?.pacer {
+            let instant = sharedInstant(at: conditions.instant)
+            actions.append(
+                .logPace(
+                    client: client,
+                    ceiling: pacer.ceiling(at: instant),
+                    paused: max(.zero, (pacer.limits.pausedUntil ?? instant) - instant),
+                    reason: committed.result.code
+                )
+            )
+        }
+        if let grant = committed.grant, share.owns(grant.id) { expect(grant, at: conditions.now) }
+        if !committed.recalled.isEmpty { nextScan = conditions.instant }
+        if decision.endsOutage { actions.append(.hastenRetries(client: client)) }
+    }
+
+    /// The leases of grants have been released, or will expire.
+    mutating func released(_ ids: some Sequence<GrantID>, as completion: RefreshCompletion) -> [EngineAction] {
+        var actions: [EngineAction] = []
+        end(ids, as: completion, &actions)
+        return actions
+    }
+
+    /// Frees slots, and adds the actions that follow.
+    mutating func end(
+        _ ids: some Sequence<GrantID>,
+        as completion: RefreshCompletion,
+        _ actions: inout [EngineAction]
+    ) {
+        let slotsBefore = slots.count
+        for id in ids { freeSlot(of: id, as: completion, &actions) }
+        if slots.count < slotsBefore { addActionsOfFreeSlots(&actions) }
+    }
+
+    private mutating func freeSlot(
+        of id: GrantID,
+        as completion: RefreshCompletion,
+        _ actions: inout [EngineAction]
+    ) {
+        guard let slot = slots.removeValue(forKey: id) else { return }
+        actions.append(.complete(slot.completion, completion))
+    }
+
+    private func addActionsOfFreeSlots(_ actions: inout [EngineAction]) {
+        actions.append(.expectResults(inFlight: slots.count))
+        actions.append(.wakeLoop)
+        if isStopping, slots.isEmpty { actions.append(.finishStop) }
+    }
+}

@@ -1,0 +1,115 @@
+import Clocks
+import Scheduler
+import Store
+
+/// The scan: pages of the due index come into the window, and due grants go from there into their client's queue.
+extension RefreshEngineState {
+    /// The number of entries in one page of the due index.
+    static let pageSize = 2_000
+    /// The largest number of due grants of one client in memory, and of coming grants of all clients; the others stay
+    /// in the store.
+    static let longestQueue = 4_000
+    static let widestWindow = 100_000
+    /// The time for which another worker's grant must be overdue before this worker tries to claim it.
+    private static let courtesy: Duration = .milliseconds(1_500)
+
+    /// A page of a client's part of the due index, to be read from the store.
+    struct PageRequest {
+        var client: String
+        var cursor: DueEntry?
+        /// The due time up to which the index is read.
+        var horizon: Timestamp
+    }
+
+    func isScanDue(at instant: BootInstant) -> Bool { instant >= nextScan }
+
+    mutating func beginScan(at instant: BootInstant) {
+        nextScan = instant + configuration.scanInterval
+    }
+
+    /// Returns the page at the beginning of a client's part of the index; `nil` while stopping.
+    ///
+    /// It is read in each scan, even if a long index is being read on from its last page: grants that another worker
+    /// had claimed and left are there.
+    mutating func firstPage(of client: String, at now: Timestamp) -> PageRequest? {
+        guard !isStopping else { return nil }
+        addGate(of: client)
+        return PageRequest(client: client, cursor: nil, horizon: now + configuration.scanAhead)
+    }
+
+    /// Returns the page to read on with; `nil` if the index is read to its end, or has filled the queue.
+    func nextPage(of client: String, at now: Timestamp) -> PageRequest? {
+        guard !isStopping, let gate = gates[client], let cursor = gate.cursor,
+            gate.queue.count < Self.longestQueue, window.count < Self.widestWindow
+        else { return nil }
+        return PageRequest(client: client, cursor: cursor, horizon: now + configuration.scanAhead)
+    }
+
+    /// The clients whose queue runs short while the index has more.
+    var clientsToReadOn: [String] {
+        gates.filter { $1.cursor != nil && $1.queue.count < Self.longestQueue / 2 }.map(\.key)
+    }
+
+    /// Takes a page into the window and the queue.
+    ///
+    /// The cursor moves only past entries that found room, so that the grants that are due first are refreshed first.
+    mutating func pageArrived(_ page: [DueEntry], for request: PageRequest, at conditions: Conditions) {
+        queueDueGrants(at: conditions)
+        let taken = take(page, of: request.client, at: conditions.now)
+        queueDueGrants(at: conditions)
+        // A page from the beginning must not move the cursor back.
+        guard request.cursor == gates[request.client]?.cursor else { return }
+        let isLast = taken.count == page.count && page.count < Self.pageSize
+        gates[request.client]?.cursor = isLast ? nil : taken.last ?? request.cursor
+    }
+
+    /// Takes a page into the window as far as the queue has room for due grants; returns the entries that were
+    /// considered.
+    ///
+    /// Only a worker that is not behind with its own share takes overdue grants of other workers: otherwise all workers
+    /// that are behind would compete for the same grants.
+    private mutating func take(_ page: [DueEntry], of client: String, at now: Timestamp) -> ArraySlice<DueEntry> {
+        let leftByOthers = now + (.zero - Self.courtesy)
+        var room = Self.longestQueue - (gates[client]?.queue.count ?? 0)
+        let isBehind =
+            room < Self.longestQueue / 2
+            || page.contains { $0.dueAt <= leftByOthers && share.owns($0.id) && isOpen($0.id) }
+        for (place, entry) in page.enumerated() {
+            let isOurs = share.owns(entry.id) || !isBehind && entry.dueAt <= leftByOthers
+            guard isOurs, isOpen(entry.id) else { continue }
+            if entry.dueAt <= now {
+                guard room > 0 else { return page[..<place] }
+                room -= 1
+            }
+            window.set(entry.id, of: client, dueAt: entry.dueAt)
+        }
+        return page[...]
+    }
+
+    /// `true` if a grant is neither queued nor in flight.
+    private func isOpen(_ id: GrantID) -> Bool { slots[id] == nil && !queued.contains(id) }
+
+    /// Moves the grants that are due from the window into the queues.
+    mutating func queueDueGrants(at conditions: Conditions) {
+        while let (id, client) = window.popDue(at: conditions.now) {
+            guard slots[id] == nil else { continue }
+            addGate(of: client)
+            guard (gates[client]?.queue.count ?? 0) < Self.longestQueue, queued.insert(id).inserted else { continue }
+            gates[client]?.append(id, at: conditions.instant)
+        }
+    }
+
+    /// Puts a grant's next due time into the window if it is near enough.
+    mutating func expect(_ grant: Grant, at now: Timestamp) {
+        guard let dueAt = grant.dueAt, dueAt <= now + configuration.scanAhead else { return }
+        window.set(grant.id, of: grant.clientID, dueAt: dueAt)
+    }
+
+    /// Ends the repair after a step of the clock: the window, which was ordered by the former clock, is read again.
+    mutating func clockRepaired(at instant: BootInstant) {
+        clock.repaired()
+        window.removeAll()
+        for client in gates.keys { gates[client]?.cursor = nil }
+        nextScan = instant
+    }
+}

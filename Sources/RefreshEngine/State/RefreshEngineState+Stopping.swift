@@ -1,0 +1,22 @@
+import Store
+
+/// The stop: no more work is taken, refreshes in flight end, are cancelled at the deadline, and are abandoned at last.
+extension RefreshEngineState {
+    /// Takes no more work; ``EngineAction/finishStop`` follows when nothing is in flight.
+    mutating func beginStop() -> [EngineAction] {
+        isStopping = true
+        return slots.isEmpty ? [.wakeLoop, .finishStop] : [.wakeLoop]
+    }
+
+    /// Cancels the requests in flight: their leases are released.
+    func cancelRequests() -> [EngineAction] {
+        slots.values.compactMap(\.cancel).map { .cancel($0) }
+    }
+
+    /// Ends refreshes whose claim, or whose release of a lease, waits for a store that does not respond.
+    mutating func abandonRefreshes() -> [EngineAction] {
+        var actions: [EngineAction] = []
+        end(Array(slots.keys), as: .abandoned, &actions)
+        return actions
+    }
+}
