@@ -3,6 +3,9 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 @testable import WorkerConfiguration
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))

@@ -1,6 +1,9 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 @testable import WorkerConfiguration
 
 @Suite("Without a database, a command that needs an existing one", .timeLimit(.minutes(10)))

@@ -11,6 +11,9 @@ import Synchronization
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
 

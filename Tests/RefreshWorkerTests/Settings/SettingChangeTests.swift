@@ -1,6 +1,9 @@
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("A changed setting")
 struct SettingChangeTests {

@@ -1,4 +1,7 @@
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 /// A valid value of a setting other than its default, and its effect on a running worker.
 struct SettingSample: Sendable {

@@ -3,6 +3,9 @@ import Secrets
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 /// Each setting from the configuration file to the part of the worker that uses it.
 @Suite("A setting", .timeLimit(.minutes(10)))

@@ -1,4 +1,7 @@
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 /// The page `docs/settings.md`, made from the table behind `--help`.
 enum SettingsPage {

@@ -2,6 +2,9 @@ import Foundation
 import Testing
 
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("The page of settings")
 struct SettingsPageTests {

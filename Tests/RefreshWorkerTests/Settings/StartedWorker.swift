@@ -10,6 +10,9 @@ import Store
 @testable import Notices
 @testable import RefreshEngine
 @testable import RefreshWorker
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 /// A worker with all of its parts, as a configuration file starts it, and without its loops.
 struct StartedWorker {
@@ -30,7 +33,7 @@ struct StartedWorker {
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
         let notifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
-        let worker = try await Daemon(context: context).openWorker(notifier)
+        let worker = try await Daemon(context: context, statusReport: { _ in "{}" }).openWorker(notifier)
         let result: Swift.Result<Result, any Error>
         do {
             result = .success(try await body(try StartedWorker(worker, root: bench.root)))
@@ -77,7 +80,8 @@ struct StartedWorker {
             metrics: worker.metrics,
             counters: worker.counters,
             log: log,
-            pulse: worker.pulse
+            pulse: worker.pulse,
+            statusReport: { _ in "{}" }
         )
         services = try Listeners.accountServices(parts, worker.http)
         reader = Listeners.securityEventReader(context, worker.http)

@@ -10,6 +10,9 @@ import Testing
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
+@testable import WorkerCommands
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {
