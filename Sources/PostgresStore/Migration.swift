@@ -7,7 +7,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema, trust]
+    static let all: [Migration] = [firstSchema]
 
     /// The first schema; a grant has a row in two tables.
     ///
@@ -60,6 +60,10 @@ extension Migration {
                 used_on bigint NOT NULL,
                 is_proven boolean NOT NULL,
                 revocation_asked_at bigint,
+                suspected_since bigint,
+                quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
+                answer_lost_at bigint,
+                former_tokens_until bigint,
                 refresh_expires_at bigint,
                 refresh_key text COLLATE "C",
                 refresh_prefix_mark bytea,
@@ -70,6 +74,8 @@ extension Migration {
                 access_key text COLLATE "C",
                 refresh_token bytea,
                 access_token bytea,
+                rotation_claims bytea,
+                issued_tokens bytea,
                 CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
                 CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
                 CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
@@ -95,6 +101,8 @@ extension Migration {
                 WHERE refresh_digest_mark IS NOT NULL;
             CREATE INDEX grants_unmarked ON refresh_worker.grants (id)
                 WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL;
+            CREATE INDEX grants_with_former_tokens ON refresh_worker.grants (former_tokens_until)
+                WHERE former_tokens_until IS NOT NULL;
 
             CREATE TABLE refresh_worker.grant_schedule (
                 grant_id bigint PRIMARY KEY REFERENCES refresh_worker.grants (id),
@@ -146,19 +154,21 @@ extension Migration {
                 value text COLLATE "C" NOT NULL
             );
 
+            -- A session remembers every token that may still come, and when its successor is wiped.
             CREATE TABLE refresh_worker.sessions (
                 id bytea PRIMARY KEY CHECK (length(id) = 16),
                 user_id text COLLATE "C" NOT NULL REFERENCES refresh_worker.users (user_id),
                 created_at bigint NOT NULL,
                 expires_at bigint NOT NULL,
                 current_hash bytea NOT NULL,
-                previous_hash bytea,
-                rotated_at bigint,
-                successor bytea
+                token_history bytea,
+                successor bytea,
+                successor_until bigint
             );
             CREATE INDEX sessions_by_user ON refresh_worker.sessions (user_id);
             CREATE INDEX sessions_by_end ON refresh_worker.sessions (expires_at);
-            CREATE INDEX sessions_with_successor ON refresh_worker.sessions (rotated_at) WHERE successor IS NOT NULL;
+            CREATE INDEX sessions_with_successor ON refresh_worker.sessions (successor_until)
+                WHERE successor IS NOT NULL;
 
             CREATE TABLE refresh_worker.security_events (
                 jti text COLLATE "C" PRIMARY KEY,
@@ -166,15 +176,20 @@ extension Migration {
             );
             CREATE INDEX security_events_by_time ON refresh_worker.security_events (at);
 
+            -- A notice is about a user; its kind says whether it is about a grant or a session too.
             CREATE TABLE refresh_worker.notices (
                 seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
                 nonce bigint NOT NULL CHECK (nonce BETWEEN 0 AND 4294967295),
-                grant_id bigint NOT NULL,
+                kind text COLLATE "C" NOT NULL,
+                grant_id bigint,
                 user_id text COLLATE "C" NOT NULL,
                 at bigint NOT NULL,
-                from_state text COLLATE "C" NOT NULL,
-                to_state text COLLATE "C" NOT NULL,
-                reason text COLLATE "C" NOT NULL,
+                from_state text COLLATE "C",
+                to_state text COLLATE "C",
+                reason text COLLATE "C",
+                lost_scopes text COLLATE "C",
+                granted_scopes text COLLATE "C",
+                session_id text COLLATE "C",
                 pending_since bigint NOT NULL,
                 attempts bigint NOT NULL CHECK (attempts >= 0),
                 next_try_at bigint,
@@ -184,11 +199,13 @@ extension Migration {
                 CHECK (next_try_at IS NULL OR (accepted_at IS NULL AND given_up_at IS NULL))
             );
             CREATE INDEX notices_due ON refresh_worker.notices (next_try_at, seq) WHERE next_try_at IS NOT NULL;
-            CREATE INDEX notices_pending ON refresh_worker.notices (grant_id, seq)
-                WHERE accepted_at IS NULL AND given_up_at IS NULL;
+            -- The queue of a user, and a replay, which takes all notices of a user at a time.
+            CREATE INDEX notices_by_user ON refresh_worker.notices (user_id, seq);
             CREATE INDEX notices_settled ON refresh_worker.notices (coalesce(accepted_at, given_up_at))
                 WHERE accepted_at IS NOT NULL OR given_up_at IS NOT NULL;
             CREATE INDEX notices_by_time ON refresh_worker.notices (at);
+
+            \(useCheck)
             """
     )
 }
