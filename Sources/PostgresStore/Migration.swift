@@ -1,3 +1,5 @@
+import Store
+
 /// One step of the schema, from one version to the next.
 struct Migration: Sendable {
     let statements: String
@@ -39,62 +41,23 @@ extension Migration {
             CREATE INDEX users_by_deletion ON refresh_worker.users (deleted_until) WHERE deleted_until IS NOT NULL;
 
             CREATE TABLE refresh_worker.grants (
-                id bigint PRIMARY KEY CHECK (id >= 0),
-                user_id text COLLATE "C" NOT NULL UNIQUE REFERENCES refresh_worker.users (user_id),
-                created_at bigint NOT NULL,
-                client_id text COLLATE "C" NOT NULL,
-                google_user_id text COLLATE "C",
-                email text COLLATE "C",
-                name text COLLATE "C",
-                email_is_verified boolean,
-                scope text COLLATE "C" NOT NULL,
-                state text COLLATE "C" NOT NULL
-                    CHECK (state IN ('active', 'retrying', 'suspended', 'reauth_required', 'disconnected')),
-                reason text COLLATE "C" NOT NULL,
-                since bigint NOT NULL,
-                generation bigint NOT NULL CHECK (generation >= 0),
-                attempts bigint NOT NULL CHECK (attempts >= 0),
-                failing_since bigint,
-                last_success_at bigint,
-                last_attempt_at bigint,
-                used_on bigint NOT NULL,
-                is_proven boolean NOT NULL,
-                revocation_asked_at bigint,
-                suspected_since bigint,
-                quick_refreshes bigint NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
-                answer_lost_at bigint,
-                former_tokens_until bigint,
-                refresh_expires_at bigint,
-                refresh_key text COLLATE "C",
-                refresh_prefix_mark bytea,
-                refresh_digest_mark bytea,
-                access_obtained_at bigint,
-                access_expires_at bigint,
-                access_type text COLLATE "C",
-                access_key text COLLATE "C",
-                refresh_token bytea,
-                access_token bytea,
-                rotation_claims bytea,
-                issued_tokens bytea,
-                CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
-                CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
-                CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
-                CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL)),
-                CHECK ((access_token IS NULL) = (access_key IS NULL)),
-                CHECK ((access_token IS NULL) = (access_obtained_at IS NULL)),
-                CHECK ((access_token IS NULL) = (access_expires_at IS NULL)),
-                CHECK ((access_token IS NULL) = (access_type IS NULL))
+                \(GrantRow.definitions),
+                \(GrantColumn.constraints),
+                FOREIGN KEY (user_id) REFERENCES refresh_worker.users (user_id)
             ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
             -- Sealed bytes cannot be compressed: trying would only cost time.
             ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;
             ALTER TABLE refresh_worker.grants ALTER COLUMN access_token SET STORAGE EXTERNAL;
-            CREATE INDEX grants_by_use ON refresh_worker.grants (used_on) WHERE state IN ('active', 'retrying');
-            CREATE INDEX grants_retrying ON refresh_worker.grants (client_id) WHERE state = 'retrying';
+            CREATE INDEX grants_by_use ON refresh_worker.grants (used_on)
+                WHERE state IN (\(GrantState.connectedList));
+            CREATE INDEX grants_retrying ON refresh_worker.grants (client_id)
+                WHERE state = '\(GrantState.retrying.rawValue)';
             CREATE INDEX grants_by_account ON refresh_worker.grants (google_user_id) WHERE google_user_id IS NOT NULL;
             CREATE INDEX grants_by_email ON refresh_worker.grants (lower(email)) WHERE email IS NOT NULL;
             CREATE INDEX grants_by_ending ON refresh_worker.grants (refresh_expires_at)
                 WHERE refresh_expires_at IS NOT NULL;
-            CREATE INDEX grants_by_state ON refresh_worker.grants (state, id) WHERE state <> 'active';
+            CREATE INDEX grants_by_state ON refresh_worker.grants (state, id)
+                WHERE state <> '\(GrantState.active.rawValue)';
             CREATE INDEX grants_by_prefix_mark ON refresh_worker.grants (refresh_prefix_mark)
                 WHERE refresh_prefix_mark IS NOT NULL;
             CREATE INDEX grants_by_digest_mark ON refresh_worker.grants (refresh_digest_mark)

@@ -1,3 +1,5 @@
+import Store
+
 /// One step of the schema, from one version to the next.
 struct Migration: Sendable {
     let statements: String
@@ -14,8 +16,7 @@ extension Migration {
 
     /// The first schema.
     ///
-    /// The columns of `grants` that a scan needs come first and the sealed tokens last, so that a scan does not have to
-    /// read them. The ids are ordered by phase: grants that are due together are close together.
+    /// The ids of grants are ordered by phase: grants that are due together are close together.
     ///
     /// An index costs an update only if the statement names a column of it. `grants_due` changes with every refresh,
     /// and `grants_by_use` once a day; the columns of the others change seldom (``GrantRow``). The due index is divided by
@@ -59,55 +60,13 @@ extension Migration {
 
     private static let grants = """
         CREATE TABLE grants (
-            id INTEGER PRIMARY KEY CHECK (id >= 0),
-            user_id TEXT NOT NULL UNIQUE REFERENCES users (user_id),
-            created_at INTEGER NOT NULL,
-            client_id TEXT NOT NULL,
-            google_user_id TEXT,
-            email TEXT,
-            name TEXT,
-            email_is_verified INTEGER CHECK (email_is_verified IN (0, 1)),
-            scope TEXT NOT NULL,
-            state TEXT NOT NULL
-                CHECK (state IN ('active', 'retrying', 'suspended', 'reauth_required', 'disconnected')),
-            reason TEXT NOT NULL,
-            since INTEGER NOT NULL,
-            generation INTEGER NOT NULL CHECK (generation >= 0),
-            due_at INTEGER,
-            attempts INTEGER NOT NULL CHECK (attempts >= 0),
-            failing_since INTEGER,
-            last_success_at INTEGER,
-            last_attempt_at INTEGER,
-            used_on INTEGER NOT NULL,
-            is_proven INTEGER NOT NULL CHECK (is_proven IN (0, 1)),
-            revocation_asked_at INTEGER,
-            suspected_since INTEGER,
-            quick_refreshes INTEGER NOT NULL DEFAULT 0 CHECK (quick_refreshes >= 0),
-            answer_lost_at INTEGER,
-            former_tokens_until INTEGER,
-            refresh_expires_at INTEGER,
-            refresh_key TEXT,
-            access_obtained_at INTEGER,
-            access_expires_at INTEGER,
-            access_type TEXT,
-            access_key TEXT,
-            refresh_prefix_mark BLOB,
-            refresh_digest_mark BLOB,
-            refresh_token BLOB,
-            access_token BLOB,
-            rotation_claims BLOB,
-            issued_tokens BLOB,
-            CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
-            CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
-            CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
-            CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL)),
-            CHECK ((access_token IS NULL) = (access_key IS NULL)),
-            CHECK ((access_token IS NULL) = (access_obtained_at IS NULL)),
-            CHECK ((access_token IS NULL) = (access_expires_at IS NULL)),
-            CHECK ((access_token IS NULL) = (access_type IS NULL))
+            \(GrantRow.definitions),
+            \(GrantColumn.constraints),
+            FOREIGN KEY (user_id) REFERENCES users (user_id)
         ) STRICT;
         CREATE INDEX grants_due ON grants (client_id, due_at, id) WHERE due_at IS NOT NULL;
-        CREATE INDEX grants_by_use ON grants (used_on) WHERE state IN ('active', 'retrying');
+        CREATE INDEX grants_by_use ON grants (used_on)
+            WHERE state IN (\(GrantState.connectedList));
         CREATE INDEX grants_by_state ON grants (state);
         CREATE INDEX grants_by_account ON grants (google_user_id) WHERE google_user_id IS NOT NULL;
         CREATE INDEX grants_by_email ON grants (lower(email)) WHERE email IS NOT NULL;
