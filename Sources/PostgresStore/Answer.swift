@@ -1,5 +1,5 @@
 private import CPostgres
-import Clocks
+import Store
 
 /// Owns the server's result of one statement.
 ///
@@ -96,7 +96,7 @@ final class Answer {
 }
 
 /// One row of an answer, read from left to right.
-struct Row {
+struct Row: ColumnReader {
     private let answer: Answer
     private let row: Int32
     private var column: Int32 = 0
@@ -111,9 +111,6 @@ struct Row {
         return answer.integer(row: row, column: column)
     }
 
-    /// Reads the next column, which the schema declares NOT NULL.
-    mutating func integer() -> Int64 { optionalInteger() ?? 0 }
-
     mutating func optionalFlag() -> Bool? {
         defer { column += 1 }
         return answer.flag(row: row, column: column)
@@ -127,17 +124,10 @@ struct Row {
         return answer.text(row: row, column: column)
     }
 
-    /// Reads the next column, which the schema declares NOT NULL.
-    mutating func text() -> String { optionalText() ?? "" }
-
     mutating func optionalBlob() -> [UInt8]? {
         defer { column += 1 }
         return answer.blob(row: row, column: column)
     }
 
-    mutating func skip() { column += 1 }
-
-    mutating func timestamp() -> Timestamp? {
-        optionalInteger().map { Timestamp(milliseconds: $0) }
-    }
+    func damage(_ what: String) -> Failure { Failure(StoreError(damagedRow: what)) }
 }

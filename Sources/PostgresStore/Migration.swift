@@ -1,3 +1,5 @@
+import Store
+
 /// One step of the schema, from one version to the next.
 struct Migration: Sendable {
     let statements: String
@@ -7,7 +9,7 @@ extension Migration {
     /// All steps, oldest first; the schema's version is their number.
     ///
     /// A released step is never changed: a new one is added.
-    static let all: [Migration] = [firstSchema, trust]
+    static let all: [Migration] = [firstSchema]
 
     /// The first schema; a grant has a row in two tables.
     ///
@@ -39,62 +41,31 @@ extension Migration {
             CREATE INDEX users_by_deletion ON refresh_worker.users (deleted_until) WHERE deleted_until IS NOT NULL;
 
             CREATE TABLE refresh_worker.grants (
-                id bigint PRIMARY KEY CHECK (id >= 0),
-                user_id text COLLATE "C" NOT NULL UNIQUE REFERENCES refresh_worker.users (user_id),
-                created_at bigint NOT NULL,
-                client_id text COLLATE "C" NOT NULL,
-                google_user_id text COLLATE "C",
-                email text COLLATE "C",
-                name text COLLATE "C",
-                email_is_verified boolean,
-                scope text COLLATE "C" NOT NULL,
-                state text COLLATE "C" NOT NULL
-                    CHECK (state IN ('active', 'retrying', 'suspended', 'reauth_required', 'disconnected')),
-                reason text COLLATE "C" NOT NULL,
-                since bigint NOT NULL,
-                generation bigint NOT NULL CHECK (generation >= 0),
-                attempts bigint NOT NULL CHECK (attempts >= 0),
-                failing_since bigint,
-                last_success_at bigint,
-                last_attempt_at bigint,
-                used_on bigint NOT NULL,
-                is_proven boolean NOT NULL,
-                revocation_asked_at bigint,
-                refresh_expires_at bigint,
-                refresh_key text COLLATE "C",
-                refresh_prefix_mark bytea,
-                refresh_digest_mark bytea,
-                access_obtained_at bigint,
-                access_expires_at bigint,
-                access_type text COLLATE "C",
-                access_key text COLLATE "C",
-                refresh_token bytea,
-                access_token bytea,
-                CHECK ((refresh_token IS NULL) = (refresh_key IS NULL)),
-                CHECK (refresh_token IS NOT NULL OR refresh_expires_at IS NULL),
-                CHECK (refresh_token IS NOT NULL OR refresh_prefix_mark IS NULL),
-                CHECK ((refresh_digest_mark IS NULL) = (refresh_prefix_mark IS NULL)),
-                CHECK ((access_token IS NULL) = (access_key IS NULL)),
-                CHECK ((access_token IS NULL) = (access_obtained_at IS NULL)),
-                CHECK ((access_token IS NULL) = (access_expires_at IS NULL)),
-                CHECK ((access_token IS NULL) = (access_type IS NULL))
+                \(GrantRow.definitions),
+                \(GrantColumn.constraints),
+                FOREIGN KEY (user_id) REFERENCES refresh_worker.users (user_id)
             ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.1);
             -- Sealed bytes cannot be compressed: trying would only cost time.
             ALTER TABLE refresh_worker.grants ALTER COLUMN refresh_token SET STORAGE EXTERNAL;
             ALTER TABLE refresh_worker.grants ALTER COLUMN access_token SET STORAGE EXTERNAL;
-            CREATE INDEX grants_by_use ON refresh_worker.grants (used_on) WHERE state IN ('active', 'retrying');
-            CREATE INDEX grants_retrying ON refresh_worker.grants (client_id) WHERE state = 'retrying';
+            CREATE INDEX grants_by_use ON refresh_worker.grants (used_on)
+                WHERE state IN (\(GrantState.connectedList));
+            CREATE INDEX grants_retrying ON refresh_worker.grants (client_id)
+                WHERE state = '\(GrantState.retrying.rawValue)';
             CREATE INDEX grants_by_account ON refresh_worker.grants (google_user_id) WHERE google_user_id IS NOT NULL;
             CREATE INDEX grants_by_email ON refresh_worker.grants (lower(email)) WHERE email IS NOT NULL;
             CREATE INDEX grants_by_ending ON refresh_worker.grants (refresh_expires_at)
                 WHERE refresh_expires_at IS NOT NULL;
-            CREATE INDEX grants_by_state ON refresh_worker.grants (state, id) WHERE state <> 'active';
+            CREATE INDEX grants_by_state ON refresh_worker.grants (state, id)
+                WHERE state <> '\(GrantState.active.rawValue)';
             CREATE INDEX grants_by_prefix_mark ON refresh_worker.grants (refresh_prefix_mark)
                 WHERE refresh_prefix_mark IS NOT NULL;
             CREATE INDEX grants_by_digest_mark ON refresh_worker.grants (refresh_digest_mark)
                 WHERE refresh_digest_mark IS NOT NULL;
             CREATE INDEX grants_unmarked ON refresh_worker.grants (id)
                 WHERE refresh_key IS NOT NULL AND refresh_prefix_mark IS NULL;
+            CREATE INDEX grants_with_former_tokens ON refresh_worker.grants (former_tokens_until)
+                WHERE former_tokens_until IS NOT NULL;
 
             CREATE TABLE refresh_worker.grant_schedule (
                 grant_id bigint PRIMARY KEY REFERENCES refresh_worker.grants (id),
@@ -146,19 +117,21 @@ extension Migration {
                 value text COLLATE "C" NOT NULL
             );
 
+            -- A session remembers every token that may still come, and when its successor is wiped.
             CREATE TABLE refresh_worker.sessions (
                 id bytea PRIMARY KEY CHECK (length(id) = 16),
                 user_id text COLLATE "C" NOT NULL REFERENCES refresh_worker.users (user_id),
                 created_at bigint NOT NULL,
                 expires_at bigint NOT NULL,
                 current_hash bytea NOT NULL,
-                previous_hash bytea,
-                rotated_at bigint,
-                successor bytea
+                token_history bytea,
+                successor bytea,
+                successor_until bigint
             );
             CREATE INDEX sessions_by_user ON refresh_worker.sessions (user_id);
             CREATE INDEX sessions_by_end ON refresh_worker.sessions (expires_at);
-            CREATE INDEX sessions_with_successor ON refresh_worker.sessions (rotated_at) WHERE successor IS NOT NULL;
+            CREATE INDEX sessions_with_successor ON refresh_worker.sessions (successor_until)
+                WHERE successor IS NOT NULL;
 
             CREATE TABLE refresh_worker.security_events (
                 jti text COLLATE "C" PRIMARY KEY,
@@ -166,15 +139,20 @@ extension Migration {
             );
             CREATE INDEX security_events_by_time ON refresh_worker.security_events (at);
 
+            -- A notice is about a user; its kind says whether it is about a grant or a session too.
             CREATE TABLE refresh_worker.notices (
                 seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
                 nonce bigint NOT NULL CHECK (nonce BETWEEN 0 AND 4294967295),
-                grant_id bigint NOT NULL,
+                kind text COLLATE "C" NOT NULL,
+                grant_id bigint,
                 user_id text COLLATE "C" NOT NULL,
                 at bigint NOT NULL,
-                from_state text COLLATE "C" NOT NULL,
-                to_state text COLLATE "C" NOT NULL,
-                reason text COLLATE "C" NOT NULL,
+                from_state text COLLATE "C",
+                to_state text COLLATE "C",
+                reason text COLLATE "C",
+                lost_scopes text COLLATE "C",
+                granted_scopes text COLLATE "C",
+                session_id text COLLATE "C",
                 pending_since bigint NOT NULL,
                 attempts bigint NOT NULL CHECK (attempts >= 0),
                 next_try_at bigint,
@@ -184,11 +162,13 @@ extension Migration {
                 CHECK (next_try_at IS NULL OR (accepted_at IS NULL AND given_up_at IS NULL))
             );
             CREATE INDEX notices_due ON refresh_worker.notices (next_try_at, seq) WHERE next_try_at IS NOT NULL;
-            CREATE INDEX notices_pending ON refresh_worker.notices (grant_id, seq)
-                WHERE accepted_at IS NULL AND given_up_at IS NULL;
+            -- The queue of a user, and a replay, which takes all notices of a user at a time.
+            CREATE INDEX notices_by_user ON refresh_worker.notices (user_id, seq);
             CREATE INDEX notices_settled ON refresh_worker.notices (coalesce(accepted_at, given_up_at))
                 WHERE accepted_at IS NOT NULL OR given_up_at IS NOT NULL;
             CREATE INDEX notices_by_time ON refresh_worker.notices (at);
+
+            \(useCheck)
             """
     )
 }

@@ -39,9 +39,9 @@ extension Query {
         SELECT
             (SELECT coalesce(sum(grants), 0)::bigint FROM due), (SELECT min(oldest) FROM due),
             (SELECT count(*) FROM refresh_worker.grants
-                WHERE refresh_expires_at < $2 AND state IN ('active', 'retrying')),
+                WHERE refresh_expires_at < $2 AND state IN (\(GrantState.connectedList))),
             (SELECT count(*) FROM refresh_worker.grants
-                WHERE used_on <= $4 AND state IN ('active', 'retrying') AND refresh_token IS NOT NULL
+                WHERE used_on <= $4 AND state IN (\(GrantState.connectedList)) AND refresh_token IS NOT NULL
                     AND coalesce(last_success_at, created_at) < $3)
         """
     )
@@ -79,9 +79,9 @@ extension Query {
         """
         WITH part AS MATERIALIZED (
             SELECT g.id FROM refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id
-            WHERE g.state = 'retrying' AND g.id > $4 AND g.client_id = $1 AND s.due_at > $2 AND g.reason NOT IN (
-                \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
-            ) ORDER BY g.id LIMIT $3 FOR UPDATE OF s, g SKIP LOCKED
+            WHERE g.state = '\(GrantState.retrying.rawValue)' AND g.id > $4 AND g.client_id = $1 AND s.due_at > $2
+                AND g.reason NOT IN (\(GrantReason.awaitingSecondOpinion.sqlList))
+            ORDER BY g.id LIMIT $3 FOR UPDATE OF s, g SKIP LOCKED
         )
         UPDATE refresh_worker.grant_schedule AS s SET due_at = $2 FROM part WHERE s.grant_id = part.id
         RETURNING s.grant_id

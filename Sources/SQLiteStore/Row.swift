@@ -1,5 +1,7 @@
-/// The current row of a statement, read from left to right; valid until the next step.
-struct Row {
+import Store
+
+/// The current row of a statement; valid until the next step.
+struct Row: ColumnReader {
     private let statement: Statement
     private var column: Int32 = 0
 
@@ -12,23 +14,19 @@ struct Row {
         return statement.integer(at: column)
     }
 
-    /// Reads the next column, which the schema declares NOT NULL.
-    mutating func integer() -> Int64 {
-        optionalInteger() ?? 0
-    }
-
     mutating func optionalText() -> String? {
         defer { column += 1 }
         return statement.text(at: column)
-    }
-
-    /// Reads the next column, which the schema declares NOT NULL.
-    mutating func text() -> String {
-        optionalText() ?? ""
     }
 
     mutating func optionalBlob() -> [UInt8]? {
         defer { column += 1 }
         return statement.blob(at: column)
     }
+
+    mutating func optionalFlag() -> Bool? {
+        optionalInteger().map { $0 != 0 }
+    }
+
+    func damage(_ what: String) -> StoreError { StoreError(damagedRow: what) }
 }

@@ -42,14 +42,14 @@ extension Query {
         "count ending",
         """
         SELECT count(*) FROM grants INDEXED BY grants_by_ending
-        WHERE refresh_expires_at < ? AND state IN ('active', 'retrying')
+        WHERE refresh_expires_at < ? AND state IN (\(GrantState.connectedList))
         """
     )
     static let countIdle = Query(
         "count idle",
         """
         SELECT count(*) FROM grants INDEXED BY grants_by_use
-        WHERE state IN ('active', 'retrying') AND used_on <= ?1 / 86400000
+        WHERE state IN (\(GrantState.connectedList)) AND used_on <= ?1 / 86400000
             AND coalesce(last_success_at, created_at) < ?1 AND refresh_key IS NOT NULL
         """
     )
@@ -85,9 +85,9 @@ extension Query {
         """
         UPDATE grants SET due_at = ?2 WHERE id IN (
             SELECT id FROM grants INDEXED BY grants_by_state
-            WHERE state = 'retrying' AND id > ?4 AND client_id = ?1 AND due_at > ?2 AND reason NOT IN (
-                \(GrantReason.awaitingSecondOpinion.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", "))
-            ) ORDER BY id LIMIT ?3
+            WHERE state = '\(GrantState.retrying.rawValue)' AND id > ?4 AND client_id = ?1 AND due_at > ?2
+                AND reason NOT IN (\(GrantReason.awaitingSecondOpinion.sqlList))
+            ORDER BY id LIMIT ?3
         ) RETURNING id
         """
     )

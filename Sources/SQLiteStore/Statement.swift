@@ -1,4 +1,5 @@
 private import CSQLite
+import Clocks
 import Store
 
 /// Owns one prepared statement, which is bound for each run, reset after it, and finalised at the end.
@@ -60,6 +61,10 @@ final class Statement {
         )
     }
 
+    func bind(_ value: Timestamp?) {
+        bind(value?.milliseconds)
+    }
+
     /// Runs to the next row; `nil` after the last one.
     func step() throws(StoreError) -> Row? {
         guard bindFailure == SQLITE_OK else { throw failure(bindFailure) }
@@ -118,4 +123,11 @@ final class Statement {
         let cause = unsafe sqlite3_system_errno(connection)
         return StoreError(resultCode: result, detail: detail, path: path, during: name, systemError: cause)
     }
+}
+
+extension Statement: ColumnWriter {
+    func write(_ value: Int64?) { bind(value) }
+    func write(_ value: String?) { bind(value) }
+    func write(_ value: [UInt8]?) { bind(value) }
+    func write(_ value: Bool?) { bind(value) }
 }

@@ -20,6 +20,11 @@ package enum GrantState: String, CaseIterable, Sendable, Codable {
 
     /// `true` if no refresh is sent while the grant is in this state.
     package var endsCalls: Bool { self == .reauthRequired || self == .disconnected }
+
+    /// The states of which ``isConnected`` is true, as SQL lists them.
+    package static let connectedList = allCases.filter(\.isConnected).sqlList
+    /// The states of which ``endsCalls`` is true, as SQL lists them.
+    package static let callEndingList = allCases.filter(\.endsCalls).sqlList
 }
 
 /// The reason for a grant's state: a short code that is safe to print.

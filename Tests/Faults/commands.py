@@ -1,20 +1,14 @@
-"""kill -9 in commands: key rotation, import, backup, store copy and schema upgrade die at a call, and then run
-again."""
+"""kill -9 in commands: key rotation, import, backup, store copy and the creation of a store die at a call, and then
+run again."""
 
-import contextlib
 import json
 import pathlib
-import sqlite3
 
 from judge import is_whole
 from postgres import Proxy, Server, address
 from trial import Template, Trial, command
 
 GRANTS = 60
-HERE = pathlib.Path(__file__).resolve().parent
-# The contents of the stores in old-store.sql and old-store-postgres.sql.
-OLD_USERS = [f"user{number}" for number in range(30)]
-OLD_VERSION = 1
 NEW_GRANT = json.dumps({
     "user_id": "new", "access_token": "a", "refresh_token": "1//new-0-refresh", "expires_at": "2026-01-01T00:00:00",
     "scope": "openid", "token_type": "Bearer",
@@ -22,7 +16,7 @@ NEW_GRANT = json.dumps({
 # All columns and indexes of the schema.
 SCHEMA = """
     SELECT c.relname::text AS name, a.attname::text AS part FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-    WHERE c.relnamespace = 'refresh_worker'::regnamespace AND NOT a.attisdropped ORDER BY 1, 2
+    WHERE c.relnamespace = to_regnamespace('refresh_worker') AND NOT a.attisdropped ORDER BY 1, 2
 """
 # A killed worker counts as live for 30 seconds, and the next command waits for that.
 JOBS_FACTOR = 6
@@ -33,7 +27,7 @@ def template(base):
 
 
 def trial(part, seed, index, base, template):
-    stories = [rotate, bring_in, back_up, copy, upgrade, copy_to_server, upgrade_server]
+    stories = [rotate, bring_in, back_up, copy, create, copy_to_server, create_on_server]
     story = stories[index % len(stories)]
     with Trial(part, seed, index, base, template, latency=0) as one:
         one.control.set(one.control.ON, 1)
@@ -164,40 +158,33 @@ def is_left(one, source):
     assert refused.returncode == 78, f"the source is not used any more; the worker wrote: {refused.stderr[-300:]}"
 
 
-def upgrade(one):
-    """Upgrades a store of the previous schema; the first command that opens it does that."""
-    (one.disk / "grants.sqlite").unlink()
-    with contextlib.closing(sqlite3.connect(one.database)) as connection:
-        connection.executescript((HERE / "old-store.sql").read_text())
-    one.database.chmod(0o600)
-    (one.disk / "keys").write_text((HERE / "old-store.keys").read_text())
+def create(one):
+    """Creates a store: the first command that opens the file does that."""
+    one.database.unlink()
     kills = killed(one, [("write/wal", 60), ("sync/*", 6), ("write/db", 40), ("write/journal", 4)],
                    "grants", "import", "-", stdin=NEW_GRANT)
     one.run("grants", "import", "-", stdin=NEW_GRANT)
-    tokens(one, OLD_USERS + ["new"])
+    tokens(one, ["new"])
     return {"kills": kills}
 
 
-def upgrade_server(one):
-    """The same on PostgreSQL; after the kill the schema is of one version, the old or the new one."""
+def create_on_server(one):
+    """The same on PostgreSQL; after the kill the schema is whole, or there is none."""
     server = Server(one.folder)
     proxy = Proxy(server.folder / ".s.PGSQL.5432")
     try:
-        server.execute((HERE / "old-store-postgres.sql").read_text())
-        (one.disk / "keys").write_text((HERE / "old-store.keys").read_text())
-        before = server.query(SCHEMA)
         one.database = address(proxy)
         kills = killed(one, [("send/net", 30), ("receive/net", 40)], "grants", "import", "-", stdin=NEW_GRANT)
         if kills and one.chance.random() < 0.5:
             # The server may not have noticed yet that the command's connection is gone.
             server.stop("immediate")
             server.start()
-        found, version = server.query(SCHEMA), server.query("SELECT version FROM schema_version")[0]["version"]
+        found = server.query(SCHEMA)
         one.database = server.url
         one.run("grants", "import", "-", stdin=NEW_GRANT)
-        whole = before if version == OLD_VERSION else server.query(SCHEMA)
-        assert found == whole, f"the killed upgrade leaves a whole schema of version {version}"
-        tokens(one, OLD_USERS + ["new"])
+        if found:
+            assert found == server.query(SCHEMA), "a killed command leaves a whole schema or none"
+        tokens(one, ["new"])
     finally:
         proxy.close()
         server.stop()

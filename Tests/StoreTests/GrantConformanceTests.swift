@@ -8,38 +8,7 @@ struct GrantConformanceTests {
     @Test("A stored grant is read back completely", arguments: StoreKind.allCases)
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withStore { store, _ in
-            var claims = RotationClaims()
-            for claim in [0, 1, .max, 1 << 40] as [Int64] { claims.insert(claim) }
-            var issued = IssuedTokens()
-            for number in 1...2 {
-                let digest = IssuedTokens.digest(of: Secret("token \(number)"))
-                issued.insert(digest, until: start + .seconds(number), at: start)
-            }
-            var full = Grant(
-                id: GrantID(rawValue: .max),
-                userID: "Ünïcode \0 user",
-                createdAt: start,
-                clientID: "client",
-                owner: Grant.Owner(googleUserID: "123", email: "A@b.c", name: "", emailIsVerified: false),
-                scope: "",
-                state: .retrying,
-                reason: GrantReason(rawValue: "network"),
-                since: start + .seconds(1),
-                generation: 7,
-                refreshToken: try Sample.refreshToken("r", expiresAt: start + .seconds(2)),
-                accessToken: try Sample.accessToken(""),
-                dueAt: start + .seconds(3),
-                attempts: 4,
-                failingSince: Timestamp(milliseconds: 0),
-                lastSuccessAt: start + .seconds(6),
-                lastAttemptAt: start + .seconds(8),
-                isProven: true,
-                revocationAskedAt: start + .seconds(9),
-                rotationClaims: claims,
-                issuedTokens: issued,
-                formerTokensUntil: start + .seconds(12),
-                lease: Lease(owner: "worker", claim: 10, epoch: "boot", until: BootInstant(milliseconds: 11))
-            )
+            var full = try Sample.fullGrant(.max, userID: "Ünïcode \0 user")
             let bare = try Sample.grant(1, refreshToken: nil, accessToken: nil)
             try await store.add([full, bare])
             #expect(try await store.grant(full.id) == full)

@@ -55,6 +55,49 @@ enum Sample {
         ).grant
     }
 
+    /// Returns a grant with id N whose every column has a value that a new grant does not have.
+    static func fullGrant(_ number: Int64, userID: String? = nil) throws -> Grant {
+        var claims = RotationClaims()
+        for claim in [0, 1, .max, 1 << 40] as [Int64] { claims.insert(claim) }
+        var issued = IssuedTokens()
+        for number in 1...2 {
+            let digest = IssuedTokens.digest(of: Secret("token \(number)"))
+            issued.insert(digest, until: start + .seconds(number), at: start)
+        }
+        var accessToken = try accessToken("", obtainedAt: start - .seconds(100))
+        accessToken.type = "MAC"
+        var refreshToken = try refreshToken("r", expiresAt: start + .seconds(2))
+        refreshToken.marks = TokenMarks(prefix: [1, 2], digest: [3])
+        return Grant(
+            id: GrantID(rawValue: number),
+            userID: userID ?? "user \(number)",
+            createdAt: start,
+            clientID: "client",
+            owner: Grant.Owner(googleUserID: "123", email: "A@b.c", name: "", emailIsVerified: false),
+            scope: "",
+            state: .retrying,
+            reason: GrantReason(rawValue: "network"),
+            since: start + .seconds(1),
+            generation: 7,
+            refreshToken: refreshToken,
+            accessToken: accessToken,
+            dueAt: start + .seconds(30),
+            attempts: 4,
+            failingSince: Timestamp(milliseconds: 0),
+            lastSuccessAt: start + .seconds(6),
+            lastAttemptAt: start + .seconds(8),
+            isProven: true,
+            revocationAskedAt: start + .seconds(9),
+            suspectedSince: start + .seconds(10),
+            quickRefreshes: 2,
+            answerLostAt: start + .seconds(11),
+            rotationClaims: claims,
+            issuedTokens: issued,
+            formerTokensUntil: start + .seconds(12),
+            lease: Lease(owner: "worker", claim: 10, epoch: "boot", until: BootInstant(milliseconds: 11))
+        )
+    }
+
     static func grants(_ numbers: ClosedRange<Int64>) throws -> [Grant] {
         try numbers.map { try grant($0) }
     }
