@@ -56,7 +56,7 @@ struct GrantColumnTests {
                 grants.append(try Sample.fullGrant(10 * Int64(number) + 10).changed(in: column))
             }
             try await source.add(grants)
-            _ = try await StoreCopy(from: source, to: target, at: "elsewhere").run()
+            _ = try await StoreCopy(from: source, to: target, at: "elsewhere", pause: noPause).run()
             for grant in grants { #expect(try await target.grant(grant.id)?.withoutLease == grant.withoutLease) }
             for store in [source, target] { await store.close() }
         }

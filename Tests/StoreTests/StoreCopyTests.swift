@@ -410,6 +410,6 @@ extension Grant {
 }
 
 /// Fails the test: these copies find no lease to wait for.
-private let noPause: @Sendable (Duration) async throws -> Void = { span in
+let noPause: @Sendable (Duration) async throws -> Void = { span in
     Issue.record("a pause of \(span)")
 }
