@@ -23,9 +23,9 @@ extension RefreshEngine {
             log.pacer(client: client, ceiling: ceiling, paused: paused, reason: reason)
         case .hastenRetries(let client): hastenRetries(of: client)
         case .expectResults(let inFlight): committer.expect(inFlight: inFlight)
-        case .finishStop:
-            for stop in waitingStops { stop.resume() }
-            waitingStops = []
+        case .reportIdle:
+            for waiter in idleWaiters { waiter.resume() }
+            idleWaiters = []
         }
     }
 

@@ -49,6 +49,6 @@ extension RefreshEngine {
     /// Returns when no request is in flight.
     func waitUntilNothingIsInFlight() async {
         guard inFlight > 0 else { return }
-        await withCheckedContinuation { waitingStops.append($0) }
+        await withCheckedContinuation { idleWaiters.append($0) }
     }
 }

@@ -20,8 +20,8 @@ package actor RefreshEngine {
     var wakeLoop: @Sendable () -> Void = {}
     /// Reports that the loop is alive, after each call of the store that it waited for.
     var reportProgress: @Sendable () -> Void = {}
-    /// The stops that wait until nothing is in flight.
-    var waitingStops: [CheckedContinuation<Void, Never>] = []
+    /// The tasks that wait until nothing is in flight.
+    var idleWaiters: [CheckedContinuation<Void, Never>] = []
     private let spill: (any ResultSpill)?
     /// The errors after which the store must not be used any more, because the database was moved or replaced.
     package nonisolated let useEnds: AsyncStream<StoreError>

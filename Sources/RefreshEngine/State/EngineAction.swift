@@ -21,6 +21,6 @@ enum EngineAction: Sendable {
     case hastenRetries(client: String)
     /// Updates the committer's number of refreshes in flight.
     case expectResults(inFlight: Int)
-    /// Continues the stop: nothing is in flight any more.
-    case finishStop
+    /// Continues the tasks that wait until nothing is in flight, such as a stop.
+    case reportIdle
 }

@@ -134,6 +134,6 @@ extension RefreshEngineState {
     private func addActionsOfFreeSlots(_ actions: inout [EngineAction]) {
         actions.append(.expectResults(inFlight: slots.count))
         actions.append(.wakeLoop)
-        if isStopping, slots.isEmpty { actions.append(.finishStop) }
+        if slots.isEmpty { actions.append(.reportIdle) }
     }
 }

@@ -2,10 +2,10 @@ import Store
 
 /// The stop: no more work is taken, refreshes in flight end, are cancelled at the deadline, and are abandoned at last.
 extension RefreshEngineState {
-    /// Takes no more work; ``EngineAction/finishStop`` follows when nothing is in flight.
+    /// Takes no more work.
     mutating func beginStop() -> [EngineAction] {
         isStopping = true
-        return slots.isEmpty ? [.wakeLoop, .finishStop] : [.wakeLoop]
+        return [.wakeLoop]
     }
 
     /// Cancels the requests in flight: their leases are released.

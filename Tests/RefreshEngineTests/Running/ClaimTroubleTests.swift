@@ -67,6 +67,7 @@ struct ClaimTroubleTests {
         _ = await engine.runLoopIteration()
         let counts = seen.withLock { $0 }
         #expect(counts.count > 1 && zip(counts, counts.dropFirst()).allSatisfy(<), "\(counts)")
+        await engine.waitUntilNothingIsInFlight()
     }
 
     @Test("A stopping engine does not look for another grant to probe with")

@@ -70,11 +70,11 @@ struct ClaimStateTests {
         var bench = StateBench()
         bench.queue(1...3)
         let request = try bench.beginClaim()
-        #expect(!bench.state.beginStop().finishesStop)
+        #expect(!bench.state.beginStop().reportsIdle)
         let actions = try bench.claimed(request)
         #expect(actions.sent.isEmpty && actions.released == [1, 2, 3])
         let last = bench.state.released(request.ids, as: .abandoned)
-        #expect(last.completions.allSatisfy(\.isAbandoned) && last.finishesStop)
+        #expect(last.completions.allSatisfy(\.isAbandoned) && last.reportsIdle)
     }
 
     @Test("A claim that returns after the stop has abandoned its slots releases the leases, and ends no slot twice")
@@ -83,7 +83,7 @@ struct ClaimStateTests {
         bench.queue(1...3)
         let request = try bench.beginClaim()
         _ = bench.state.beginStop()
-        #expect(bench.state.abandonRefreshes().finishesStop)
+        #expect(bench.state.abandonRefreshes().reportsIdle)
         let late = try bench.claimed(request)
         #expect(late.released == [1, 2, 3])
         #expect(bench.state.released(request.ids, as: .abandoned).isEmpty)

@@ -12,7 +12,7 @@ struct FinishStateTests {
         var bench = StateBench()
         let sent = try bench.send(1...2)
         let actions = try bench.commit(sent)
-        #expect(bench.state.slots.isEmpty && actions.wakesLoop && !actions.finishesStop)
+        #expect(bench.state.slots.isEmpty && actions.wakesLoop && actions.reportsIdle)
         let order = actions.compactMap { action in
             switch action {
             case .logRefresh(_, let refresh, _): "logged \(refresh.grant.id.rawValue)"
@@ -55,21 +55,15 @@ struct FinishStateTests {
         var bench = StateBench()
         let sent = try bench.send(1...2)
         bench.queue(3...4)
-        #expect(!bench.state.beginStop().finishesStop)
+        #expect(!bench.state.beginStop().reportsIdle)
         #expect(bench.firstStep().isEnd, "no claim")
         #expect(bench.state.firstPage(of: "client", at: bench.conditions.now) == nil, "no scan")
         #expect(bench.state.nextToProbe(of: "client", at: bench.conditions.instant) == nil, "no probe")
         #expect(!bench.state.mayClaim(under: bench.conditions), "no claim for a caller")
         let first = try bench.commit([sent[0]])
-        #expect(!first.finishesStop)
+        #expect(!first.reportsIdle)
         let last = try bench.commit([sent[1]])
-        #expect(last.finishesStop)
-    }
-
-    @Test("A stop with nothing in flight ends at once")
-    func emptyStop() {
-        var bench = StateBench()
-        #expect(bench.state.beginStop().finishesStop)
+        #expect(last.reportsIdle)
     }
 
     @Test("At its deadline a stop cancels the requests that are in flight, and releases their leases")
@@ -83,7 +77,7 @@ struct FinishStateTests {
         #expect(bench.withhold(sent).released == [1, 2])
         _ = bench.state.released(sent.map(\.grant.id), as: .abandoned)
         let last = bench.state.abandonRefreshes()
-        #expect(last.completions.count == 1 && last.finishesStop, "the claim that the store never answered")
+        #expect(last.completions.count == 1 && last.reportsIdle, "the claim that the store never answered")
     }
 
     @Test("Leases are not released by a stop while the store fails: they expire")

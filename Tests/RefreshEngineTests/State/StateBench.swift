@@ -130,7 +130,7 @@ extension [EngineAction] {
 
     var wakesLoop: Bool { contains { if case .wakeLoop = $0 { true } else { false } } }
 
-    var finishesStop: Bool { contains { if case .finishStop = $0 { true } else { false } } }
+    var reportsIdle: Bool { contains { if case .reportIdle = $0 { true } else { false } } }
 
     var cancelCount: Int { count { if case .cancel = $0 { true } else { false } } }
 
