@@ -1,5 +1,5 @@
 // swift-tools-version: 6.2
-// The house: arrows point down only, one idea per target, each C library has exactly one importer (docs/architecture.md).
+// One idea per target; a target imports only those listed above it, and each C library has one importer (docs/architecture.md).
 
 import PackageDescription
 

@@ -1,5 +1,7 @@
-"""Checks answers against a description with closed responses: `compare.py DESCRIPTION ANSWERS`; run by the Python that has
-schemathesis."""
+"""Checks answers against a description with closed responses: `compare.py DESCRIPTION ANSWERS`.
+
+The Python that has schemathesis runs it.
+"""
 
 import json
 import sys

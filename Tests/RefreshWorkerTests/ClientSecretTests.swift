@@ -6,7 +6,6 @@ import Testing
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
-@testable import WorkerConfiguration
 
 @Suite("A file of client secrets", .timeLimit(.minutes(10)))
 struct ClientSecretTests {

@@ -7,9 +7,6 @@ import Testing
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
-@testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {

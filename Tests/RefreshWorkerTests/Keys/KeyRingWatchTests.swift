@@ -14,8 +14,6 @@ import Testing
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("A worker's key ring", .timeLimit(.minutes(10)))
 struct KeyRingWatchTests {

@@ -10,9 +10,6 @@ import Testing
 @testable import WorkerCommands
 @testable import WorkerConfiguration
 @testable import WorkerLifecycle
-@testable import WorkerCommands
-@testable import WorkerConfiguration
-@testable import WorkerLifecycle
 
 @Suite("The spill file", .timeLimit(.minutes(10)))
 struct SpillFileTests {

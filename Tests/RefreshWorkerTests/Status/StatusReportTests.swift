@@ -190,7 +190,7 @@ struct StatusReportTests {
             #expect(report.workers.map(\.id) == ["daemon"])
             #expect(report.keysInUse == [key: 6])
             #expect(report.roster == KeyRingSummary(sealing: key))
-            #expect(report.database.schema == 4)
+            #expect(report.database.schema == 1)
             #expect(report.database.bytes > 0)
         }
     }
