@@ -1,7 +1,7 @@
 """Writes docs/openapi.yaml with closed responses: `close.py DESCRIPTION COPY`; run by the Python that has schemathesis.
 
-Clients must accept members that later versions add, so the description itself leaves its objects open. The check does not: a
-member that an answer has and its schema lacks is missing from the description.
+Clients must accept members that later versions add, so the description itself leaves its objects open. The check does not:
+a member that an answer has and its schema lacks is missing from the description.
 """
 
 import json
@@ -68,7 +68,8 @@ def names_in(node):
 
 def operations(description):
     for path in description["paths"].values():
-        yield from (operation for operation in path.values() if isinstance(operation, dict) and "responses" in operation)
+        members = [member for member in path.values() if isinstance(member, dict)]
+        yield from (member for member in members if "responses" in member)
 
 
 def closed(description):
