@@ -1,7 +1,7 @@
 """Writes docs/openapi.yaml with closed responses: `close.py DESCRIPTION COPY`; run by the Python that has schemathesis.
 
-Clients must accept members that later versions add, so the description itself leaves its objects open. The check does not:
-a member that an answer has and its schema lacks is missing from the description.
+Clients must accept members that later versions add, so the description itself leaves its objects open. The check does
+not: a member that an answer has and its schema lacks is missing from the description.
 """
 
 import json
