@@ -28,7 +28,7 @@ final class TLSServer {
     private init(tool: Tool, _ arguments: [String], port: Int, readyWhenItSays text: String) throws {
         self.port = port
         process = try ChildProcess(try tool.path, arguments)
-        try process.waitForOutput(text)
+        try process.waitForLine(with: text)
     }
 
     func stop() {

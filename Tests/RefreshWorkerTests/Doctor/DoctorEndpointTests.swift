@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import WorkerCommands
@@ -60,66 +61,39 @@ struct DoctorEndpointTests {
 
 /// Certificates and a server from the `openssl` program.
 private enum OpenSSL {
-    struct Failure: Error { let what: String }
-
     private static let path = "/usr/bin/openssl"
 
     static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
     /// Makes `name.key` and the self-signed certificate `name.pem` for localhost.
     static func makeCertificate(_ name: String, in bench: OperatorBench) throws {
-        let arguments = """
-            req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout \(name).key -out \(name).pem \
-            -days 2 -subj /CN=\(name) -addext subjectAltName=DNS:localhost
-            """
-        let process = try start(arguments, in: bench, output: FileHandle.nullDevice)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure(what: "no certificate \(name)") }
+        let files = ["-keyout", bench.path("\(name).key"), "-out", bench.path("\(name).pem")]
+        let kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
+        let names = ["-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:localhost"]
+        try ChildProcess(path, words(kind) + names + files).waitForSuccess()
     }
 
-    private static func start(_ arguments: String, in bench: OperatorBench, output: Any) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments.split(separator: " ").map(String.init)
-        process.currentDirectoryURL = URL(filePath: bench.root)
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        return process
-    }
+    private static func words(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
 
     /// A server that answers each request with a page about the connection.
     final class Server {
         let port: Int
-        private let process: Process
+        private let process: ChildProcess
 
         /// Starts the server and returns when it is ready.
         init(certificate: String, in bench: OperatorBench) throws {
-            let output = Pipe()
             // With port 0 the system chooses a free port, and the program prints it.
-            let arguments = "s_server -accept 127.0.0.1:0 -www -key \(certificate).key -cert \(certificate).pem"
-            process = try OpenSSL.start(arguments, in: bench, output: output)
-            var text = ""
-            while !text.contains("ACCEPT") || text.last != "\n" {
-                let data = output.fileHandleForReading.availableData
-                guard !data.isEmpty else { throw Failure(what: "s_server ended: \(text)") }
-                text += String(decoding: data, as: UTF8.self)
-            }
+            let files = ["-key", bench.path("\(certificate).key"), "-cert", bench.path("\(certificate).pem")]
+            process = try ChildProcess(path, words("s_server -accept 127.0.0.1:0 -www") + files)
+            let text = try process.waitForLine(with: "ACCEPT")
             let line = text.split(separator: "\n").first { $0.hasPrefix("ACCEPT") } ?? ""
             guard let port = line.split(separator: ":").last.flatMap({ Int($0) }) else {
-                throw Failure(what: "no port in \(text)")
+                throw ChildProcess.Failure(what: "no port in \(text)")
             }
             self.port = port
-            // A full pipe would block the server.
-            output.fileHandleForReading.readabilityHandler = { _ = $0.availableData }
         }
 
-        /// Ends the server by the only signal that cannot be blocked by inheritance from the thread that started it.
-        func stop() {
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
-        }
+        func stop() { process.kill() }
     }
 }
 
