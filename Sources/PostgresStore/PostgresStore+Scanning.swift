@@ -80,7 +80,7 @@ extension Query {
         WITH part AS MATERIALIZED (
             SELECT g.id FROM refresh_worker.grants AS g JOIN refresh_worker.grant_schedule AS s ON s.grant_id = g.id
             WHERE g.state = '\(GrantState.retrying.rawValue)' AND g.id > $4 AND g.client_id = $1 AND s.due_at > $2
-                AND g.reason NOT IN (\(GrantReason.awaitingSecondOpinion.sqlList))
+                AND g.reason NOT IN (\(GrantReason.awaitingConfirmation.sqlList))
             ORDER BY g.id LIMIT $3 FOR UPDATE OF s, g SKIP LOCKED
         )
         UPDATE refresh_worker.grant_schedule AS s SET due_at = $2 FROM part WHERE s.grant_id = part.id

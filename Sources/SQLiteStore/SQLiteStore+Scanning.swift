@@ -86,7 +86,7 @@ extension Query {
         UPDATE grants SET due_at = ?2 WHERE id IN (
             SELECT id FROM grants INDEXED BY grants_by_state
             WHERE state = '\(GrantState.retrying.rawValue)' AND id > ?4 AND client_id = ?1 AND due_at > ?2
-                AND reason NOT IN (\(GrantReason.awaitingSecondOpinion.sqlList))
+                AND reason NOT IN (\(GrantReason.awaitingConfirmation.sqlList))
             ORDER BY id LIMIT ?3
         ) RETURNING id
         """

@@ -239,7 +239,7 @@ extension Grant {
     ///
     /// A grant that waits for confirmation is left alone: an early retry would defeat the confirmation delay.
     package mutating func probeNow(at now: Timestamp) {
-        guard !state.endsCalls, refreshToken != nil, !GrantReason.awaitingSecondOpinion.contains(reason) else { return }
+        guard !state.endsCalls, refreshToken != nil, !GrantReason.awaitingConfirmation.contains(reason) else { return }
         dueAt = dueAt.map { min($0, now) } ?? now
     }
 
@@ -366,7 +366,7 @@ extension Grant {
 
     /// `true` if an attempt before the due time does no harm.
     var mayBeHastened: Bool {
-        state == .retrying && !GrantReason.awaitingSecondOpinion.contains(reason)
+        state == .retrying && !GrantReason.awaitingConfirmation.contains(reason)
     }
 }
 

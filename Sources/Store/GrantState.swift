@@ -92,7 +92,7 @@ package struct GrantReason: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The user was deleted.
     package static let userDeleted = GrantReason(.userDeleted)
     /// The reasons of grants that wait for a confirmation, which must not come early.
-    package static let awaitingSecondOpinion: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
+    package static let awaitingConfirmation: Set<GrantReason> = [.invalidGrantUnconfirmed, .clientMismatchUnconfirmed]
     /// No reason.
     package static let none = GrantReason(.none)
 }

@@ -49,7 +49,7 @@ extension CommandContext {
         if let warning = token.warning {
             diagnostics.warning("this is the stored token; the last refresh of the grant failed", ["reason": warning])
         }
-        // The only place where a token is printed, because the user asked for it.
+        // The token is printed because the operator asked for it.
         Output.standard.line(token.accessToken.reveal())
         return .success
     }

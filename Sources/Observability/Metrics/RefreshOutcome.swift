@@ -16,6 +16,6 @@ package enum RefreshOutcome: String, CaseIterable, Sendable {
     case unchanged
     /// The answer came for a refresh token that is not the stored one any more, and was not used.
     case void
-    /// The claim on the grant expired before the request was sent, so it was not sent.
+    /// Another claim had replaced the one of this answer, which was not a success: another worker tries the grant.
     case lostLease = "lost_lease"
 }

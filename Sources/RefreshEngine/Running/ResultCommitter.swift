@@ -4,7 +4,7 @@ import Scheduler
 import Store
 import Synchronization
 
-/// Commits results: many in one transaction, and never drops one.
+/// Commits results, many in one transaction; it keeps each that brings tokens until it is stored or in the spill file.
 ///
 /// While one transaction runs the next results gather, so the batch grows with the load. A batch that cannot be stored
 /// is tried again until it is stored, or until the worker gives up at the end of its stop deadline; its grants are not

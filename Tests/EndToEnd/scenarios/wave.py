@@ -12,7 +12,7 @@ from faults import wrong_clock
 
 GRANTS = 600
 WAVE = 90
-CONFIRMED_AFTER = 300  # RefreshRules.secondOpinionAfter
+CONFIRMED_AFTER = 300  # RefreshRules.firstConfirmationAfter
 
 
 def scenario(place):

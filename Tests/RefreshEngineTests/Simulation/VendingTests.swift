@@ -186,7 +186,7 @@ struct VendingTests {
     }
 
     @Test("A caller's request does not confirm a refusal in doubt")
-    func secondOpinion() async throws {
+    func confirmation() async throws {
         let world = try World(seed: 80, lifetime: .seconds(60))
         try await world.add(0..<60)
         let engine = world.engine(maxRate: 100_000)
