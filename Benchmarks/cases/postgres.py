@@ -9,7 +9,7 @@ from harness import daemon, endpoint, measuring, picture, postgres, report
 
 TITLE = "Several workers on one PostgreSQL server"
 # The latency of the endpoint in seconds. At --max-rate 100000 a worker has 512 requests in flight
-# (EngineConfiguration.inFlight): with 50 ms the processors are still the limit, with a second the endpoint is.
+# (EngineConfiguration.usualMostInFlight): with 50 ms the processors are still the limit, with a second the endpoint is.
 LATENCIES = [0, 0.05, 1]
 # A fault can only lose answers that were given at most this many seconds before it and were not yet stored.
 UNSTORED = 5

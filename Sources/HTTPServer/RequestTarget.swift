@@ -36,7 +36,7 @@ struct RequestTarget {
     /// Removes "http://host", in any case, from a target in absolute form, which a server must accept
     /// (https://www.rfc-editor.org/rfc/rfc9112#section-3.2.2).
     private static func withoutOrigin(_ target: [UInt8]) -> ArraySlice<UInt8> {
-        for scheme in ["http://", "https://"] where target.starts(with: scheme.utf8, by: { $0 | 0x20 == $1 | 0x20 }) {
+        for scheme in ["http://", "https://"] where target.starts(with: scheme.utf8, by: { lowercased($0) == $1 }) {
             let afterScheme = target.dropFirst(scheme.utf8.count)
             let end = afterScheme.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }
             guard let end else { return [UInt8(ascii: "/")] }
@@ -44,5 +44,9 @@ struct RequestTarget {
             return local.first == UInt8(ascii: "/") ? local : [UInt8(ascii: "/")] + local
         }
         return target[...]
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte ? byte | 0x20 : byte
     }
 }

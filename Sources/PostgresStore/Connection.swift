@@ -8,8 +8,8 @@ import Store
 /// (https://www.postgresql.org/docs/15/libpq-pipeline-mode.html). Waits are bounded by a deadline: libpq runs in
 /// non-blocking mode, and `poll` waits.
 ///
-/// It is not thread-safe: ``Lane`` lends it to one caller at a time. It is `@safe` because its pointer is set once,
-/// never leaves it, and is closed only when no caller can use it any more.
+/// It is not thread-safe: ``PostgresConnectionQueue`` lends it to one caller at a time. It is `@safe` because its
+/// pointer is set once, never leaves it, and is closed only when no caller can use it any more.
 @safe
 final class Connection {
     let database: String

@@ -4,8 +4,9 @@ import Store
 
 /// Owns one connection to the database file, and the statements prepared on it.
 ///
-/// It is not thread-safe, and SQLite's own mutex is left out: ``ConnectionQueue`` lends it to one caller at a time. It
-/// is `@safe` because its pointer is set once, never leaves it, and is closed only when no caller can use it any more.
+/// It is not thread-safe, and SQLite's own mutex is left out: ``SQLiteConnectionQueue`` lends it to one caller at a
+/// time. It is `@safe` because its pointer is set once, never leaves it, and is closed only when no caller can use it
+/// any more.
 @safe
 final class Connection {
     /// The result of registering this program's VFS, which tells failed reads from damage (`vfs.h` of CSQLite).

@@ -39,6 +39,11 @@ struct ParsingTests {
         #expect(target.query.map { [$0.name, $0.value] } == row.query)
     }
 
+    @Test("A control character does not stand for a sign of the scheme")
+    func controlInScheme() {
+        #expect(!RequestTarget(Array("http\u{1a}\u{0f}\u{0f}x/v1".utf8)).isPath)
+    }
+
     @Test("A form's fields keep their order, and their plus signs are spaces")
     func form() {
         let request = ServerRequest(method: "POST", path: "/", body: Array("b=1%2F%2F0&a=x+y&b=&lonely".utf8))

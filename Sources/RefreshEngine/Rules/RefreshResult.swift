@@ -3,7 +3,7 @@ package import GoogleOAuth
 package import Secrets
 package import Store
 
-/// One attempt at a refresh and its answer: the input of the rules.
+/// One attempt at a refresh and its answer: part of the rules' input, `DecisionContext`.
 package struct RefreshResult: Sendable {
     /// The claim under which the attempt was made.
     package var attempt: RefreshAttempt

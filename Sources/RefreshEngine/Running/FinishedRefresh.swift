@@ -5,16 +5,6 @@ struct FinishedRefresh: Sendable {
     let report: RefreshDispatcher.Report?
     /// The committed result; `nil` if no request was sent, or if the worker stops while the store fails.
     let committed: CommittedResult?
-    /// The fate of an answer with tokens that is not stored.
-    var unstored: UncommittedFate?
-
     /// `true` if no request was sent, so that the grant can be tried again at once.
     var isNotSent: Bool { report?.result.answer.isNotSent ?? false }
-}
-
-/// The place of an answer with tokens that the store did not take.
-enum UncommittedFate: Sendable {
-    /// In the spill file.
-    case spilled
-    case lost
 }

@@ -2,7 +2,7 @@ private import Glibc
 
 /// The first hundred bytes of a database file (https://sqlite.org/fileformat.html#the_database_header).
 ///
-/// Read it only while this process has no connection to the file: see ``FileFacts``. The newest pages may still be in
+/// Read it only while this process has no connection to the file: see ``FileStatus``. The newest pages may still be in
 /// the log next to it; the header is older then.
 struct DatabaseHeader: Equatable, Sendable {
     private static let length = 100

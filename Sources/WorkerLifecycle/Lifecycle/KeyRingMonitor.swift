@@ -32,7 +32,7 @@ final class KeyRingMonitor: Sendable {
         book = StoredKeyChecks(store)
     }
 
-    /// Adopts the ring in the file, or sets the reason against it in ``LiveKeyRing/refusal``.
+    /// Adopts the ring in the file, or sets the reason against it in ``ReloadableKeyRing/refusal``.
     func followFile() async throws {
         guard let fresh = try ring.reload() else {
             ring.refusal = nil
