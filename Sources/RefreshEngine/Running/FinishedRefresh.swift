@@ -5,6 +5,7 @@ struct FinishedRefresh: Sendable {
     let report: RefreshDispatcher.Report?
     /// The committed result; `nil` if no request was sent, or if the worker stops while the store fails.
     let committed: CommittedResult?
+
     /// `true` if no request was sent, so that the grant can be tried again at once.
     var isNotSent: Bool { report?.result.answer.isNotSent ?? false }
 }
