@@ -21,7 +21,7 @@ package enum Digest {
         let result = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, algorithm, nil)
         // It only fails if memory runs out or the library lacks its own algorithms. A wrong hash would be worse than a
         // crash.
-        precondition(LibCrypto.isSuccess(result), "EVP_Digest failed")
+        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("EVP_Digest failed") }
         return digest
     }
 }

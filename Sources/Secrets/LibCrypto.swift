@@ -22,6 +22,13 @@ enum LibCrypto {
         return result == 1
     }
 
+    /// Ends the process because a call failed that fails only without memory.
+    ///
+    /// `fatalError` prints its text in a release build too, unlike `precondition`.
+    static func endProcess(_ fault: String) -> Never {
+        fatalError("\(fault): is the memory used up?")
+    }
+
     /// Fills a part of the buffer from the library's random generator, which the system seeds.
     static func fillRandomly(_ room: inout MutableRawSpan, in range: Range<Int>) throws(SealError) {
         let result = unsafe room.withUnsafeMutableBytes { bytes in

@@ -54,7 +54,7 @@ package struct MessageKey: Sendable {
             }
         }
         // It cannot fail for any input. A wrong code would be worse than a crash.
-        precondition(LibCrypto.isSuccess(result), "HMAC failed")
+        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("HMAC failed") }
     }
 
     private static func begin(_ room: inout MutableRawSpan, place: Int32, key: RawSpan, pad: UInt8) {
@@ -73,7 +73,7 @@ package struct MessageKey: Sendable {
                 }
             }
         }
-        precondition(LibCrypto.isSuccess(result), "SHA-256 failed")
+        guard LibCrypto.isSuccess(result) else { LibCrypto.endProcess("SHA-256 failed") }
     }
 }
 
