@@ -10,7 +10,7 @@ package struct RefreshEvent: MetricsEvent {
             "outcome",
             .string,
             """
-            what became of the grant: `refreshed`, `retrying`, `held` (waits for confirmation), `suspended`, \
+            the outcome for the grant: `refreshed`, `retrying`, `held` (waits for confirmation), `suspended`, \
             `reauth_required`, `disconnected`, `unchanged` (the fault is not the grant's, which stays as it is), `void` (a late \
             answer to a refresh token that is no longer the stored one), `lost_lease` (the claim had run out when the answer \
             came: another worker tries the grant)

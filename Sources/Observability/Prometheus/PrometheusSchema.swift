@@ -4,7 +4,7 @@ package enum PrometheusSchema {
         "refresh_worker_refreshes_total",
         .counter,
         labels: ["outcome"],
-        "Tries at refreshing a grant, by what became of it."
+        "Tries at refreshing a grant, by outcome."
     )
     static let refreshDuration = PrometheusFamily(
         "refresh_worker_refresh_duration_seconds",

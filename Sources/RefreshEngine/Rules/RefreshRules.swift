@@ -7,7 +7,7 @@ import Store
 /// Decides how an answer changes its grant and its client's health: the only place that decides this.
 ///
 /// Pure: each rule reads a ``DecisionContext`` and returns a ``RefreshDecision``, with the changed copies of the grant
-/// and the health. They run inside the store's transaction, so no other worker's answer can come between.
+/// and the health. The rules run inside the store's transaction, so no other worker's answer can come between.
 /// `RefreshVerdict+Reading.swift` reads the meaning of an answer; `Grant+Life.swift` defines the changes of state.
 package struct RefreshRules: Sendable {
     /// The number of rotated tokens lost within ten minutes that is too large for chance.
@@ -20,7 +20,7 @@ package struct RefreshRules: Sendable {
     package static let longestRevocation: Duration = .seconds(86_400)
 
     let backOff = BackOff()
-    /// The requests per second of one client; a halved ceiling is half of it.
+    /// The highest number of requests per second of one client.
     let maxRate: Double
 
     package init(maxRate: Double) {

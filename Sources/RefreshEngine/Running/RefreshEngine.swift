@@ -56,7 +56,10 @@ package actor RefreshEngine {
         self.log = log
         self.spill = spill
         (useEnds, useEnd) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(1))
-        state = RefreshEngineState(configuration: configuration, at: time.sinceBoot)
+        // The dispatcher has them: a copy here would keep secrets that a reload replaces.
+        var withoutSecrets = configuration
+        withoutSecrets.clientSecrets = [:]
+        state = RefreshEngineState(configuration: withoutSecrets, at: time.sinceBoot)
         dispatcher = RefreshDispatcher(
             endpoint: endpoint,
             vault: vault,
@@ -68,7 +71,7 @@ package actor RefreshEngine {
 
     var configuration: EngineConfiguration { state.configuration }
 
-    /// The keys, and their sufficiency to refresh.
+    /// The key ring, which says whether this worker may refresh.
     package nonisolated var keyRing: ReloadableKeyRing { dispatcher.vault.ring }
 
     /// The number of grants that are being claimed or are in flight.
@@ -92,7 +95,7 @@ package actor RefreshEngine {
         )
     }
 
-    /// Sets another pace, as after a reload of the configuration.
+    /// Sets another highest rate, as after a reload of the configuration.
     package func change(maxRate: Double) async {
         state.change(maxRate: maxRate)
         await committer.use(RefreshRules(maxRate: maxRate))

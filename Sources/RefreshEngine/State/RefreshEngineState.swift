@@ -54,7 +54,7 @@ struct RefreshEngineState: Sendable {
         sharePace()
     }
 
-    /// Takes another share of the grants and of each client's pace; returns the actions, if the share differs.
+    /// Takes another share of the grants, and the pace that follows from it; returns the actions, if the share differs.
     mutating func change(share: WorkPartition, at instant: BootInstant) -> [EngineAction] {
         guard share != self.share else { return [] }
         self.share = share

@@ -139,7 +139,8 @@ extension Setting {
             change: .reload(.clients, \.clientIDs),
             """
             OAuth client id of the app that obtained the grants. May repeat; in the environment and the file a list \
-            with commas. Also GOOGLE_CLIENT_ID, or a systemd credential named client-id with one on each line.
+            with commas. Also GOOGLE_CLIENT_ID, or a systemd credential named client-id with one on each line. A \
+            change of the environment or of the credential takes a restart.
             """
         ),
         Setting(
