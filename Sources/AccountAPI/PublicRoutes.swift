@@ -4,11 +4,11 @@ package import HTTPServer
 ///
 /// Requests without a route are answered in the form of the family that the path belongs to.
 package struct PublicRoutes: Sendable {
-    private let services: AccountServices
+    private let services: RouteDependencies
     private let securityEvents: SecurityEventReceiver
-    private let probes: Probes
+    private let probes: MonitoringHandler
 
-    package init(_ services: AccountServices, securityEvents: SecurityEventReceiver, probes: Probes) {
+    package init(_ services: RouteDependencies, securityEvents: SecurityEventReceiver, probes: MonitoringHandler) {
         self.services = services
         self.securityEvents = securityEvents
         self.probes = probes

@@ -57,7 +57,7 @@ extension AccountClient {
     ///
     /// One without a readable expiry is used until the server refuses it.
     func isEnding(_ token: String) -> Bool {
-        AccessToken.expiry(of: token).map { $0.timeIntervalSince(now()) < Self.leastTimeLeft } ?? false
+        AccessTokenClaims.expiry(of: token).map { $0.timeIntervalSince(now()) < Self.leastTimeLeft } ?? false
     }
 
     /// Returns the access token of the refresh in progress, or of one that starts now.
@@ -140,7 +140,7 @@ extension AccountClient {
     }
 
     /// Exchanges a refresh token for new tokens.
-    private func exchange(_ refreshToken: String) async -> Result<IssuedTokens, AccountError> {
+    private func exchange(_ refreshToken: String) async -> Result<TokenGrantResponse, AccountError> {
         do throws(AccountError) {
             var request = try jsonRequest("POST", "api/auth/refresh", body: ["refresh_token": refreshToken])
             request.timeoutInterval = Self.refreshTimeout
@@ -152,7 +152,7 @@ extension AccountClient {
 
     /// Returns the server's answer to a refresh, if the answer is not too old by the device's clock.
     private func freshTokens(by request: URLRequest, leavingOut secret: String) async throws(AccountError)
-        -> IssuedTokens
+        -> TokenGrantResponse
     {
         let sentAt = now()
         let tokens = try await issuedTokens(by: request, leavingOut: secret)
@@ -161,9 +161,11 @@ extension AccountClient {
     }
 
     /// Returns the server's answer to a request without a bearer.
-    func issuedTokens(by request: URLRequest, leavingOut secret: String) async throws(AccountError) -> IssuedTokens {
-        let tokens = try Answers.read(
-            IssuedTokens.self,
+    func issuedTokens(by request: URLRequest, leavingOut secret: String) async throws(AccountError)
+        -> TokenGrantResponse
+    {
+        let tokens = try ResponseDecoder.read(
+            TokenGrantResponse.self,
             from: try await transport.send(request),
             leavingOut: [secret]
         )

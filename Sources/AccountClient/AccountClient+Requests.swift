@@ -52,7 +52,7 @@ extension AccountClient {
         leavingOut secrets: [String] = []
     ) async throws(AccountError) -> Value {
         let answer = try await perform(try jsonRequest(method, path, body: body))
-        return try Answers.read(type, from: answer, leavingOut: secrets)
+        return try ResponseDecoder.read(type, from: answer, leavingOut: secrets)
     }
 
     /// Returns a request of this API, without cookies and caches.

@@ -14,7 +14,7 @@ extension TokenPair: CustomStringConvertible, CustomDebugStringConvertible, Cust
 }
 
 /// The tokens as the server issues them.
-struct IssuedTokens: Decodable, Sendable {
+struct TokenGrantResponse: Decodable, Sendable {
     enum CodingKeys: String, CodingKey {
         case accessToken = "access_token"
         case refreshToken = "refresh_token"
@@ -27,7 +27,7 @@ struct IssuedTokens: Decodable, Sendable {
 }
 
 /// The readable content of an access token.
-enum AccessToken {
+enum AccessTokenClaims {
     private struct Claims: Decodable {
         let exp: Double
     }

@@ -15,7 +15,7 @@ enum AccountExample {
         guard let baseURL = arguments.first.flatMap({ URL(string: $0) }) else { usage() }
         do {
             switch arguments.count {
-            case 1: try await Journey(baseURL: baseURL).run(googleAccessToken: try readGoogleAccessToken())
+            case 1: try await ExampleRun(baseURL: baseURL).run(googleAccessToken: try readGoogleAccessToken())
             case 3:
                 guard let action = StoredSession.Action(rawValue: arguments[2]) else { usage() }
                 let folder = URL(fileURLWithPath: arguments[1], isDirectory: true)

@@ -24,7 +24,7 @@ final class CountingTokenStore: TokenStore, @unchecked Sendable {
     /// Breaks the signature of the stored access token and leaves its claims, so that only the server notices.
     func spoilAccessToken() throws {
         guard let token = tokens.load(.accessToken), let dot = token.lastIndex(of: ".") else {
-            throw Journey.Mishap(description: "no access token is stored")
+            throw ExampleRun.UnexpectedResult(description: "no access token is stored")
         }
         let signature = token[token.index(after: dot)...]
         tokens.save(token[...dot] + String(signature.reversed()), for: .accessToken)

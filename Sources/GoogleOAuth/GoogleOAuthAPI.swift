@@ -16,14 +16,14 @@ package protocol TokenEndpoint: Sendable {
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse
 
     /// Returns the account that an access token belongs to.
-    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo
+    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo
 }
 
 /// The outcome of a request to revoke a grant.
 package enum RevocationResponse: Sendable, Hashable {
     /// The grant is revoked, or was before.
     case done
-    case failed(LookupFailure)
+    case failed(AccountLookupFailure)
     /// The worker did not send the request.
     case notSent(code: String)
 }
@@ -33,7 +33,7 @@ package enum RevocationResponse: Sendable, Hashable {
 /// Its closures block every other request, so they must be quick.
 package struct RefreshSubmission: Sendable {
     package let token: Secret
-    package let client: OAuthClient
+    package let client: OAuthClientCredentials
     /// Called immediately before the request is sent; if it returns `false`, nothing is sent.
     package let mayStillSend: @Sendable () -> Bool
     /// Called once with the reply, possibly before ``TokenEndpoint/refresh(_:)`` returns.
@@ -41,7 +41,7 @@ package struct RefreshSubmission: Sendable {
 
     package init(
         token: Secret,
-        client: OAuthClient,
+        client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool,
         receive: @escaping @Sendable (RawRefreshResponse) -> Void
     ) {
@@ -60,7 +60,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     private let inquiries: RequestPattern
     private let userinfo: Endpoint
 
-    package init(http: HTTPClient, endpoints: Endpoints) {
+    package init(http: HTTPClient, endpoints: GoogleEndpoints) {
         self.http = http
         refreshes = .form(to: endpoints.token)
         revocations = .form(to: endpoints.revocation)
@@ -98,7 +98,7 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     }
 
     /// Returns the account that an access token belongs to.
-    package func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+    package func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
         let request = HTTPRequest(
             method: .get,
             endpoint: userinfo,
@@ -111,13 +111,13 @@ package struct GoogleOAuthAPI: TokenEndpoint {
     /// Returns the client, scopes and expiry of an access token.
     ///
     /// The token is sent in the body, which proxies do not log.
-    package func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
+    package func tokenInfo(accessToken: Secret) async throws(AccountLookupFailure) -> TokenInfo {
         let request = HTTPRequest("access_token", accessToken, inquiries)
         guard let info = TokenInfo(try await lookUp(request)) else { throw .unavailable(code: "flawed_answer") }
         return info
     }
 
-    private func lookUp(_ request: HTTPRequest) async throws(LookupFailure) -> JSONValue {
+    private func lookUp(_ request: HTTPRequest) async throws(AccountLookupFailure) -> JSONValue {
         let response: HTTPResponse
         do throws(HTTPFailure) {
             response = try await http.send(request)

@@ -9,7 +9,7 @@ package enum RefreshRequest {
     /// Makes the request.
     ///
     /// `pattern` comes from ``HTTPClient/RequestPattern/form(to:)``.
-    package static func make(token: Secret, client: OAuthClient, pattern: RequestPattern) -> HTTPRequest {
+    package static func make(token: Secret, client: OAuthClientCredentials, pattern: RequestPattern) -> HTTPRequest {
         var form = FormBody()
         form.append("client_id", client.id)
         token.withBytes { form.append("refresh_token", $0) }

@@ -54,9 +54,9 @@ extension OrderedJSON {
     /// Reads a fault: its name, {"preset": name}, or the answer as {"status", "body", "headers"}.
     ///
     /// The caller reads "times".
-    func fault(_ name: String) throws(ControlError) -> Fault {
+    func fault(_ name: String) throws(ControlError) -> SandboxFault {
         if let preset = stringValue ?? self["preset"]?.stringValue {
-            guard let fault = Fault(named: preset) else {
+            guard let fault = SandboxFault(named: preset) else {
                 throw ControlError("\(name): no fault is called \(preset); GET /control/faults lists them")
             }
             return fault

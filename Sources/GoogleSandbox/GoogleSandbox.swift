@@ -7,15 +7,15 @@ private import HTTPServer
 @main
 enum GoogleSandbox {
     static func main() async {
-        let arguments: Arguments
+        let arguments: SandboxArguments
         do throws(ArgumentError) {
-            arguments = try Arguments(CommandLine.arguments.dropFirst())
+            arguments = try SandboxArguments(CommandLine.arguments.dropFirst())
         } catch {
             write("google-sandbox: \(error.message)\nTry google-sandbox --help.\n", to: STDERR_FILENO)
             exit(EX_USAGE)
         }
         if arguments.wantsHelp {
-            write(Arguments.help, to: STDOUT_FILENO)
+            write(SandboxArguments.help, to: STDOUT_FILENO)
             return
         }
 

@@ -1,5 +1,5 @@
 /// The policy for exchanging refresh tokens for new ones.
-enum Rotation: Equatable, Sendable {
+enum RotationPolicy: Equatable, Sendable {
     /// Like Google: the refresh token stays the same.
     case off
 
@@ -46,7 +46,7 @@ struct RefreshTokenChain: Equatable, Sendable {
     /// Uses a token.
     ///
     /// A client that presents the predecessor again did not receive the successor, so a fresh one replaces it.
-    mutating func use(_ token: String, rotation: Rotation, fresh: () -> String) -> Use {
+    mutating func use(_ token: String, rotation: RotationPolicy, fresh: () -> String) -> Use {
         guard live.contains(token) else { return .refused }
         if token == successor {
             bury(current)

@@ -11,7 +11,7 @@ extension Sandbox {
             case ("GET", "/control/settings"):
                 return .json(withState { $0.settings }.json.text)
             case ("GET", "/control/faults"):
-                return .json(OrderedJSON.array(Fault.names.map(OrderedJSON.string)).text)
+                return .json(OrderedJSON.array(SandboxFault.names.map(OrderedJSON.string)).text)
             case ("GET", "/control/stats"):
                 let withGrants = request.queryValue("grants") == "1"
                 return .json(withState { $0.statisticsJSON(withGrants: withGrants) }.text)

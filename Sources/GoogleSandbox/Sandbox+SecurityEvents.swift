@@ -40,7 +40,7 @@ extension Sandbox {
     func controlSecurityEvents(_ path: String, _ order: OrderedJSON) throws(ControlError) -> OrderedJSON? {
         switch path {
         case "/control/security-events":
-            let order = try complete(SecurityEventOrder(order, now: time.now))
+            let order = try complete(SecurityEventSpecification(order, now: time.now))
             return try withSecurityEvents { (desk) throws(ControlError) in try desk.token(for: order) }
         case "/control/security-events/rotate-key":
             let keepsOld = try order["keep_old"]?.bool("keep_old") ?? true
@@ -62,7 +62,7 @@ extension Sandbox {
     }
 
     /// Completes the order with the data of the named grant: the account's id, and the client id as the audience.
-    private func complete(_ order: SecurityEventOrder) throws(ControlError) -> SecurityEventOrder {
+    private func complete(_ order: SecurityEventSpecification) throws(ControlError) -> SecurityEventSpecification {
         var order = order
         let grant = withState { state in
             if let token = order.refreshToken { return state.placeByRefreshToken[token].map { state.grants[$0] } }

@@ -8,7 +8,7 @@ final class Sandbox: Sendable {
     private static let patience = Duration.seconds(60)
 
     let time: any TimeSource
-    let changes = Changes()
+    let changes = ChangeSignal()
     private let state: Mutex<SandboxState>
     private let securityEvents = Mutex(SandboxSecurityEvents())
     private let log: @Sendable (String) -> Void

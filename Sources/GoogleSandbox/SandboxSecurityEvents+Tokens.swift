@@ -3,7 +3,7 @@ internal import Secrets
 
 extension SandboxSecurityEvents {
     /// Makes a security event token, either as Google would post it or forged.
-    mutating func token(for order: SecurityEventOrder) throws(ControlError) -> OrderedJSON {
+    mutating func token(for order: SecurityEventSpecification) throws(ControlError) -> OrderedJSON {
         let signer = try signingKey()
         let id = order.id ?? "jti-\(nextNumber())"
         let claims = Self.claims(of: order, id: id)
@@ -28,7 +28,7 @@ extension SandboxSecurityEvents {
         return ["token": .string(token), "jti": .string(id), "kid": .string(keyID)]
     }
 
-    private static func claims(of order: SecurityEventOrder, id: String) -> JSONLine {
+    private static func claims(of order: SecurityEventSpecification, id: String) -> JSONLine {
         var claims = JSONLine()
         claims.field("iss", order.issuer)
         if order.audience.count == 1, let audience = order.audience.first {
@@ -49,7 +49,7 @@ extension SandboxSecurityEvents {
         return claims
     }
 
-    private static func subject(of order: SecurityEventOrder, into event: inout JSONLine) {
+    private static func subject(of order: SecurityEventSpecification, into event: inout JSONLine) {
         if order.type.hasSuffix("/token-revoked"), let token = order.refreshToken {
             event.object("subject") { subject in
                 subject.field("subject_type", "oauth_token")

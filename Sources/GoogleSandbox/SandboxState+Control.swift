@@ -66,7 +66,7 @@ extension SandboxState {
         }
         let token = refreshToken ?? newRefreshToken()
         guard placeByRefreshToken[token] == nil else { throw ControlError("a grant: its refresh_token exists already") }
-        let grant = Grant(
+        let grant = SandboxGrant(
             sub: sub,
             email: email,
             name: name ?? "User \(number)",
@@ -142,10 +142,10 @@ extension SandboxState {
         return places
     }
 
-    private static func script(_ value: OrderedJSON) throws(ControlError) -> Grant.Script? {
+    private static func script(_ value: OrderedJSON) throws(ControlError) -> SandboxGrant.Script? {
         guard value != .null else { return nil }
         let times = value["times"] ?? .null
-        return Grant.Script(
+        return SandboxGrant.Script(
             fault: try value.fault("answer"),
             times: times == .null ? nil : max(1, try times.count("times"))
         )

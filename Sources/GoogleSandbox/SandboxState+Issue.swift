@@ -22,7 +22,7 @@ extension SandboxState {
     /// Makes the ID token of a grant with the scope `openid`.
     ///
     /// Its signature cannot be verified.
-    func idToken(of grant: Grant, now: Timestamp) -> String? {
+    func idToken(of grant: SandboxGrant, now: Timestamp) -> String? {
         guard grant.scope.split(separator: " ").contains("openid") else { return nil }
         let issuedAt = now.milliseconds / 1000
         let claims: OrderedJSON = [

@@ -46,7 +46,7 @@ extension SandboxState {
         }
     }
 
-    private mutating func refreshed(_ place: Int, successor: String?, fault: Fault?, now: Timestamp) -> Outcome {
+    private mutating func refreshed(_ place: Int, successor: String?, fault: SandboxFault?, now: Timestamp) -> Outcome {
         let grant = grants[place]
         let lifetime = grant.lifetime ?? settings.lifetime
         var members: [OrderedJSON.Member] = []
@@ -63,10 +63,10 @@ extension SandboxState {
         }
         switch fault {
         case .lostAnswer:
-            return .reply(.drop, label: Fault.lostAnswer.label)
+            return .reply(.drop, label: SandboxFault.lostAnswer.label)
         case .withoutAccessToken:
             guard case .reply(let reply, _) = success(.object(members)) else { return .hang }
-            return .reply(reply, label: Fault.withoutAccessToken.label)
+            return .reply(reply, label: SandboxFault.withoutAccessToken.label)
         default:
             grants[place].successes += 1
             return success(.object(members))
@@ -76,7 +76,7 @@ extension SandboxState {
     /// `true` if a wave of refusals includes this grant.
     ///
     /// The same seed and rate always select the same grants.
-    private func isInWave(_ grant: Grant) -> Bool {
+    private func isInWave(_ grant: SandboxGrant) -> Bool {
         guard settings.waveRate > 0 else { return false }
         let place = mixed(hash(grant.sub.utf8) ^ settings.seed)
         return Double(place >> 11) * 0x1p-53 < settings.waveRate

@@ -27,11 +27,11 @@ struct SandboxState: Sendable {
         case hang
     }
 
-    var settings = Settings()
-    var grants: [Grant] = []
+    var settings = SandboxSettings()
+    var grants: [SandboxGrant] = []
     var placeByRefreshToken: [String: Int] = [:]
     var placesBySub: [String: [Int]] = [:]
-    var statistics = Statistics()
+    var statistics = SandboxStatistics()
     var issued: UInt64 = 0
     private(set) var random: any RandomSource
     private let systemRandom: any RandomSource
@@ -125,7 +125,7 @@ struct SandboxState: Sendable {
     }
 
     /// Returns the outcome of a fault for any request; `nil` if the request must first be processed normally.
-    func outcomeInstead(_ fault: Fault) -> Outcome? {
+    func outcomeInstead(_ fault: SandboxFault) -> Outcome? {
         switch fault {
         case .answer(let answer): .reply(.respond(response(answer)), label: answer.label)
         case .reset: .reply(.drop, label: fault.label)

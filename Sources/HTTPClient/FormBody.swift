@@ -5,7 +5,7 @@
 package struct FormBody: ~Copyable {
     package static let contentType = "application/x-www-form-urlencoded"
 
-    private var encoded = WipedBytes(capacity: 512)
+    private var encoded = ErasedBytes(capacity: 512)
 
     package init() {}
 

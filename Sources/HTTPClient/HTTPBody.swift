@@ -3,14 +3,14 @@
 ///
 /// The array that a body was made from is not wiped; ``FormBody`` builds a body without such a copy.
 package final class HTTPBody: Sendable {
-    private let content: WipedBytes
+    private let content: ErasedBytes
 
-    init(_ content: consuming WipedBytes) {
+    init(_ content: consuming ErasedBytes) {
         self.content = content
     }
 
     package init(_ bytes: [UInt8]) {
-        var content = WipedBytes(capacity: bytes.count)
+        var content = ErasedBytes(capacity: bytes.count)
         content.append(bytes)
         self.content = content
     }

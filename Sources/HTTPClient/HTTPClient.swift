@@ -12,9 +12,9 @@ package final class HTTPClient: Sendable {
     /// It blocks every other request, so it must be quick.
     package typealias Completion = @Sendable (Result<HTTPResponse, HTTPFailure>) -> Void
 
-    private let inbox: Inbox
+    private let inbox: TransferCommands
     private let thread: DedicatedThread
-    private let board: Board
+    private let published: PublishedCounters
     private let configuration: Configuration
     private let time: any TimeSource
 
@@ -26,19 +26,19 @@ package final class HTTPClient: Sendable {
         time: any TimeSource = SystemTime()
     ) throws(HTTPFailure) {
         let multi = try MultiHandle(configuration)
-        let inbox = Inbox(waking: multi)
-        let board = Board()
+        let inbox = TransferCommands(waking: multi)
+        let published = PublishedCounters()
         do throws(DedicatedThread.SystemFailure) {
             thread = try DedicatedThread(name: "http-client") {
                 TransferLoop(inbox: inbox, multi: multi, configuration: configuration, time: time) { counters in
-                    board.counters.withLock { $0 = counters }
+                    published.counters.withLock { $0 = counters }
                 }.run()
             }
         } catch {
             throw HTTPFailure(kind: .other, message: "no thread for the HTTP client (errno \(error.number))")
         }
         self.inbox = inbox
-        self.board = board
+        self.published = published
         self.configuration = configuration
         self.time = time
     }
@@ -48,7 +48,7 @@ package final class HTTPClient: Sendable {
     }
 
     /// The current counters.
-    package var counters: Counters { board.counters.withLock { $0 } }
+    package var counters: Counters { published.counters.withLock { $0 } }
 
     /// Sends a request and waits for its response, which may have any status.
     ///
@@ -90,7 +90,7 @@ package final class HTTPClient: Sendable {
 
     private func submit(_ submissions: [(Submission, PendingRequest)], deadline: Duration?) {
         let submitted = time.sinceBoot
-        var tickets: [Ticket] = []
+        var tickets: [SubmittedRequest] = []
         tickets.reserveCapacity(submissions.count)
         for (submission, pending) in submissions {
             guard submission.request.isSendable else {
@@ -99,7 +99,7 @@ package final class HTTPClient: Sendable {
                 continue
             }
             tickets.append(
-                Ticket(
+                SubmittedRequest(
                     id: pending.id,
                     request: submission.request,
                     submitted: submitted,
@@ -141,7 +141,7 @@ package final class HTTPClient: Sendable {
     /// A request that was submitted.
     package struct PendingRequest: Sendable {
         fileprivate let id: UInt64
-        fileprivate let inbox: Inbox
+        fileprivate let inbox: TransferCommands
         fileprivate let cancellation = Cancellation()
 
         /// Ends the request at once, unless it has already ended.
@@ -160,7 +160,7 @@ package final class HTTPClient: Sendable {
     }
 
     /// The counters that the owner thread publishes for other threads.
-    private final class Board: Sendable {
+    private final class PublishedCounters: Sendable {
         let counters = Mutex(Counters())
     }
 }

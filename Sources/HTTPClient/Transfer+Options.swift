@@ -132,7 +132,7 @@ extension Transfer {
         _ secret: Secret,
         _ body: (UnsafePointer<CChar>) throws(HTTPFailure) -> Void
     ) throws(HTTPFailure) {
-        var text = WipedBytes(capacity: words.utf8.count + secret.count + 1)
+        var text = ErasedBytes(capacity: words.utf8.count + secret.count + 1)
         text.append(Array(words.utf8))
         secret.withBytes { text.append($0) }
         text.append(0)

@@ -27,11 +27,11 @@ final class Transfer {
     let configuration: HTTPClient.Configuration
     private let time: any TimeSource
 
-    private(set) var ticket: Ticket?
+    private(set) var ticket: SubmittedRequest?
     /// The time at which libcurl got the request.
     private var startedAt = BootInstant(milliseconds: 0)
-    private var head = WipedBytes()
-    private var body = WipedBytes()
+    private var head = ErasedBytes()
+    private var body = ErasedBytes()
     /// `true` once libcurl has been allowed to send the request.
     private var isIssued = false
     /// `true` if libcurl may use the connection again after this request.
@@ -71,7 +71,7 @@ final class Transfer {
     }
 
     /// Prepares the handle for a request.
-    func prepare(for ticket: Ticket, at now: BootInstant) throws(HTTPFailure) {
+    func prepare(for ticket: SubmittedRequest, at now: BootInstant) throws(HTTPFailure) {
         self.ticket = ticket
         startedAt = now
         let pattern = ticket.request.pattern
@@ -97,8 +97,8 @@ final class Transfer {
         if !keepsOptions { forgetOptions() }
         unsafe errorText[0] = 0
         ticket = nil
-        head = WipedBytes()
-        body = WipedBytes()
+        head = ErasedBytes()
+        body = ErasedBytes()
         isIssued = false
         isHeadComplete = false
         abort = nil
@@ -227,8 +227,8 @@ extension Transfer {
         return "\(general): \(String(String.UnicodeScalarView(printable)))"
     }
 
-    private func exchange(_ bytes: inout WipedBytes) -> WipedBytes {
-        var taken = WipedBytes()
+    private func exchange(_ bytes: inout ErasedBytes) -> ErasedBytes {
+        var taken = ErasedBytes()
         swap(&taken, &bytes)
         return taken
     }

@@ -11,23 +11,23 @@ final class TransferLoop {
     /// It bounds the delay after the machine slept, and shows a watchdog that the loop runs.
     private static let longestPause = Duration.seconds(1)
 
-    private let inbox: Inbox
+    private let inbox: TransferCommands
     private let multi: MultiHandle
     private let configuration: HTTPClient.Configuration
     private let time: any TimeSource
     private let publish: (HTTPClient.Counters) -> Void
 
     private var queue: TransferQueue
-    private var tickets: [UInt64: Ticket] = [:]
+    private var tickets: [UInt64: SubmittedRequest] = [:]
     private var running: [UInt64: Transfer] = [:]
     private var idle: [Transfer] = []
-    private var ended: [(ticket: Ticket, result: Result<HTTPResponse, HTTPFailure>)] = []
+    private var ended: [(ticket: SubmittedRequest, result: Result<HTTPResponse, HTTPFailure>)] = []
     private var counters = HTTPClient.Counters()
     /// `true` once a server has answered over HTTP/1.1, where each request needs its own connection.
     private var hasMetHTTP1 = false
 
     init(
-        inbox: Inbox,
+        inbox: TransferCommands,
         multi: MultiHandle,
         configuration: HTTPClient.Configuration,
         time: any TimeSource,
@@ -92,7 +92,7 @@ final class TransferLoop {
     }
 
     /// Starts a request in libcurl, after the last checks that may prevent it.
-    private func start(_ ticket: Ticket) throws(HTTPFailure) {
+    private func start(_ ticket: SubmittedRequest) throws(HTTPFailure) {
         guard !ticket.cancellation.isRequested else {
             throw HTTPFailure(kind: .cancelled, message: "the request was cancelled")
         }
@@ -116,7 +116,7 @@ final class TransferLoop {
         return transfer
     }
 
-    private func start(_ ticket: Ticket, on transfer: Transfer, at now: BootInstant) throws(HTTPFailure) {
+    private func start(_ ticket: SubmittedRequest, on transfer: Transfer, at now: BootInstant) throws(HTTPFailure) {
         do throws(HTTPFailure) {
             if ticket.request.pattern.endpoint.scheme == .http { try allowForHTTP1() }
             try transfer.prepare(for: ticket, at: now)
@@ -130,7 +130,7 @@ final class TransferLoop {
     }
 
     /// Starts a request that was not sent again, on a new handle.
-    private func restart(_ ticket: Ticket, insteadOf transfer: Transfer) {
+    private func restart(_ ticket: SubmittedRequest, insteadOf transfer: Transfer) {
         running[ticket.id] = nil
         multi.remove(transfer)
         do throws(HTTPFailure) {
@@ -202,7 +202,7 @@ final class TransferLoop {
     }
 
     /// Removes a request from every list and counts it; its caller gets the result at the end of the round.
-    private func end(_ ticket: Ticket, _ result: Result<HTTPResponse, HTTPFailure>) {
+    private func end(_ ticket: SubmittedRequest, _ result: Result<HTTPResponse, HTTPFailure>) {
         tickets[ticket.id] = nil
         queue.remove(ticket.id)
         if let transfer = running.removeValue(forKey: ticket.id) {

@@ -39,7 +39,7 @@ final class Exchange: Sendable {
         /// The request is complete and needs the handler; the suspension comes next.
         case complete(ServerRequest)
         /// The connection is suspended and the handler is running; its reply or the server's end comes next.
-        case waiting(Connection, work: Task<Void, Never>?)
+        case waiting(MicroHTTPConnection, work: Task<Void, Never>?)
         /// The reply is ready, and the connection's thread is about to fetch it.
         case answered(ServerReply)
     }
@@ -65,7 +65,7 @@ final class Exchange: Sendable {
     private static let patience = 16
 
     let target: RequestTarget
-    let client: Client
+    let client: ClientConnection
     let beganAt: BootInstant
 
     private let isLastByCount: Bool
@@ -76,7 +76,7 @@ final class Exchange: Sendable {
 
     init(
         target: [UInt8],
-        client: Client,
+        client: ClientConnection,
         id: String,
         limits: HTTPServer.Limits,
         memory: RequestMemory,
@@ -231,7 +231,7 @@ final class Exchange: Sendable {
     }
 
     /// Records that the connection is suspended until the handler replies.
-    func wait(on connection: Connection) {
+    func wait(on connection: MicroHTTPConnection) {
         state.withLock { $0.phase = .waiting(connection, work: nil) }
     }
 

@@ -18,7 +18,7 @@ extension HTTPServer {
         /// Trusted proxies are exempt.
         package var maximumConnectionsPerAddress: Int?
 
-        package var deadlines: Deadlines
+        package var deadlines: ConnectionDeadlines
 
         package var trustedProxies: TrustedProxies
 
@@ -32,7 +32,7 @@ extension HTTPServer {
             maximumConnections: Int = 4096,
             requestMemoryBytes: Int = 64 << 20,
             maximumConnectionsPerAddress: Int? = nil,
-            deadlines: Deadlines = .init(),
+            deadlines: ConnectionDeadlines = .init(),
             trustedProxies: TrustedProxies = .none,
             certificate: ServerCertificate? = nil
         ) {

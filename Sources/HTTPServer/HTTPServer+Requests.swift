@@ -2,7 +2,7 @@ private import Clocks
 
 /// The callbacks of the connections' threads, one for each step of a request.
 extension HTTPServer {
-    func began(target: [UInt8], client: Client) -> Exchange {
+    func began(target: [UInt8], client: ClientConnection) -> Exchange {
         let now = time.sinceBoot
         let requests = client.began(at: now)
         let exchange = Exchange(
@@ -30,10 +30,10 @@ extension HTTPServer {
     /// Performs the next step of the request; `false` closes the connection.
     func turn(
         _ exchange: Exchange,
-        _ connection: Connection,
+        _ connection: MicroHTTPConnection,
         bytes: RawSpan,
         method: () -> String,
-        head: (Connection) -> RequestHead
+        head: (MicroHTTPConnection) -> RequestHead
     ) -> Bool {
         switch exchange.turn(bytes: bytes, method: method, head: { head(connection) }) {
         case .proceed: exchange.client.move(to: .body, at: time.sinceBoot)
@@ -50,7 +50,7 @@ extension HTTPServer {
         }
     }
 
-    private func ask(_ exchange: Exchange, _ connection: Connection) -> Bool {
+    private func ask(_ exchange: Exchange, _ connection: MicroHTTPConnection) -> Bool {
         guard exchange.client.move(to: .handling, at: time.sinceBoot) else { return false }
         let request = exchange.takeRequest(clientAddress: exchange.clientAddress(trusting: trustedProxies))
         if let reply = quick?(request) { return finish(exchange, connection, reply, closing: false) }
@@ -58,7 +58,7 @@ extension HTTPServer {
         return true
     }
 
-    private func wait(_ exchange: Exchange, _ connection: Connection, _ request: ServerRequest) -> Bool {
+    private func wait(_ exchange: Exchange, _ connection: MicroHTTPConnection, _ request: ServerRequest) -> Bool {
         connection.suspend()
         exchange.wait(on: connection)
         guard exchanges.mayWait() else {
@@ -72,7 +72,7 @@ extension HTTPServer {
 
     private func finish(
         _ exchange: Exchange,
-        _ connection: Connection,
+        _ connection: MicroHTTPConnection,
         _ reply: ServerReply,
         closing: Bool
     ) -> Bool {

@@ -21,10 +21,10 @@ package final class HTTPServer: Sendable {
     package typealias Log = @Sendable (RequestSummary) -> Void
 
     /// Builds the response to a request that the server refuses, in the format of the API that serves the path.
-    package typealias Refuser = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
+    package typealias RefusalHandler = @Sendable (RequestRefusal, _ path: String) -> ServerResponse
 
     private struct Life {
-        var daemon: Daemon?
+        var daemon: MicroHTTPDaemon?
         var ending: Task<Void, Never>?
     }
 
@@ -37,10 +37,10 @@ package final class HTTPServer: Sendable {
     let random: any RandomSource
     let log: Log?
     let quick: Quick?
-    let answerToRefused: Refuser
+    let answerToRefused: RefusalHandler
     let handler: Handler
     let exchanges = OpenExchanges()
-    let clients: Clients
+    let clients: ClientConnections
     let memory: RequestMemory
     private let life = Mutex(Life())
     private let presented: Mutex<ServerCertificate?>
@@ -52,7 +52,7 @@ package final class HTTPServer: Sendable {
         random: any RandomSource = SystemRandom(),
         log: Log? = nil,
         quick: Quick? = nil,
-        answerToRefused: @escaping Refuser = RequestRefusal.plainAnswer,
+        answerToRefused: @escaping RefusalHandler = RequestRefusal.plainAnswer,
         handler: @escaping Handler
     ) throws(HTTPServerError) {
         let listener = try ListeningSocket(configuration.listen)
@@ -65,10 +65,10 @@ package final class HTTPServer: Sendable {
         self.quick = quick
         self.answerToRefused = answerToRefused
         self.handler = handler
-        clients = Clients(configuration: configuration, time: time)
+        clients = ClientConnections(configuration: configuration, time: time)
         memory = RequestMemory(limit: configuration.requestMemoryBytes)
         presented = Mutex(configuration.certificate)
-        let daemon = try Daemon(listener: listener, configuration: configuration, server: self)
+        let daemon = try MicroHTTPDaemon(listener: listener, configuration: configuration, server: self)
         clients.startWatching()
         life.withLock { $0.daemon = daemon }
     }

@@ -1,5 +1,5 @@
 /// The clients that can reach a listening socket.
-package enum Reach: Hashable, Sendable {
+package enum NetworkReach: Hashable, Sendable {
     /// Processes of this machine that may open the socket's file.
     case unixSocket
     /// Every process of this machine.
@@ -9,12 +9,12 @@ package enum Reach: Hashable, Sendable {
 
 extension ListenAddress {
     /// The reach of a socket with this address; an inherited socket is asked for its address.
-    package var reach: Reach {
+    package var reach: NetworkReach {
         switch self {
         case .unix: .unixSocket
         case .tcp(let figures, port: _): Self.reach(of: NetworkAddress(figures))
         case .inherited(let descriptor):
-            if let endpoint = Endpoint(ofSocket: descriptor) {
+            if let endpoint = SocketAddress(ofSocket: descriptor) {
                 endpoint.isUnix ? .unixSocket : Self.reach(of: endpoint.network)
             } else {
                 .network
@@ -23,7 +23,7 @@ extension ListenAddress {
     }
 
     /// An unreadable address counts as reachable from the network.
-    private static func reach(of address: NetworkAddress?) -> Reach {
+    private static func reach(of address: NetworkAddress?) -> NetworkReach {
         address?.isLoopback == true ? .thisMachine : .network
     }
 }

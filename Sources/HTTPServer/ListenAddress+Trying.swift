@@ -9,7 +9,7 @@ extension ListenAddress {
     /// would throw.
     package func tryToBind() throws(HTTPServerError) {
         guard case .tcp(let figures, let port) = self else { return }
-        guard let endpoint = Endpoint(address: figures, port: port) else {
+        guard let endpoint = SocketAddress(address: figures, port: port) else {
             throw HTTPServerError(
                 code: .badAddress,
                 message: "\(figures) is not a numeric IPv4 or IPv6 address",

@@ -19,14 +19,16 @@ struct ListeningSocket: ~Copyable {
     init(_ address: ListenAddress) throws(HTTPServerError) {
         switch address {
         case .tcp(let figures, let port):
-            guard let endpoint = Endpoint(address: figures, port: port) else {
+            guard let endpoint = SocketAddress(address: figures, port: port) else {
                 throw Self.badAddress("\(figures) is not a numeric IPv4 or IPv6 address")
             }
             descriptor = try Self.opened(endpoint, at: address)
             file = nil
             isShared = false
         case .unix(let path, let mode):
-            guard let endpoint = Endpoint(path: path) else { throw Self.badAddress("\(path) is too long for a socket") }
+            guard let endpoint = SocketAddress(path: path) else {
+                throw Self.badAddress("\(path) is too long for a socket")
+            }
             try UnixSocketFile.clear(path: path)
             descriptor = try Self.opened(endpoint, at: address, mode: mode)
             file = UnixSocketFile(boundAt: path)
@@ -37,7 +39,7 @@ struct ListeningSocket: ~Copyable {
             file = nil
             isShared = true
         }
-        let bound = Endpoint(ofSocket: descriptor)
+        let bound = SocketAddress(ofSocket: descriptor)
         port = bound.flatMap { $0.family == AF_INET || $0.family == AF_INET6 ? $0.port : nil } ?? 0
     }
 
@@ -45,7 +47,7 @@ struct ListeningSocket: ~Copyable {
     ///
     /// Only a unix socket has a mode.
     private static func opened(
-        _ endpoint: Endpoint,
+        _ endpoint: SocketAddress,
         at address: ListenAddress,
         mode: UInt32? = nil
     ) throws(HTTPServerError) -> Int32 {
@@ -72,7 +74,7 @@ struct ListeningSocket: ~Copyable {
     /// more permissions than it should. The bits that the umask removed are restored before a client can connect.
     private static func bind(
         _ descriptor: Int32,
-        to endpoint: Endpoint,
+        to endpoint: SocketAddress,
         _ address: ListenAddress,
         mode: UInt32?
     ) -> Bool {

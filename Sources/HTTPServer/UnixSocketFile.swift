@@ -38,7 +38,7 @@ struct UnixSocketFile: Sendable {
             throw refusal("cannot listen on unix:\(path), which is not a socket", EEXIST)
         }
         let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard probe >= 0, let endpoint = Endpoint(path: path) else {
+        guard probe >= 0, let endpoint = SocketAddress(path: path) else {
             throw refusal("cannot look at unix:\(path)", errno)
         }
         defer { close(probe) }

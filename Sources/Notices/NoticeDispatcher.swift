@@ -22,7 +22,7 @@ package struct NoticeDispatcher: Sendable {
     let key: MessageKey
     let workerName: String
     let metrics: MetricsLog
-    let counters: RunningCounters
+    let counters: LifetimeCounters
     let diagnostics: DiagnosticLog
     let time: any TimeSource
     let random: any RandomSource
@@ -34,7 +34,7 @@ package struct NoticeDispatcher: Sendable {
         key: MessageKey,
         workerName: String,
         metrics: MetricsLog,
-        counters: RunningCounters,
+        counters: LifetimeCounters,
         diagnostics: DiagnosticLog,
         time: any TimeSource,
         random: any RandomSource

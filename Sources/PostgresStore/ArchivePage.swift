@@ -48,7 +48,7 @@ struct ArchivePage {
     let records: [ArchiveRecord]
 
     /// Adds the statements that store the records.
-    func move(to batch: inout Batch) {
+    func move(to batch: inout StatementBatch) {
         add(compact { if case .user(let user) = $0 { user } else { nil } }, "users", UserRow.all, to: &batch)
         let grants = compact { if case .grant(let grant) = $0 { grant } else { nil } }
         add(grants, "grants", GrantRow.allOfGrant, to: &batch)
@@ -89,7 +89,7 @@ struct ArchivePage {
         _ elements: [Element],
         _ table: String,
         _ columns: [Table<Element>.Column],
-        to batch: inout Batch
+        to batch: inout StatementBatch
     ) {
         guard !elements.isEmpty else { return }
         let query = Table<Element>.restore("restore \(table)", into: "refresh_worker.\(table)", columns)

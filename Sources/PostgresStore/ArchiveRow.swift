@@ -80,7 +80,7 @@ enum ArchiveRow {
         }
     }
 
-    static func read(_ kind: ArchiveRecord.Kind, from row: inout Row) throws(Failure) -> ArchiveRecord {
+    static func read(_ kind: ArchiveRecord.Kind, from row: inout Row) throws(StatementFailure) -> ArchiveRecord {
         switch kind {
         case .user: .user(try UserRow.read(&row))
         case .grant: ArchiveRecord(try GrantRow.read(&row))
@@ -100,7 +100,7 @@ enum ArchiveRow {
         }
     }
 
-    private static func event(_ row: inout Row) throws(Failure) -> ArchiveRecord {
+    private static func event(_ row: inout Row) throws(StatementFailure) -> ArchiveRecord {
         let sequence = row.integer()
         let id = GrantID(rawValue: row.integer())
         return .event(sequence: sequence, try GrantEvent(of: id, from: &row))

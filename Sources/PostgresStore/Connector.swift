@@ -22,13 +22,16 @@ final class Connector: Sendable {
         self.lineage = lineage
     }
 
-    func open(until deadline: Deadline) throws(Failure) -> Connection {
+    func open(until deadline: CallDeadline) throws(StatementFailure) -> PostgresConnection {
         let first = preferred.load(ordering: .relaxed)
-        var failures: [Failure] = []
+        var failures: [StatementFailure] = []
         for offset in hosts.indices {
             let index = (first + offset) % hosts.count
-            do throws(Failure) {
-                let connection = try Connection.open(hosts[index], until: deadline.part(of: hosts.count - offset))
+            do throws(StatementFailure) {
+                let connection = try PostgresConnection.open(
+                    hosts[index],
+                    until: deadline.part(of: hosts.count - offset)
+                )
                 try check(connection)
                 preferred.store(index, ordering: .relaxed)
                 return connection
@@ -36,24 +39,26 @@ final class Connector: Sendable {
                 failures.append(error)
             }
         }
-        throw Failure(connecting: failures)
+        throw StatementFailure(connecting: failures)
     }
 
     /// Throws if the server is not the newest one, or was not when the connection was opened.
-    func check(_ connection: Connection) throws(Failure) {
+    func check(_ connection: PostgresConnection) throws(StatementFailure) {
         guard let lineage, let identity = connection.identity else { return }
         try Self.judge(lineage.meet(identity, at: connection.database), identity, connection.database)
     }
 
     static func judge(
-        _ standing: ServerTimeline.Standing,
+        _ relation: ServerTimeline.Relation,
         _ identity: ServerIdentity,
         _ database: String
-    ) throws(Failure) {
-        switch standing {
+    ) throws(StatementFailure) {
+        switch relation {
         case .current: return
-        case .outdated(let newest): throw Failure(outdated: database, on: identity.timeline, newest: newest.timeline)
-        case .foreign(let newest): throw Failure(foreign: database, system: identity.system, expected: newest.system)
+        case .outdated(let newest):
+            throw StatementFailure(outdated: database, on: identity.timeline, newest: newest.timeline)
+        case .foreign(let newest):
+            throw StatementFailure(foreign: database, system: identity.system, expected: newest.system)
         }
     }
 
@@ -67,7 +72,7 @@ final class Connector: Sendable {
         for host in hosts.map(\.withoutSessionRequirement) {
             DispatchQueue.global().async(group: group) {
                 do {
-                    let connection = try Connection.open(host, until: Deadline(in: patience, grace: .zero))
+                    let connection = try PostgresConnection.open(host, until: CallDeadline(in: patience, grace: .zero))
                     guard let identity = connection.identity else { return }
                     _ = lineage.meet(identity, at: connection.database)
                 } catch {
@@ -83,7 +88,7 @@ final class Connector: Sendable {
     var hasSeveralHosts: Bool { hosts.count > 1 }
 }
 
-extension Failure {
+extension StatementFailure {
     init(outdated database: String, on timeline: Int64, newest: Int64) {
         self.init(
             StoreError(
@@ -108,9 +113,9 @@ extension Failure {
     }
 
     /// Creates the failure to report if no host of an address accepted a connection.
-    fileprivate init(connecting failures: [Failure]) {
+    fileprivate init(connecting failures: [StatementFailure]) {
         guard failures.count > 1, let first = failures.first else {
-            self = failures.first ?? Failure(.fault, "The database's address names no host.")
+            self = failures.first ?? StatementFailure(.fault, "The database's address names no host.")
             return
         }
         // The call may be repeated if it may succeed with one of the hosts.

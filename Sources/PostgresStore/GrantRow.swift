@@ -74,17 +74,17 @@ enum GrantRow {
     private static let updateRefreshed = Table.update("update grants", "refresh_worker.grants", refreshed)
     private static let updateSchedule = Table.update("update schedule", "refresh_worker.grant_schedule", schedule)
 
-    static func addInsert(_ grant: Grant, to batch: inout Batch) -> Int {
+    static func addInsert(_ grant: Grant, to batch: inout StatementBatch) -> Int {
         batch.add(insertGrant) { Table.bind([grant], allOfGrant, to: &$0) }
     }
 
-    static func addScheduleInsert(_ grant: Grant, to batch: inout Batch) {
+    static func addScheduleInsert(_ grant: Grant, to batch: inout StatementBatch) {
         batch.add(insertSchedule) { Table.bind([grant], schedule, to: &$0) }
     }
 
     /// Adds the statements that store `whole` and `refreshed`; grants in the latter have not changed in any lasting
     /// column.
-    static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout Batch) {
+    static func addUpdates(whole: [Grant], refreshed: [Grant], to batch: inout StatementBatch) {
         if !whole.isEmpty { batch.add(updateWhole) { Table.bind(whole, changing, to: &$0) } }
         if !refreshed.isEmpty { batch.add(updateRefreshed) { Table.bind(refreshed, self.refreshed, to: &$0) } }
         let all = whole + refreshed
@@ -107,11 +107,11 @@ enum GrantRow {
             && grant.formerTokensUntil == former.formerTokensUntil
     }
 
-    static func read(_ row: inout Row) throws(Failure) -> Grant { try Grant.read(&row) }
+    static func read(_ row: inout Row) throws(StatementFailure) -> Grant { try Grant.read(&row) }
 
-    static func state(_ text: String, of id: GrantID) throws(Failure) -> GrantState {
+    static func state(_ text: String, of id: GrantID) throws(StatementFailure) -> GrantState {
         guard let state = GrantState(rawValue: text) else {
-            throw Failure(StoreError(damagedRow: "The state of grant \(id)"))
+            throw StatementFailure(StoreError(damagedRow: "The state of grant \(id)"))
         }
         return state
     }

@@ -5,7 +5,7 @@ import Store
 enum NoticeRow {
     static let columns = "seq, nonce, user_id, at, \(Notice.Columns.names), pending_since, attempts"
 
-    static func read(_ row: inout Row) throws(Failure) -> Notice {
+    static func read(_ row: inout Row) throws(StatementFailure) -> Notice {
         let sequence = row.integer()
         let nonce = UInt32(truncatingIfNeeded: row.integer())
         let userID = row.text()
@@ -21,7 +21,7 @@ enum NoticeRow {
             session: row.optionalText()
         )
         guard let content = columns.content else {
-            throw Failure(StoreError(damagedRow: "Notice \(sequence)"))
+            throw StatementFailure(StoreError(damagedRow: "Notice \(sequence)"))
         }
         return Notice(
             sequence: sequence,

@@ -85,7 +85,7 @@ struct PendingWrites {
 
     /// Adds the statements that send all writes; with `notifying` also a notification to the listeners, which the
     /// commit sends.
-    mutating func move(to batch: inout Batch, notifying: Bool) {
+    mutating func move(to batch: inout StatementBatch, notifying: Bool) {
         let sorted = grants.values.sorted { $0.id < $1.id }
         GrantRow.addUpdates(
             whole: sorted.filter { whole.contains($0.id) },

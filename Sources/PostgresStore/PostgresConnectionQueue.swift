@@ -7,7 +7,7 @@ private import Synchronization
 /// connects on demand.
 final class PostgresConnectionQueue: Sendable {
     private struct Line {
-        var connection: Connection?
+        var connection: PostgresConnection?
         /// The number of failed attempts to connect in a row.
         var failures = 0
     }
@@ -30,12 +30,12 @@ final class PostgresConnectionQueue: Sendable {
     /// Runs `body` on the queue and returns its result, within the given patience or the queue's own.
     ///
     /// Statements that may be repeated are, on a new connection if the old one is lost.
-    func run<Answer: Sendable>(
+    func run<StatementResult: Sendable>(
         patience: Duration? = nil,
-        _ body: @escaping @Sendable (Connection, Deadline) throws(Failure) -> Answer
-    ) async throws(StoreError) -> Answer {
-        let deadline = Deadline(in: patience ?? self.patience)
-        let outcome: Result<Answer, StoreError> = await withCheckedContinuation { continuation in
+        _ body: @escaping @Sendable (PostgresConnection, CallDeadline) throws(StatementFailure) -> StatementResult
+    ) async throws(StoreError) -> StatementResult {
+        let deadline = CallDeadline(in: patience ?? self.patience)
+        let outcome: Result<StatementResult, StoreError> = await withCheckedContinuation { continuation in
             queue.async {
                 continuation.resume(returning: self.perform(body, until: deadline))
             }
@@ -53,10 +53,10 @@ final class PostgresConnectionQueue: Sendable {
         }
     }
 
-    private func perform<Answer: Sendable>(
-        _ body: @Sendable (Connection, Deadline) throws(Failure) -> Answer,
-        until deadline: Deadline
-    ) -> Result<Answer, StoreError> {
+    private func perform<StatementResult: Sendable>(
+        _ body: @Sendable (PostgresConnection, CallDeadline) throws(StatementFailure) -> StatementResult,
+        until deadline: CallDeadline
+    ) -> Result<StatementResult, StoreError> {
         // The caller has given up by its own clock, or will; the statements would only cost the connection.
         guard !deadline.isOver else {
             return .failure(
@@ -68,7 +68,7 @@ final class PostgresConnectionQueue: Sendable {
         }
         return line.withLock { line in
             while true {
-                do throws(Failure) {
+                do throws(StatementFailure) {
                     let connection = try self.connection(of: &line, until: deadline)
                     return .success(try body(connection, deadline))
                 } catch {
@@ -83,14 +83,16 @@ final class PostgresConnectionQueue: Sendable {
         }
     }
 
-    private func connection(of line: inout Line, until deadline: Deadline) throws(Failure) -> Connection {
+    private func connection(of line: inout Line, until deadline: CallDeadline) throws(StatementFailure)
+        -> PostgresConnection
+    {
         if let connection = line.connection, connection.seemsAlive(), isCurrent(connection) { return connection }
         line.connection = nil
         while true {
             guard !isClosed.load(ordering: .acquiring) else {
-                throw Failure(.closed, "The store is closed.")
+                throw StatementFailure(.closed, "The store is closed.")
             }
-            do throws(Failure) {
+            do throws(StatementFailure) {
                 let connection = try connector.open(until: deadline)
                 line.connection = connection
                 line.failures = 0
@@ -101,7 +103,7 @@ final class PostgresConnectionQueue: Sendable {
                 // A server would refuse the same again. The next attempt also needs time: one that is cut short would
                 // hide the reason behind "no answer in time".
                 guard [.unreachable, .readOnly].contains(error.error.code), pause * 2 < deadline.remaining else {
-                    throw Failure(error.error)
+                    throw StatementFailure(error.error)
                 }
                 SystemTime.blockThread(for: pause)
             }
@@ -109,7 +111,7 @@ final class PostgresConnectionQueue: Sendable {
     }
 
     /// Returns `false` once a newer server is known than the one of this connection.
-    private func isCurrent(_ connection: Connection) -> Bool {
+    private func isCurrent(_ connection: PostgresConnection) -> Bool {
         connector.lineage?.admits(connection.identity) ?? true
     }
 }

@@ -68,7 +68,7 @@ extension Query {
 
 extension PostgresStore {
     package func sweep(at now: Timestamp) async throws -> SweepCount {
-        var count = try await writer.run { [self] connection, deadline throws(Failure) in
+        var count = try await writer.run { [self] connection, deadline throws(StatementFailure) in
             let limit = Int64(SweepCount.limit)
             var batch = changes(until: deadline, on: connection)
             batch.addTurn()
@@ -106,10 +106,10 @@ extension PostgresStore {
                 parameters.bind(now)
                 parameters.bind(Int64(SweepCount.limit))
             },
-            read: { (row: inout Row) throws(Failure) in row.text() }
+            read: { (row: inout Row) throws(StatementFailure) in row.text() }
         )
         guard !users.isEmpty else { return 0 }
-        return try await writer.run { [self] connection, deadline throws(Failure) in
+        return try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             var last = 0

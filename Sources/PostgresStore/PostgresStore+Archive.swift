@@ -34,7 +34,7 @@ extension PostgresStore: StoreArchive {
 
     package func count(of kind: ArchiveRecord.Kind) async throws -> Int {
         try await scanner.rows(ArchiveRow.count(kind), patience: Self.patienceForCounting) {
-            (row: inout Row) throws(Failure) in
+            (row: inout Row) throws(StatementFailure) in
             Int(row.integer())
         }.first ?? 0
     }
@@ -50,12 +50,12 @@ extension PostgresStore: StoreArchive {
                 parameters.bind(Int64(max(0, count)))
                 if let key { parameters.bind(key) }
             },
-            read: { (row: inout Row) throws(Failure) in try ArchiveRow.read(kind, from: &row) }
+            read: { (row: inout Row) throws(StatementFailure) in try ArchiveRow.read(kind, from: &row) }
         )
     }
 
     package func lastKey(of kind: ArchiveRecord.Kind) async throws -> ArchiveRecord.Key? {
-        try await scanner.first(ArchiveRow.last(of: kind)) { (row: inout Row) throws(Failure) in
+        try await scanner.first(ArchiveRow.last(of: kind)) { (row: inout Row) throws(StatementFailure) in
             ArchiveRow.key(of: kind, from: &row)
         }
     }
@@ -71,7 +71,9 @@ extension PostgresStore: StoreArchive {
     }
 
     package func note(_ key: String) async throws -> String? {
-        try await reader.first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(Failure) in row.text() }
+        try await reader.first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StatementFailure) in
+            row.text()
+        }
     }
 
     package func remainingLease() async throws -> Duration? {
@@ -80,15 +82,15 @@ extension PostgresStore: StoreArchive {
             Self.lastLease,
             patience: Self.patienceForCounting,
             bind: { $0.bind(Self.epoch) },
-            read: { (row: inout Row) throws(Failure) in row.optionalInteger() }
+            read: { (row: inout Row) throws(StatementFailure) in row.optionalInteger() }
         )
         guard let last = last.first ?? nil, last > now else { return nil }
         return .milliseconds(last - now)
     }
 
     package func noteMove(to place: String?) async throws {
-        try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(until: deadline)
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
             // A writer at the same time either finishes before the note, or sees it: see the use check.
             batch.add(.takeTurn) { $0.bind(Schema.moveLock) }
             batch.add(place == nil ? Self.deleteMeta : .writeMeta) {
@@ -100,8 +102,8 @@ extension PostgresStore: StoreArchive {
     }
 
     package func beginReceiving() async throws {
-        let isNoted = try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(until: deadline)
+        let isNoted = try await writer.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
             batch.addTurn()
             batch.add(Self.noteReceiving) { $0.bind(Self.receivingKey) }
             let place = batch.add(.readMeta) { $0.bind(Self.receivingKey) }
@@ -113,16 +115,16 @@ extension PostgresStore: StoreArchive {
     }
 
     package func receive(_ records: [ArchiveRecord]) async throws {
-        try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(until: deadline)
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
             ArchivePage(records: records).move(to: &batch)
             _ = try commit(batch, on: connection, until: deadline)
         }
     }
 
     package func endReceiving() async throws {
-        try await writer.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(until: deadline)
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
             batch.add(Self.moveSequences)
             for key in [Self.receivingKey, Self.movedKey] { batch.add(Self.deleteMeta) { $0.bind(key) } }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)

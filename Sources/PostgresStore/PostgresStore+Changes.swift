@@ -9,7 +9,7 @@ extension PostgresStore {
     /// that must not miss a change has to check periodically as well.
     package func changes() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let listener = Listener(to: connector, random: random, tell: { continuation.yield() })
+        let listener = NotificationListener(to: connector, random: random, tell: { continuation.yield() })
         continuation.onTermination = { _ in listener.close() }
         listeners.add { continuation.finish() }
         listener.start()

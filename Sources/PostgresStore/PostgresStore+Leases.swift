@@ -89,7 +89,7 @@ extension PostgresStore {
     ) async throws -> [Grant] {
         guard !ids.isEmpty else { return [] }
         let claims = ids.map { id in (id: id, number: Int64(random.nextBits() >> 1)) }
-        let grants = try await leasing.run { [self] connection, deadline throws(Failure) in
+        let grants = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             let claimPlace = batch.add(dueBy == nil ? .claimAny : .claimDue) {
                 $0.bind(owner)
@@ -107,12 +107,12 @@ extension PostgresStore {
             batch.add(.clock)
             let answers = try commit(batch, on: connection, until: deadline)
             let unsettled = Set(
-                try answers[claimPlace].rows { (row: inout Row) throws(Failure) -> GrantID? in
+                try answers[claimPlace].rows { (row: inout Row) throws(StatementFailure) -> GrantID? in
                     let id = GrantID(rawValue: row.integer())
                     return row.flag() ? id : nil
                 }.compactMap(\.self)
             )
-            return try answers[place].rows { (row: inout Row) throws(Failure) -> Grant in
+            return try answers[place].rows { (row: inout Row) throws(StatementFailure) -> Grant in
                 var grant = try GrantRow.read(&row)
                 if unsettled.contains(grant.id), var lease = grant.lease {
                     lease.followsUnsettledClaim = true
@@ -128,7 +128,7 @@ extension PostgresStore {
     package func renew(_ leases: [GrantID: Int64], for span: Duration) async throws -> Set<GrantID> {
         guard !leases.isEmpty else { return [] }
         let pairs = leases.sorted { $0.key < $1.key }
-        return try await leasing.run { [self] connection, deadline throws(Failure) in
+        return try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             let place = batch.add(.renew) {
                 $0.bind(integers: pairs, \.key.rawValue)
@@ -138,7 +138,7 @@ extension PostgresStore {
                 $0.bind(leaseClock?.sinceBoot.milliseconds)
             }
             let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
-                .rows { (row: inout Row) throws(Failure) in GrantID(rawValue: row.integer()) }
+                .rows { (row: inout Row) throws(StatementFailure) in GrantID(rawValue: row.integer()) }
             return Set(ids)
         }
     }
@@ -146,8 +146,8 @@ extension PostgresStore {
     package func release(_ leases: [GrantID: Int64]) async throws {
         guard !leases.isEmpty else { return }
         let pairs = leases.sorted { $0.key < $1.key }
-        try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(until: deadline)
+        try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
             batch.add(.release) {
                 $0.bind(integers: pairs, \.key.rawValue)
                 $0.bind(integers: pairs, \.value)

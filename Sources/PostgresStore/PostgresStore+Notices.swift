@@ -106,7 +106,7 @@ extension Query {
     )
 }
 
-extension Batch {
+extension StatementBatch {
     mutating func addNotice(_ notice: PendingNotice) {
         add(.insertNotice) {
             $0.bind(Int64(UInt32(truncatingIfNeeded: notice.nonce)))
@@ -150,7 +150,7 @@ extension PostgresStore {
     }
 
     package func nextNoticeAt() async throws -> Timestamp? {
-        try await reader.first(.nextNotice) { (row: inout Row) throws(Failure) in row.timestamp() } ?? nil
+        try await reader.first(.nextNotice) { (row: inout Row) throws(StatementFailure) in row.timestamp() } ?? nil
     }
 
     package func noticeAccepted(_ sequence: Int64, at now: Timestamp) async throws {
@@ -186,7 +186,7 @@ extension PostgresStore {
                 parameters.bind(userID)
                 parameters.bind(Int64(NoticeReplay.batchSize))
             },
-            read: { (row: inout Row) throws(Failure) in
+            read: { (row: inout Row) throws(StatementFailure) in
                 let at = Timestamp(milliseconds: row.integer())
                 return (NoticeCursor(at: at, sequence: row.integer()), row.text())
             }
@@ -194,7 +194,7 @@ extension PostgresStore {
     }
 
     private func replay(_ users: [String], since start: Timestamp, at now: Timestamp) async throws -> Int {
-        try await writer.run { [self] connection, deadline throws(Failure) in
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             let place = batch.add(.replayNotices) {
@@ -212,7 +212,7 @@ extension PostgresStore {
 
     private func settle(_ sequence: Int64, by query: Query, at time: Timestamp) async throws {
         // In turn with the transactions, which look for a pending notice before they add one.
-        try await writer.run { [self] connection, deadline throws(Failure) in
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             batch.add(query) {
@@ -225,7 +225,7 @@ extension PostgresStore {
 
     /// Runs one statement that may be repeated; returns the number of rows it changed.
     private func change(_ query: Query, bind: @escaping @Sendable (inout Parameters) -> Void) async throws -> Int {
-        try await leasing.run { [self] connection, deadline throws(Failure) in
+        try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             let place = batch.add(query, bind: bind)
             return try commit(batch, isRepeatable: true, on: connection, until: deadline)[place].changedRows

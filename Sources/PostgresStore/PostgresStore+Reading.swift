@@ -82,7 +82,7 @@ extension PostgresStore {
                 parameters.bind(id.rawValue)
                 parameters.bind(Int64(max(0, count)))
             },
-            read: { (row: inout Row) throws(Failure) in try GrantEvent(of: id, from: &row) }
+            read: { (row: inout Row) throws(StatementFailure) in try GrantEvent(of: id, from: &row) }
         )
     }
 
@@ -109,8 +109,8 @@ extension PostgresStore {
     }
 
     private func checkTakingWrites() async throws {
-        try await checking.run(patience: Self.checkPatience) { [self] connection, deadline throws(Failure) in
-            var batch = Batch(.begin)
+        try await checking.run(patience: Self.checkPatience) { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(.begin)
             batch.addLimits(until: deadline)
             let place = batch.add(.takesWrites)
             batch.addTurn()
@@ -118,9 +118,9 @@ extension PostgresStore {
             batch.add(.lockTables)
             batch.add(.rollback)
             let takesWrites: Bool?
-            do throws(Failure) {
+            do throws(StatementFailure) {
                 takesWrites = try run(batch, on: connection, until: deadline)[place]
-                    .first { (row: inout Row) throws(Failure) in row.flag() }
+                    .first { (row: inout Row) throws(StatementFailure) in row.flag() }
             } catch {
                 throw rollBack(after: error, on: connection, until: deadline)
             }
@@ -133,13 +133,13 @@ extension PostgresStore {
                     database: connection.database,
                     during: Query.takesWrites.name
                 )
-                throw Failure(error, state: state)
+                throw StatementFailure(error, state: state)
             }
         }
     }
 
     package func clientHealth() async throws -> [String: [UInt8]] {
-        let rows = try await reader.rows(.allHealth) { (row: inout Row) throws(Failure) in
+        let rows = try await reader.rows(.allHealth) { (row: inout Row) throws(StatementFailure) in
             (clientID: row.text(), health: row.optionalBlob() ?? [])
         }
         return rows.reduce(into: [:]) { $0[$1.clientID] = $1.health }
@@ -152,10 +152,10 @@ extension PostgresConnectionQueue {
         _ query: Query,
         patience: Duration? = nil,
         bind: @escaping @Sendable (inout Parameters) -> Void = { _ in },
-        read: @escaping @Sendable (inout Row) throws(Failure) -> Element
+        read: @escaping @Sendable (inout Row) throws(StatementFailure) -> Element
     ) async throws(StoreError) -> [Element] {
-        try await run(patience: patience) { connection, deadline throws(Failure) in
-            var batch = Batch(askingUntil: deadline)
+        try await run(patience: patience) { connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(askingUntil: deadline)
             let place = batch.add(query, bind: bind)
             return try connection.run(batch, until: deadline)[place].rows(read)
         }
@@ -165,7 +165,7 @@ extension PostgresConnectionQueue {
     func first<Element: Sendable>(
         _ query: Query,
         bind: @escaping @Sendable (inout Parameters) -> Void = { _ in },
-        read: @escaping @Sendable (inout Row) throws(Failure) -> Element
+        read: @escaping @Sendable (inout Row) throws(StatementFailure) -> Element
     ) async throws(StoreError) -> Element? {
         try await rows(query, bind: bind, read: read).first
     }
@@ -173,13 +173,13 @@ extension PostgresConnectionQueue {
 
 extension GrantEvent {
     /// Reads the columns from `at` to `generation`.
-    init(of id: GrantID, from row: inout Row) throws(Failure) {
+    init(of id: GrantID, from row: inout Row) throws(StatementFailure) {
         let at = row.timestamp()
         let kind = Kind(rawValue: row.text())
         let former = row.optionalText()
         let next = row.text()
         guard let at, let kind else {
-            throw Failure(StoreError(damagedRow: "An event of grant \(id)"))
+            throw StatementFailure(StoreError(damagedRow: "An event of grant \(id)"))
         }
         var from: GrantState?
         if let former { from = try GrantRow.state(former, of: id) }

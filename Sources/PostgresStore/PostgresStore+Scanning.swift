@@ -98,7 +98,7 @@ extension PostgresStore {
     private static let scanPatience: Duration = .seconds(300)
 
     package func clientsWithDueTimes() async throws -> [String] {
-        try await scanner.rows(.dueClients) { (row: inout Row) throws(Failure) in row.text() }
+        try await scanner.rows(.dueClients) { (row: inout Row) throws(StatementFailure) in row.text() }
     }
 
     package func due(
@@ -118,7 +118,7 @@ extension PostgresStore {
                     parameters.bind(cursor.id.rawValue)
                 }
             },
-            read: { (row: inout Row) throws(Failure) in
+            read: { (row: inout Row) throws(StatementFailure) in
                 DueEntry(dueAt: Timestamp(milliseconds: row.integer()), id: GrantID(rawValue: row.integer()))
             }
         )
@@ -129,8 +129,8 @@ extension PostgresStore {
         refreshTokensEndingBefore end: Timestamp,
         idleSince: Timestamp
     ) async throws -> Census {
-        try await scanner.run { connection, deadline throws(Failure) in
-            var batch = Batch(askingUntil: deadline)
+        try await scanner.run { connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(askingUntil: deadline)
             let counts = batch.add(.counts)
             let rest = batch.add(.census) {
                 $0.bind(now)
@@ -140,12 +140,12 @@ extension PostgresStore {
             }
             let answers = try connection.run(batch, until: deadline)
             var census = Census(byState: [:], due: 0, oldestDueAt: nil, refreshTokensEnding: 0, idle: 0)
-            _ = try answers[counts].rows { (row: inout Row) throws(Failure) in
+            _ = try answers[counts].rows { (row: inout Row) throws(StatementFailure) in
                 guard let state = GrantState(rawValue: row.text()) else { return }
                 let count = Int(row.integer())
                 if count != 0 { census.byState[state] = count }
             }
-            _ = try answers[rest].first { (row: inout Row) throws(Failure) in
+            _ = try answers[rest].first { (row: inout Row) throws(StatementFailure) in
                 census.due = Int(row.integer())
                 census.oldestDueAt = row.timestamp()
                 census.refreshTokensEnding = Int(row.integer())
@@ -156,7 +156,8 @@ extension PostgresStore {
     }
 
     package func keysInUse() async throws -> [KeyID: Int] {
-        let rows = try await scanner.rows(.countKeys, patience: Self.scanPatience) { (row: inout Row) throws(Failure) in
+        let rows = try await scanner.rows(.countKeys, patience: Self.scanPatience) {
+            (row: inout Row) throws(StatementFailure) in
             (names: [row.optionalText(), row.optionalText()], count: Int(row.integer()))
         }
         var keys: [KeyID: Int] = [:]
@@ -177,7 +178,7 @@ extension PostgresStore {
         after cursor: GrantID?,
         atMost count: Int
     ) async throws -> GrantID? {
-        try await writer.run { [self] connection, deadline throws(Failure) in
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             let place = batch.add(.hasten) {
                 $0.bind(clientID)
@@ -186,14 +187,14 @@ extension PostgresStore {
                 $0.bind(cursor?.rawValue ?? -1)
             }
             let ids = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
-                .rows { (row: inout Row) throws(Failure) in row.integer() }
+                .rows { (row: inout Row) throws(StatementFailure) in row.integer() }
             return ids.count < count ? nil : ids.max().map { GrantID(rawValue: $0) }
         }
     }
 
     package func rescheduleGrantsStoredAfter(_ now: Timestamp) async throws -> Int {
         let changed = try await changePages(after: Int64(-1)) { [self] cursor in
-            try await writer.run { [self] connection, deadline throws(Failure) in
+            try await writer.run { [self] connection, deadline throws(StatementFailure) in
                 var batch = changes(until: deadline, on: connection)
                 batch.addTurn()
                 let place = batch.add(.reschedule) {
@@ -202,13 +203,13 @@ extension PostgresStore {
                     $0.bind(Int64(changedPageSize))
                 }
                 let page = try commit(batch, isRepeatable: true, on: connection, until: deadline)[place]
-                    .first { (row: inout Row) throws(Failure) in
+                    .first { (row: inout Row) throws(StatementFailure) in
                         ChangedPage(changed: Int(row.integer()), next: row.optionalInteger())
                     }
                 return page ?? ChangedPage(changed: 0, next: nil)
             }
         }
-        try await writer.run { [self] connection, deadline throws(Failure) in
+        try await writer.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.addTurn()
             batch.add(.hastenNotices) { $0.bind(now) }

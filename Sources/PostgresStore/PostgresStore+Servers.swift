@@ -55,17 +55,18 @@ extension PostgresStore {
     }
 
     /// Compares the server with the one that the database was last used on, and stores the identity of the tables.
-    func recognize(_ connection: Connection, until deadline: Deadline) throws(Failure) {
+    func recognize(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
         var marks: [String: String] = [:]
-        _ = try connection.run(Batch(.readMarks), until: deadline)[0].rows { (row: inout Row) throws(Failure) in
+        _ = try connection.run(StatementBatch(.readMarks), until: deadline)[0].rows {
+            (row: inout Row) throws(StatementFailure) in
             marks[row.text()] = row.text()
         }
         lineage.storeID = marks["store_id"]
         guard let identity = connection.identity, let recorded = marks["server"].flatMap({ ServerIdentity($0) }) else {
             return
         }
-        let standing = lineage.compare(recorded: recorded, with: identity, at: connection.database)
-        try Connector.judge(standing, identity, connection.database)
+        let relation = lineage.compare(recorded: recorded, with: identity, at: connection.database)
+        try Connector.judge(relation, identity, connection.database)
     }
 
     package func takeIncidents() -> [StoreIncident] { lineage.takeIncidents() }

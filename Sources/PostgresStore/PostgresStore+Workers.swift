@@ -66,7 +66,7 @@ extension PostgresStore {
 
     private func store(_ worker: WorkerReport) async throws(StoreError) -> [WorkerReport] {
         let unrecorded = lineage.unrecorded
-        let reports = try await leasing.run { [self] connection, deadline throws(Failure) in
+        let reports = try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.add(.upsertWorker) {
                 $0.bind(worker.id)
@@ -96,15 +96,15 @@ extension PostgresStore {
     }
 
     package func forgetWorker(_ id: String) async throws {
-        try await leasing.run { [self] connection, deadline throws(Failure) in
-            var batch = Batch(until: deadline)
+        try await leasing.run { [self] connection, deadline throws(StatementFailure) in
+            var batch = StatementBatch(until: deadline)
             batch.add(.deleteWorker) { $0.bind(id) }
             _ = try commit(batch, isRepeatable: true, on: connection, until: deadline)
         }
     }
 
     package func replaceNote(_ name: String, _ former: String?, with text: String) async throws -> Bool {
-        try await leasing.run { [self] connection, deadline throws(Failure) in
+        try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             let place = batch.add(former == nil ? .addMeta : .replaceMeta) {
                 $0.bind(name)
@@ -122,7 +122,7 @@ extension PostgresStore {
     }
 
     package func record(_ reading: ClockReading) async throws {
-        try await leasing.run { [self] connection, deadline throws(Failure) in
+        try await leasing.run { [self] connection, deadline throws(StatementFailure) in
             var batch = changes(until: deadline, on: connection)
             batch.add(.writeMeta) {
                 $0.bind(Self.clockReadingKey)
@@ -139,12 +139,12 @@ extension PostgresStore {
 }
 
 extension WorkerReport {
-    fileprivate static func read(_ row: inout Row) throws(Failure) -> WorkerReport {
+    fileprivate static func read(_ row: inout Row) throws(StatementFailure) -> WorkerReport {
         let id = row.text()
         let sealingKey = KeyID(row.text())
         let keys = row.text().split(separator: " ").compactMap { KeyID(String($0)) }
         guard let sealingKey else {
-            throw Failure(StoreError(damagedRow: "The report of worker \(id)"))
+            throw StatementFailure(StoreError(damagedRow: "The report of worker \(id)"))
         }
         return WorkerReport(id: id, keyIDs: keys, sealingKeyID: sealingKey, isRefreshing: row.flag())
     }

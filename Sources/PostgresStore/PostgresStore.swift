@@ -79,10 +79,10 @@ package final class PostgresStore: AccountStore {
         )
         await store.survey()
         do throws(StoreError) {
-            try await store.writer.run { connection, deadline throws(Failure) in
+            try await store.writer.run { connection, deadline throws(StatementFailure) in
                 try Schema().migrate(connection, until: deadline)
                 try store.recognize(connection, until: deadline)
-                _ = try store.run(Batch(.clock), on: connection, until: deadline)
+                _ = try store.run(StatementBatch(.clock), on: connection, until: deadline)
             }
         } catch {
             await store.close()
@@ -151,7 +151,7 @@ package final class PostgresStore: AccountStore {
         _ body: @escaping @Sendable (any StoreTransaction) throws -> Result
     ) async throws -> Result {
         let outcome: Swift.Result<Result, any Error> = try await lane.run {
-            [self] connection, deadline throws(Failure) in
+            [self] connection, deadline throws(StatementFailure) in
             let transaction = PostgresTransaction(of: self, on: connection, until: deadline)
             let outcome = Swift.Result { try body(transaction) }
             guard case .success = outcome else {
@@ -171,10 +171,12 @@ package final class PostgresStore: AccountStore {
     }
 
     /// Runs a batch; if its last statement reads the clock, the reading is used.
-    func run(_ batch: Batch, on connection: Connection, until deadline: Deadline) throws(Failure) -> [Answer] {
+    func run(_ batch: StatementBatch, on connection: PostgresConnection, until deadline: CallDeadline)
+        throws(StatementFailure) -> [StatementResult]
+    {
         let start = local.sinceBoot
-        let answers: [Answer]
-        do throws(Failure) {
+        let answers: [StatementResult]
+        do throws(StatementFailure) {
             answers = try connection.run(batch, until: deadline)
         } catch {
             throw judge(error, on: connection)
@@ -182,17 +184,19 @@ package final class PostgresStore: AccountStore {
         let end = local.sinceBoot
         try learn(from: answers, of: batch, on: connection)
         if let place = batch.clockPlace {
-            let reading = try answers[place].first { (row: inout Row) throws(Failure) in row.timestamp() }
+            let reading = try answers[place].first { (row: inout Row) throws(StatementFailure) in row.timestamp() }
             if let reading = reading ?? nil { clock.take(reading, askedAt: start, answeredAt: end) }
         }
         return answers
     }
 
     /// Ends a failed transaction and returns its failure, which matters more to the caller than one of the ROLLBACK.
-    func rollBack(after failure: Failure, on connection: Connection, until deadline: Deadline) -> Failure {
+    func rollBack(after failure: StatementFailure, on connection: PostgresConnection, until deadline: CallDeadline)
+        -> StatementFailure
+    {
         guard !failure.losesConnection else { return failure }
-        do throws(Failure) {
-            _ = try connection.run(Batch(.rollback), until: deadline)
+        do throws(StatementFailure) {
+            _ = try connection.run(StatementBatch(.rollback), until: deadline)
             return failure
         } catch {
             var failure = failure
@@ -206,11 +210,11 @@ package final class PostgresStore: AccountStore {
     /// If the connection is lost, the transaction may have taken place; `isRepeatable` is `true` if a repetition does
     /// no harm.
     func commit(
-        _ batch: Batch,
+        _ batch: StatementBatch,
         isRepeatable: Bool = false,
-        on connection: Connection,
-        until deadline: Deadline
-    ) throws(Failure) -> [Answer] {
+        on connection: PostgresConnection,
+        until deadline: CallDeadline
+    ) throws(StatementFailure) -> [StatementResult] {
         do {
             return try run(batch, on: connection, until: deadline)
         } catch {
@@ -252,7 +256,7 @@ extension Query {
     static let takeTurn = Query("waiting for other transactions", "SELECT pg_advisory_xact_lock($1)")
 }
 
-extension Batch {
+extension StatementBatch {
     /// Adds the wait for the turn of a transaction that changes grants.
     mutating func addTurn() {
         add(.takeTurn) { $0.bind(Schema.writingLock) }

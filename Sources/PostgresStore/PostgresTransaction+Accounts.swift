@@ -72,8 +72,8 @@ extension PostgresTransaction {
             $0.bind(owner.email)
             $0.bind(now)
         }
-        return try read { () throws(Failure) in
-            try answer.rows { (row: inout Row) throws(Failure) in IssuedTokens(bytes: row.optionalBlob()) }
+        return try read { () throws(StatementFailure) in
+            try answer.rows { (row: inout Row) throws(StatementFailure) in IssuedTokens(bytes: row.optionalBlob()) }
         }
     }
 
@@ -92,8 +92,8 @@ extension PostgresTransaction {
             $0.bind(id.rawValue)
             $0.bind(GrantEvent.Kind.connected.rawValue)
         }
-        return try read { () throws(Failure) in
-            try answer.first { (row: inout Row) throws(Failure) in Timestamp(milliseconds: row.integer()) }
+        return try read { () throws(StatementFailure) in
+            try answer.first { (row: inout Row) throws(StatementFailure) in Timestamp(milliseconds: row.integer()) }
         }
     }
 
@@ -112,14 +112,14 @@ extension PostgresTransaction {
     }
 
     func insert(_ user: User) throws {
-        let answer = try travel { (batch: inout Batch) in UserRow.addInsert(user, to: &batch) }
+        let answer = try travel { (batch: inout StatementBatch) in UserRow.addInsert(user, to: &batch) }
         guard answer.changedRows == 1 else {
             throw StoreError(.conflict, "There is such a user already, or another has the same account at Google.")
         }
     }
 
     func update(_ user: User) throws {
-        let answer = try travel { (batch: inout Batch) in UserRow.addUpdate(user, to: &batch) }
+        let answer = try travel { (batch: inout StatementBatch) in UserRow.addUpdate(user, to: &batch) }
         guard answer.changedRows == 1 else {
             throw StoreError(.conflict, "There is no such user to update, or another has the same account at Google.")
         }
@@ -127,25 +127,25 @@ extension PostgresTransaction {
 
     private func users(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> [User] {
         let answer = try ask(query, bind: bind)
-        return try read { () throws(Failure) in try answer.rows(UserRow.read) }
+        return try read { () throws(StatementFailure) in try answer.rows(UserRow.read) }
     }
 
     // MARK: Sessions
 
     func session(_ id: SessionID) throws -> Session? {
         let answer = try ask(.sessionByID) { $0.bind(id.bytes) }
-        return try read { () throws(Failure) in try answer.first(SessionRow.read) }
+        return try read { () throws(StatementFailure) in try answer.first(SessionRow.read) }
     }
 
     func insert(_ session: Session) throws {
-        let answer = try travel { (batch: inout Batch) in SessionRow.addInsert(session, to: &batch) }
+        let answer = try travel { (batch: inout StatementBatch) in SessionRow.addInsert(session, to: &batch) }
         guard answer.changedRows == 1 else {
             throw StoreError(.conflict, "There is such a session already, or no such user.")
         }
     }
 
     func update(_ session: Session) throws {
-        let answer = try travel { (batch: inout Batch) in SessionRow.addUpdate(session, to: &batch) }
+        let answer = try travel { (batch: inout StatementBatch) in SessionRow.addUpdate(session, to: &batch) }
         guard answer.changedRows == 1 else {
             throw StoreError(.conflict, "There is no \(session) to update.")
         }

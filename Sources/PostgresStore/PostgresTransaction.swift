@@ -27,20 +27,20 @@ final class PostgresTransaction: StoreTransaction {
             """
     )
     private let store: PostgresStore
-    private let connection: Connection
-    private let deadline: Deadline
+    private let connection: PostgresConnection
+    private let deadline: CallDeadline
     private var hasBegun = false
     /// The time that was left when the server's limits were last set.
     private var limitedWith: Duration = .zero
     private var isOpen = true
     /// The first failure: PostgreSQL accepts no more statements after it.
-    private var failure: Failure?
+    private var failure: StatementFailure?
     /// The grants in the database, as far as this transaction has read them; `nil` for those that do not exist.
     private var stored: [GrantID: Grant?] = [:]
     private var healths: [String: [UInt8]?] = [:]
     private var writes = PendingWrites()
 
-    init(of store: PostgresStore, on connection: Connection, until deadline: Deadline) {
+    init(of store: PostgresStore, on connection: PostgresConnection, until deadline: CallDeadline) {
         self.store = store
         self.connection = connection
         self.deadline = deadline
@@ -53,36 +53,36 @@ final class PostgresTransaction: StoreTransaction {
     // MARK: Round trips
 
     /// Runs one query, after the statements that must come before it.
-    func ask(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> Answer {
-        try travel { (batch: inout Batch) in batch.add(query, bind: bind) }
+    func ask(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> StatementResult {
+        try travel { (batch: inout StatementBatch) in batch.add(query, bind: bind) }
     }
 
     /// Runs the statements that `fill` adds and returns the result at the position that it returns.
-    func travel(_ fill: (inout Batch) -> Int) throws(StoreError) -> Answer {
+    func travel(_ fill: (inout StatementBatch) -> Int) throws(StoreError) -> StatementResult {
         var batch = opening()
         let place = fill(&batch)
-        return try perform { () throws(Failure) in
+        return try perform { () throws(StatementFailure) in
             try store.run(batch, on: connection, until: deadline)[place]
         }
     }
 
-    func read<Value>(_ body: () throws(Failure) -> Value) throws(StoreError) -> Value {
+    func read<Value>(_ body: () throws(StatementFailure) -> Value) throws(StoreError) -> Value {
         try perform(body)
     }
 
     /// Returns a batch that begins the transaction, unless it has begun.
     ///
     /// The server's limit applies to each statement, so a batch that is sent late sets a shorter one.
-    private func opening() -> Batch {
+    private func opening() -> StatementBatch {
         let remaining = deadline.remaining
         guard !hasBegun else {
-            guard remaining < limitedWith / 2 else { return Batch() }
+            guard remaining < limitedWith / 2 else { return StatementBatch() }
             limitedWith = remaining
-            return Batch(until: deadline)
+            return StatementBatch(until: deadline)
         }
         hasBegun = true
         limitedWith = remaining
-        var batch = Batch(Self.begin)
+        var batch = StatementBatch(Self.begin)
         batch.addLimits(until: deadline)
         batch.addTurn()
         store.addUseCheck(to: &batch, on: connection)
@@ -90,7 +90,7 @@ final class PostgresTransaction: StoreTransaction {
         return batch
     }
 
-    private func perform<Value>(_ body: () throws(Failure) -> Value) throws(StoreError) -> Value {
+    private func perform<Value>(_ body: () throws(StatementFailure) -> Value) throws(StoreError) -> Value {
         guard isOpen else { throw StoreError(.fault, "A transaction was used after its end.") }
         if let failure { throw failure.error }
         do {
@@ -102,11 +102,11 @@ final class PostgresTransaction: StoreTransaction {
     }
 
     /// Sends the collected writes and makes them durable.
-    func commit() throws(Failure) {
+    func commit() throws(StatementFailure) {
         isOpen = false
         guard failure == nil else { return try rollBack() }
         guard hasBegun || !writes.isEmpty else { return }
-        do throws(Failure) {
+        do throws(StatementFailure) {
             // Another connection may have met a newer server since this transaction began.
             try store.connector.check(connection)
         } catch {
@@ -125,12 +125,12 @@ final class PostgresTransaction: StoreTransaction {
     }
 
     /// Rolls back; throws the original failure if it came from the database.
-    func rollBack() throws(Failure) {
+    func rollBack() throws(StatementFailure) {
         isOpen = false
         if let failure {
             throw hasBegun ? store.rollBack(after: failure, on: connection, until: deadline) : failure
         }
-        if hasBegun { _ = try connection.run(Batch(.rollback), until: deadline) }
+        if hasBegun { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
     }
 
     // MARK: Grants
@@ -142,10 +142,10 @@ final class PostgresTransaction: StoreTransaction {
         var batch = opening()
         let healthPlace = batch.add(Self.health) { $0.bind(texts: unknown) { $0 } }
         let grantsPlace = batch.add(Self.grantsByID) { $0.bind(integers: missing, \.rawValue) }
-        try perform { () throws(Failure) in
+        try perform { () throws(StatementFailure) in
             let answers = try store.run(batch, on: connection, until: deadline)
             for client in unknown { healths[client] = .some(nil) }
-            _ = try answers[healthPlace].rows { (row: inout Row) throws(Failure) in
+            _ = try answers[healthPlace].rows { (row: inout Row) throws(StatementFailure) in
                 healths[row.text()] = row.optionalBlob() ?? []
             }
             for id in missing { stored[id] = .some(nil) }
@@ -182,11 +182,11 @@ final class PostgresTransaction: StoreTransaction {
 
     /// Returns the grants that a query finds among the stored ones and those that this transaction wrote.
     func find(_ query: Query, bind: (inout Parameters) -> Void) throws(StoreError) -> [Grant] {
-        let answer = try travel { (batch: inout Batch) in
+        let answer = try travel { (batch: inout StatementBatch) in
             settleWrites(in: &batch)
             return batch.add(query, bind: bind)
         }
-        return try perform { () throws(Failure) in
+        return try perform { () throws(StatementFailure) in
             let grants = try answer.rows(GrantRow.read)
             for grant in grants { stored[grant.id] = grant }
             return grants
@@ -194,7 +194,7 @@ final class PostgresTransaction: StoreTransaction {
     }
 
     func insert(_ grant: Grant) throws {
-        let answer = try travel { (batch: inout Batch) in
+        let answer = try travel { (batch: inout StatementBatch) in
             settleWrites(in: &batch)
             UserRow.addInsert(User(id: grant.userID, createdAt: grant.createdAt), to: &batch)
             let place = GrantRow.addInsert(grant, to: &batch)
@@ -254,7 +254,7 @@ final class PostgresTransaction: StoreTransaction {
     }
 
     /// Adds collected writes to a batch whose query they may affect.
-    private func settleWrites(in batch: inout Batch) {
+    private func settleWrites(in batch: inout StatementBatch) {
         for (id, grant) in writes.grants { stored[id] = grant }
         writes.move(to: &batch, notifying: false)
     }

@@ -18,7 +18,7 @@ struct Query: Sendable {
 }
 
 /// Statements that are sent together and take one round trip.
-struct Batch {
+struct StatementBatch {
     struct Entry {
         let query: Query
         let parameters: Parameters

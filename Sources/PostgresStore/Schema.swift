@@ -38,7 +38,7 @@ struct Schema {
         INSERT INTO refresh_worker.schema_version (version) VALUES (0);
         """
 
-    private struct Sight {
+    private struct Catalog {
         let isOurs: Bool
         let hasContent: Bool
         let isThere: Bool
@@ -58,51 +58,53 @@ struct Schema {
     ///
     /// Workers that open a new database at once take turns, and each checks again in its turn. If no step is missing,
     /// nothing is written, so that a user without the right to create tables may work.
-    func migrate(_ connection: Connection, until deadline: Deadline) throws(Failure) {
+    func migrate(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure) {
         guard try version(of: connection, until: deadline) < migrations.count else { return }
-        var opening = Batch(Self.begin)
+        var opening = StatementBatch(Self.begin)
         opening.addLimits(until: deadline)
         _ = try connection.run(opening, until: deadline)
-        do throws(Failure) {
-            var turn = Batch()
+        do throws(StatementFailure) {
+            var turn = StatementBatch()
             turn.add(Self.takeTurn) { $0.bind(Self.migrationLock) }
             _ = try connection.run(turn, until: deadline)
             let version = try version(of: connection, until: deadline)
-            let sight = try look(connection, until: deadline)
+            let catalog = try readCatalog(connection, until: deadline)
             // IF NOT EXISTS would need the right to create one even if it exists.
-            if !sight.isThere { try connection.execute("making the schema", Self.makeSchema, until: deadline) }
-            if !sight.isOurs { try connection.execute("making the schema", Self.makeVersion, until: deadline) }
+            if !catalog.isThere { try connection.execute("making the schema", Self.makeSchema, until: deadline) }
+            if !catalog.isOurs { try connection.execute("making the schema", Self.makeVersion, until: deadline) }
             for step in version..<max(version, migrations.count) {
                 try connection.execute("migration \(step + 1)", migrations[step].statements, until: deadline)
             }
             let mark = "UPDATE refresh_worker.schema_version SET version = \(migrations.count)"
             try connection.execute("marking the schema", mark, until: deadline)
-            _ = try connection.run(Batch(Self.commit), until: deadline)
+            _ = try connection.run(StatementBatch(Self.commit), until: deadline)
         } catch {
-            if !error.losesConnection { _ = try connection.run(Batch(.rollback), until: deadline) }
+            if !error.losesConnection { _ = try connection.run(StatementBatch(.rollback), until: deadline) }
             throw error.state == "42501" ? try lacksRight(connection, until: deadline) : error
         }
     }
 
     /// Returns the version of the schema, 0 if there is none; throws for a database that this program must not touch.
-    private func version(of connection: Connection, until deadline: Deadline) throws(Failure) -> Int {
-        let sight = try look(connection, until: deadline)
-        guard sight.mayUse else { throw Self.mayNotUse(sight) }
-        guard sight.isOurs else {
-            guard !sight.hasContent else {
-                throw Failure(
+    private func version(of connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+        -> Int
+    {
+        let catalog = try readCatalog(connection, until: deadline)
+        guard catalog.mayUse else { throw Self.mayNotUse(catalog) }
+        guard catalog.isOurs else {
+            guard !catalog.hasContent else {
+                throw StatementFailure(
                     .cannotOpen,
                     "The schema refresh_worker of \(connection.database) is another program's: refresh-worker leaves it alone. "
                         + "Name another database."
                 )
             }
-            guard sight.isThere || sight.mayCreate else { throw Self.mayNotCreate(sight) }
+            guard catalog.isThere || catalog.mayCreate else { throw Self.mayNotCreate(catalog) }
             return 0
         }
-        let version = try connection.run(Batch(Self.readVersion), until: deadline)[0]
-            .first { (row: inout Row) throws(Failure) in Int(row.integer()) }
+        let version = try connection.run(StatementBatch(Self.readVersion), until: deadline)[0]
+            .first { (row: inout Row) throws(StatementFailure) in Int(row.integer()) }
         guard let version, version <= migrations.count else {
-            throw Failure(
+            throw StatementFailure(
                 .newerSchema,
                 "\(connection.database.capitalizedFirst) has schema version \(version ?? -1), and this refresh-worker knows "
                     + "versions up to \(migrations.count). Upgrade refresh-worker; nothing was changed."
@@ -111,9 +113,12 @@ struct Schema {
         return version
     }
 
-    private func look(_ connection: Connection, until deadline: Deadline) throws(Failure) -> Sight {
-        let sight = try connection.run(Batch(Self.look), until: deadline)[0].first { (row: inout Row) throws(Failure) in
-            Sight(
+    private func readCatalog(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+        -> Catalog
+    {
+        let catalog = try connection.run(StatementBatch(Self.look), until: deadline)[0].first {
+            (row: inout Row) throws(StatementFailure) in
+            Catalog(
                 isOurs: row.flag(),
                 hasContent: row.flag(),
                 isThere: row.flag(),
@@ -123,36 +128,38 @@ struct Schema {
                 user: row.text()
             )
         }
-        guard let sight else {
-            throw Failure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
+        guard let catalog else {
+            throw StatementFailure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
         }
-        return sight
+        return catalog
     }
 
-    private func lacksRight(_ connection: Connection, until deadline: Deadline) throws(Failure) -> Failure {
-        let sight = try look(connection, until: deadline)
-        return sight.isThere ? Self.mayNotUse(sight) : Self.mayNotCreate(sight)
+    private func lacksRight(_ connection: PostgresConnection, until deadline: CallDeadline) throws(StatementFailure)
+        -> StatementFailure
+    {
+        let catalog = try readCatalog(connection, until: deadline)
+        return catalog.isThere ? Self.mayNotUse(catalog) : Self.mayNotCreate(catalog)
     }
 
-    private static func mayNotUse(_ sight: Sight) -> Failure {
-        Failure(
+    private static func mayNotUse(_ catalog: Catalog) -> StatementFailure {
+        StatementFailure(
             .cannotOpen,
-            "The user \(sight.user) may not use the schema refresh_worker of the database \(sight.database). As its owner run: "
-                + "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(sight.user); and, where another user made the tables, "
-                + "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(sight.user);"
+            "The user \(catalog.user) may not use the schema refresh_worker of the database \(catalog.database). As its owner run: "
+                + "GRANT USAGE, CREATE ON SCHEMA refresh_worker TO \(catalog.user); and, where another user made the tables, "
+                + "GRANT ALL ON ALL TABLES IN SCHEMA refresh_worker TO \(catalog.user);"
         )
     }
 
-    private static func mayNotCreate(_ sight: Sight) -> Failure {
-        Failure(
+    private static func mayNotCreate(_ catalog: Catalog) -> StatementFailure {
+        StatementFailure(
             .cannotOpen,
-            "The user \(sight.user) may not make the schema refresh_worker in the database \(sight.database). As the database's "
-                + "owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(sight.user);"
+            "The user \(catalog.user) may not make the schema refresh_worker in the database \(catalog.database). As the database's "
+                + "owner run: CREATE SCHEMA refresh_worker AUTHORIZATION \(catalog.user);"
         )
     }
 }
 
-extension Batch {
+extension StatementBatch {
     /// Creates a batch of one statement without values.
     init(_ query: Query) {
         self.init()

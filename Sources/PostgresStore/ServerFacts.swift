@@ -106,7 +106,7 @@ extension ServerFacts {
         let outcome: Result<ServerFacts, StoreError>
         do {
             outcome = .success(
-                try await lane.run { connection, deadline throws(Failure) in
+                try await lane.run { connection, deadline throws(StatementFailure) in
                     try ask(connection, time: time, until: deadline)
                 }
             )
@@ -118,14 +118,14 @@ extension ServerFacts {
     }
 
     private static func ask(
-        _ connection: Connection,
+        _ connection: PostgresConnection,
         time: any TimeSource,
-        until deadline: Deadline
-    ) throws(Failure) -> ServerFacts {
+        until deadline: CallDeadline
+    ) throws(StatementFailure) -> ServerFacts {
         let before = time.sinceBoot
-        let answers = try connection.run(Batch(question), until: deadline)
+        let answers = try connection.run(StatementBatch(question), until: deadline)
         let journey = time.sinceBoot - before
-        let found = try answers[0].first { (row: inout Row) throws(Failure) in
+        let found = try answers[0].first { (row: inout Row) throws(StatementFailure) in
             let version = row.text()
             let user = row.text()
             let bytes = row.integer()
@@ -154,12 +154,12 @@ extension ServerFacts {
             return (facts, mayAskSchema)
         }
         guard let (stated, mayAskSchema) = found else {
-            throw Failure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
+            throw StatementFailure(.fault, "The server answered nothing. This is a fault of refresh-worker.")
         }
         var facts = stated
         if mayAskSchema {
-            facts.schema = try connection.run(Batch(schemaVersion), until: deadline)[0]
-                .first { (row: inout Row) throws(Failure) in Int(row.integer()) }
+            facts.schema = try connection.run(StatementBatch(schemaVersion), until: deadline)[0]
+                .first { (row: inout Row) throws(StatementFailure) in Int(row.integer()) }
         }
         return facts
     }

@@ -8,7 +8,7 @@ private import Synchronization
 /// stored there would be lost. So a connection to a lower timeline, or to another cluster, is refused.
 final class ServerTimeline: Sendable {
     /// The relation of a server to the newest one.
-    enum Standing: Equatable {
+    enum Relation: Equatable {
         case current
         /// Another server of the same cluster was promoted after this one.
         case outdated(newest: ServerIdentity)
@@ -39,7 +39,7 @@ final class ServerTimeline: Sendable {
     /// Records the server that responded, and judges it.
     ///
     /// `database` is the server's name in the report of a fail-over.
-    func meet(_ identity: ServerIdentity, at database: String) -> Standing {
+    func meet(_ identity: ServerIdentity, at database: String) -> Relation {
         knowledge.withLock { knowledge in
             guard let newest = knowledge.newest else {
                 knowledge.newest = identity
@@ -60,7 +60,7 @@ final class ServerTimeline: Sendable {
     /// Compares the server with the one that the database was last used on, as its `meta` table says.
     ///
     /// A database that was restored, or upgraded with pg_upgrade, is in another cluster than before.
-    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> Standing {
+    func compare(recorded: ServerIdentity, with identity: ServerIdentity, at database: String) -> Relation {
         knowledge.withLock { knowledge in
             guard recorded.system == identity.system else {
                 knowledge.incidents.append(.clusterReplaced(from: recorded, to: identity, at: database))

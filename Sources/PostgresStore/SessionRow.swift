@@ -27,15 +27,15 @@ enum SessionRow {
     private static let update = Table.update("update session", "refresh_worker.sessions", all)
 
     @discardableResult
-    static func addInsert(_ session: Session, to batch: inout Batch) -> Int {
+    static func addInsert(_ session: Session, to batch: inout StatementBatch) -> Int {
         batch.add(insert) { Table.bind([session], all, to: &$0) }
     }
 
-    static func addUpdate(_ session: Session, to batch: inout Batch) -> Int {
+    static func addUpdate(_ session: Session, to batch: inout StatementBatch) -> Int {
         batch.add(update) { Table.bind([session], all, to: &$0) }
     }
 
-    static func read(_ row: inout Row) throws(Failure) -> Session {
+    static func read(_ row: inout Row) throws(StatementFailure) -> Session {
         guard let id = SessionID(bytes: row.optionalBlob() ?? []) else { throw damaged("The id of a session") }
         return Session(
             id: id,
@@ -48,7 +48,7 @@ enum SessionRow {
         )
     }
 
-    private static func family(_ row: inout Row) throws(Failure) -> TokenFamily {
+    private static func family(_ row: inout Row) throws(StatementFailure) -> TokenFamily {
         let currentHash = row.optionalBlob() ?? []
         guard let family = TokenFamily(currentHash: currentHash, historyBytes: row.optionalBlob()) else {
             throw damaged("The token history of a session")
@@ -56,7 +56,7 @@ enum SessionRow {
         return family
     }
 
-    private static func sealed(_ bytes: [UInt8]?) throws(Failure) -> SealedSecret? {
+    private static func sealed(_ bytes: [UInt8]?) throws(StatementFailure) -> SealedSecret? {
         guard let bytes else { return nil }
         do {
             return try SealedSecret(bytes: bytes)
@@ -65,7 +65,7 @@ enum SessionRow {
         }
     }
 
-    private static func damaged(_ what: String) -> Failure {
-        Failure(StoreError(damagedRow: what))
+    private static func damaged(_ what: String) -> StatementFailure {
+        StatementFailure(StoreError(damagedRow: what))
     }
 }

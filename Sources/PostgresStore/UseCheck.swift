@@ -55,7 +55,7 @@ enum UseCheckState {
     static let otherTables = "RW003"
 }
 
-extension Batch {
+extension StatementBatch {
     /// Begins a transaction whose statements the server ends before the deadline, so that the connection stays usable.
     ///
     /// The worker waits for the server's response beyond the deadline (``Deadline/grace``). It sends no cancel request
@@ -66,17 +66,17 @@ extension Batch {
     /// The statements up to the end of a batch are one transaction
     /// (https://www.postgresql.org/docs/15/protocol-flow.html#PROTOCOL-FLOW-PIPELINING), unless there is a BEGIN among
     /// them.
-    init(until deadline: Deadline) {
+    init(until deadline: CallDeadline) {
         self.init()
         addLimits(until: deadline)
     }
 
-    mutating func addLimits(until deadline: Deadline) {
+    mutating func addLimits(until deadline: CallDeadline) {
         add(.limits) { $0.bind(deadline.serverLimit) }
     }
 
     /// Creates a limited batch for a query that changes nothing.
-    init(askingUntil deadline: Deadline) {
+    init(askingUntil deadline: CallDeadline) {
         self.init()
         add(.questionLimit) { $0.bind(deadline.serverLimit) }
     }
@@ -86,7 +86,7 @@ extension Batch {
     }
 }
 
-extension Deadline {
+extension CallDeadline {
     /// The milliseconds that a server may spend on a statement: a little less than the remaining time.
     var serverLimit: String {
         let left = remaining.wholeMilliseconds
@@ -96,13 +96,13 @@ extension Deadline {
 
 extension PostgresStore {
     /// Returns a batch for a change: limited by the deadline, and ended by the server if the database must not be used.
-    func changes(until deadline: Deadline, on connection: Connection) -> Batch {
-        var batch = Batch(until: deadline)
+    func changes(until deadline: CallDeadline, on connection: PostgresConnection) -> StatementBatch {
+        var batch = StatementBatch(until: deadline)
         addUseCheck(to: &batch, on: connection)
         return batch
     }
 
-    func addUseCheck(to batch: inout Batch, on connection: Connection) {
+    func addUseCheck(to batch: inout StatementBatch, on connection: PostgresConnection) {
         let newest = connection.identity == nil ? nil : lineage.newest
         batch.add(.checkUse) {
             $0.bind(Schema.moveLock)
@@ -114,16 +114,18 @@ extension PostgresStore {
 
     /// Records the timeline that the use check returned: a standby's session survives its promotion, and a pooler may
     /// switch to another server.
-    func learn(from answers: [Answer], of batch: Batch, on connection: Connection) throws(Failure) {
+    func learn(from answers: [StatementResult], of batch: StatementBatch, on connection: PostgresConnection)
+        throws(StatementFailure)
+    {
         guard let place = batch.useCheckPlace else { return }
         lineage.noteTables()
-        let timeline = try answers[place].first { (row: inout Row) throws(Failure) in row.optionalInteger() }
+        let timeline = try answers[place].first { (row: inout Row) throws(StatementFailure) in row.optionalInteger() }
         guard let timeline = timeline ?? nil, let newest = lineage.newest, timeline > newest.timeline else { return }
         _ = lineage.meet(ServerIdentity(system: newest.system, timeline: timeline), at: connection.database)
     }
 
     /// Handles a failed use check, and returns the failure for the caller.
-    func judge(_ failure: Failure, on connection: Connection) -> Failure {
+    func judge(_ failure: StatementFailure, on connection: PostgresConnection) -> StatementFailure {
         switch failure.state {
         case UseCheckState.outdated:
             var failure = failure

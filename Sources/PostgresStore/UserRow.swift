@@ -33,15 +33,15 @@ enum UserRow {
 
     /// Adds the user, unless a user with this id or with this account exists.
     @discardableResult
-    static func addInsert(_ user: User, to batch: inout Batch) -> Int {
+    static func addInsert(_ user: User, to batch: inout StatementBatch) -> Int {
         batch.add(insert) { Table.bind([user], all, to: &$0) }
     }
 
-    static func addUpdate(_ user: User, to batch: inout Batch) -> Int {
+    static func addUpdate(_ user: User, to batch: inout StatementBatch) -> Int {
         batch.add(update) { Table.bind([user], all, to: &$0) }
     }
 
-    static func read(_ row: inout Row) throws(Failure) -> User {
+    static func read(_ row: inout Row) throws(StatementFailure) -> User {
         User(
             id: row.text(),
             createdAt: Timestamp(milliseconds: row.integer()),

@@ -150,7 +150,7 @@ package final class EngineLog: Sendable {
             case let error as StoreError where error.code == .replaced: (.storeReplaced, error.message)
             case let error as SealError:
                 (.sealingFailed, "answers cannot be sealed; they wait in memory until they can: \(error)")
-            case let error as SpillError: (.spillFailed, error.message)
+            case let error as SpillFileError: (.spillFailed, error.message)
             default: (.storeFailing, "the store cannot be used, results wait in memory until it can: \(error)")
             }
         raise(Alarm(kind: kind, clientID: "", text: text))

@@ -47,7 +47,10 @@ extension CommandContext {
     }
 
     private func workAsDaemon() async throws -> ExitCode {
-        let daemon = Daemon(context: self, statusReport: { store in try await statusReport(from: store).json.text })
+        let daemon = WorkerDaemon(
+            context: self,
+            statusReport: { store in try await statusReport(from: store).json.text }
+        )
         return try await daemon.run()
     }
 }

@@ -45,7 +45,7 @@ extension SQLiteStore {
     private static func problems(of path: String) throws(StoreError) -> [String] {
         do throws(StoreError) {
             // Not a connection of the store, which has pages in its cache.
-            let connection = try Connection(path: path, patience: .seconds(10))
+            let connection = try SQLiteConnection(path: path, patience: .seconds(10))
             connection.keepLogOnClose(true)
             return try connection.problems(by: quickCheck)
         } catch {
@@ -55,7 +55,7 @@ extension SQLiteStore {
     }
 }
 
-extension Connection {
+extension SQLiteConnection {
     /// Returns the problems that a check of the file finds.
     ///
     /// SQLite's check lists a page that it could not read like one that is damaged; here the check fails instead.

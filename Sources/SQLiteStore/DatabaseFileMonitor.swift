@@ -53,7 +53,7 @@ struct DatabaseFileMonitor: Sendable {
     }
 }
 
-extension Connection {
+extension SQLiteConnection {
     private static let readStanding = Query(
         "standing",
         """

@@ -5,9 +5,9 @@ import Store
 @safe
 struct PageCopy: ~Copyable {
     private let handle: OpaquePointer
-    private let source: Connection
+    private let source: SQLiteConnection
 
-    init(adopting handle: OpaquePointer, from source: Connection) {
+    init(adopting handle: OpaquePointer, from source: SQLiteConnection) {
         unsafe self.handle = handle
         self.source = source
     }

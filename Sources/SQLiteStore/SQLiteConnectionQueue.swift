@@ -10,16 +10,16 @@ final class SQLiteConnectionQueue: Sendable {
     /// The connection, until it is closed.
     ///
     /// Only the queue takes the lock, so the lock never waits.
-    private let connection: Mutex<Connection?>
+    private let connection: Mutex<SQLiteConnection?>
 
-    init(_ connection: sending Connection, label: String) {
+    init(_ connection: sending SQLiteConnection, label: String) {
         queue = DispatchQueue(label: label)
         self.connection = Mutex(connection)
     }
 
     /// Runs `body` on the queue and returns its result.
     func run<Answer: Sendable>(
-        _ body: @escaping @Sendable (Connection) throws(StoreError) -> Answer
+        _ body: @escaping @Sendable (SQLiteConnection) throws(StoreError) -> Answer
     ) async throws(StoreError) -> Answer {
         let outcome: Result<Answer, StoreError> = await withCheckedContinuation { continuation in
             queue.async {
@@ -30,7 +30,7 @@ final class SQLiteConnectionQueue: Sendable {
     }
 
     /// Runs `last` with the connection, if it is open, and closes it.
-    func close(_ last: @escaping @Sendable (Connection) -> Void = { _ in }) async {
+    func close(_ last: @escaping @Sendable (SQLiteConnection) -> Void = { _ in }) async {
         await withCheckedContinuation { continuation in
             queue.async {
                 self.connection.withLock { connection in
@@ -43,7 +43,7 @@ final class SQLiteConnectionQueue: Sendable {
     }
 
     private func perform<Answer: Sendable>(
-        _ body: @Sendable (Connection) throws(StoreError) -> Answer
+        _ body: @Sendable (SQLiteConnection) throws(StoreError) -> Answer
     ) -> Result<Answer, StoreError> {
         connection.withLock { connection in
             guard let connection else { return .failure(StoreError(.closed, "The database is closed.")) }

@@ -96,7 +96,7 @@ extension SQLiteStore {
     }
 }
 
-extension Connection {
+extension SQLiteConnection {
     fileprivate func sweep(at now: Timestamp) throws(StoreError) -> SweepCount {
         var count = SweepCount()
         count.sessions = try sweep(.sweepSessions, to: now)

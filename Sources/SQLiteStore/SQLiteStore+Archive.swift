@@ -115,7 +115,7 @@ extension Query {
     )
 }
 
-extension Connection {
+extension SQLiteConnection {
     /// Returns the text that `meta` holds under a key.
     func note(_ key: String) throws(StoreError) -> String? {
         try first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in row.text() }

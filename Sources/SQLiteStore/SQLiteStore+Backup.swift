@@ -66,17 +66,17 @@ extension SQLiteStore {
         }
     }
 
-    private func openForBackup() throws(StoreError) -> sending Connection {
-        try Connection.reader(path: path, leases: leases, patience: patience)
+    private func openForBackup() throws(StoreError) -> sending SQLiteConnection {
+        try SQLiteConnection.reader(path: path, leases: leases, patience: patience)
     }
 
     private static func copy(
-        _ source: Connection,
+        _ source: SQLiteConnection,
         to path: String,
         patience: Duration,
         progress: (BackupProgress) -> Void
     ) throws(StoreError) {
-        let copy = try Connection(path: path, patience: patience)
+        let copy = try SQLiteConnection(path: path, patience: patience)
         try copy.execute(beforeCopy)
         // In one read transaction: otherwise each commit of a worker would restart the copy.
         try source.read { () throws(StoreError) in

@@ -95,7 +95,7 @@ struct LeaseChange {
     var lease: Lease?
 }
 
-extension Connection {
+extension SQLiteConnection {
     /// Replaces a grant's stored lease.
     fileprivate func write(lease: Lease, of id: GrantID) throws(StoreError) {
         try run(.writeLease) { statement in

@@ -229,7 +229,7 @@ extension SQLiteStore {
     }
 }
 
-extension Connection {
+extension SQLiteConnection {
     fileprivate func noticeLease(key: String) throws(StoreError) -> Lease? {
         let stored = try first(.readMeta, bind: { $0.bind(key) }) { (row: inout Row) throws(StoreError) in row.text() }
         let parts = (stored ?? "").split(separator: " ", maxSplits: 2)

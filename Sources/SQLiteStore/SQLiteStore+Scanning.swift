@@ -212,7 +212,7 @@ extension SQLiteStore {
     }
 }
 
-extension Connection {
+extension SQLiteConnection {
     fileprivate func reschedulePage(
         after cursor: Int64,
         _ now: Timestamp

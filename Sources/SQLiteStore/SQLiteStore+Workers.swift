@@ -100,7 +100,7 @@ extension SQLiteStore {
     }
 }
 
-extension Connection {
+extension SQLiteConnection {
     fileprivate func liveWorkers(at time: LeaseTime) throws(StoreError) -> [WorkerReport] {
         try rows(.liveWorkers, bind: { $0.bindLifeTest(at: time) }) { (row: inout Row) throws(StoreError) in
             let id = row.text()

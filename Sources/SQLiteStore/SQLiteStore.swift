@@ -52,7 +52,7 @@ package final class SQLiteStore: AccountStore {
         do {
             // The writer first: it creates the files and the schema.
             writer = SQLiteConnectionQueue(
-                try Connection.writer(
+                try SQLiteConnection.writer(
                     path: path,
                     leases: leases,
                     patience: patience,
@@ -62,11 +62,11 @@ package final class SQLiteStore: AccountStore {
                 label: "sqlite.writer"
             )
             reader = SQLiteConnectionQueue(
-                try Connection.reader(path: path, leases: leases, patience: patience),
+                try SQLiteConnection.reader(path: path, leases: leases, patience: patience),
                 label: "sqlite.reader"
             )
             scanner = SQLiteConnectionQueue(
-                try Connection.reader(path: path, leases: leases, patience: patience),
+                try SQLiteConnection.reader(path: path, leases: leases, patience: patience),
                 label: "sqlite.scanner"
             )
         } catch {
@@ -127,7 +127,7 @@ package final class SQLiteStore: AccountStore {
     }
 }
 
-extension Connection {
+extension SQLiteConnection {
     /// Copies the log before closing, and lets SQLite delete it if no other process has the database open.
     ///
     /// Otherwise the next process that opens the file continues with the log, so a failure here has no effect. After a

@@ -52,7 +52,7 @@ final class SQLiteTransaction: StoreTransaction {
         """
     )
 
-    let connection: Connection
+    let connection: SQLiteConnection
     private let timeSource: any TimeSource
     private let epoch: String
     /// The source of the nonces in notice ids; `nil` if notices are not kept.
@@ -67,7 +67,8 @@ final class SQLiteTransaction: StoreTransaction {
     /// `true` if deleted data must leave the log as well.
     var wipes = false
 
-    init(on connection: Connection, timeSource: any TimeSource, epoch: String, noticeNonces: (any RandomSource)?) {
+    init(on connection: SQLiteConnection, timeSource: any TimeSource, epoch: String, noticeNonces: (any RandomSource)?)
+    {
         self.connection = connection
         self.noticeNonces = noticeNonces
         self.timeSource = timeSource

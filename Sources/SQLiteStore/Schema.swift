@@ -41,12 +41,12 @@ struct Schema {
     /// not touch.
     ///
     /// It reads one snapshot, because another process may be creating the schema at the same time.
-    func version(of connection: Connection) throws(StoreError) -> Int {
+    func version(of connection: SQLiteConnection) throws(StoreError) -> Int {
         guard !connection.isInTransaction else { return try versionSeen(by: connection) }
         return try connection.read { () throws(StoreError) in try versionSeen(by: connection) }
     }
 
-    private func versionSeen(by connection: Connection) throws(StoreError) -> Int {
+    private func versionSeen(by connection: SQLiteConnection) throws(StoreError) -> Int {
         let version = Int(try connection.integer(Self.readVersion))
         if try connection.integer(Self.readApplicationID) != Self.applicationID {
             guard version == 0, try connection.integer(Self.countObjects) == 0 else {
@@ -72,7 +72,7 @@ struct Schema {
     /// is live: an older version's statements would fail on the new schema, so it could not store the results that it
     /// has in memory, which may include rotated refresh tokens. `tell` is called before a file with content is changed.
     func migrate(
-        _ connection: Connection,
+        _ connection: SQLiteConnection,
         at time: LeaseTime,
         telling tell: (SchemaUpgrade) -> Void = { _ in }
     ) throws(StoreError) {
@@ -101,7 +101,8 @@ struct Schema {
         }
     }
 
-    private func refuseWorkers(of connection: Connection, at time: LeaseTime, before step: Int) throws(StoreError) {
+    private func refuseWorkers(of connection: SQLiteConnection, at time: LeaseTime, before step: Int) throws(StoreError)
+    {
         guard try connection.integer(Self.countWorkerTables) > 0 else { return }
         let workers = try connection.rows(Self.liveWorkerIDs, bind: { $0.bindLifeTest(at: time) }) {
             (row: inout Row) throws(StoreError) in

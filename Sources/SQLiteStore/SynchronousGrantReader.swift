@@ -8,16 +8,16 @@ private import Synchronization
 /// ``SQLiteStore`` costs more than the read itself. It never waits for other callers: while all of its connections are
 /// in use, or another process holds the file, it returns `nil` and the caller has to ask the store.
 package final class SynchronousGrantReader: Sendable {
-    private final class Seat: Sendable {
+    private final class Reader: Sendable {
         /// The connection, until it is closed.
-        let connection: Mutex<Connection?>
+        let connection: Mutex<SQLiteConnection?>
 
-        init(_ connection: sending Connection) {
+        init(_ connection: sending SQLiteConnection) {
             self.connection = Mutex(connection)
         }
     }
 
-    private let seats: [Seat]
+    private let readers: [Reader]
 
     /// Opens a database that a ``SQLiteStore`` has created; it blocks, for up to `patience` while another process holds
     /// the file.
@@ -32,19 +32,19 @@ package final class SynchronousGrantReader: Sendable {
     ) throws(StoreError) {
         let bootID = if let bootID { bootID } else { try BootID.require() }
         let leases = LeaseFile(of: path, bootID: bootID)
-        var seats: [Seat] = []
+        var readers: [Reader] = []
         for _ in 0..<connections {
-            let connection = try Connection.reader(path: path, leases: leases, patience: patience)
+            let connection = try SQLiteConnection.reader(path: path, leases: leases, patience: patience)
             connection.setPatience(.zero)
-            seats.append(Seat(connection))
+            readers.append(Reader(connection))
         }
-        self.seats = seats
+        self.readers = readers
     }
 
     /// Returns the stored grant; `nil` if there is none, and if it cannot be read without waiting.
     package func grant(ofUser userID: String) throws(StoreError) -> Grant? {
-        for seat in seats {
-            let outcome: Result<Grant?, StoreError>? = seat.connection.withLockIfAvailable { connection in
+        for reader in readers {
+            let outcome: Result<Grant?, StoreError>? = reader.connection.withLockIfAvailable { connection in
                 guard let connection else { return .success(nil) }
                 do throws(StoreError) {
                     return .success(
@@ -61,6 +61,6 @@ package final class SynchronousGrantReader: Sendable {
 
     /// Closes the connections, so that the store, which closes after it, is the last and can tidy up its files.
     package func close() {
-        for seat in seats { seat.connection.withLock { $0 = nil } }
+        for reader in readers { reader.connection.withLock { $0 = nil } }
     }
 }

@@ -12,7 +12,7 @@ package final class InMemoryStore: AccountStore {
         var users: [String: User] = [:]
         var sessions: [SessionID: Session] = [:]
         var securityEvents: [String: Timestamp] = [:]
-        var outbox = Outbox()
+        var outbox = InMemoryOutbox()
         var health: [String: [UInt8]] = [:]
         var notes: [String: String] = [:]
         var workers: [String: (report: WorkerReport, heartbeat: BootInstant)] = [:]

@@ -17,7 +17,7 @@ extension TokenFamily {
         writer.add(byte: wasRepeated ? 1 : 0)
         writer.add(byte: UInt8(earlier.count.clamped(to: 0...255)))
         for member in earlier.suffix(255) {
-            writer.add(byte: member.standing.rawValue | (member.wasRepeated ? 0x80 : 0))
+            writer.add(byte: member.state.rawValue | (member.wasRepeated ? 0x80 : 0))
             writer.add(short: member.hash)
             writer.add(member.givenAt)
             writer.add(member.replacedAt)
@@ -40,13 +40,13 @@ extension TokenFamily {
         else { return nil }
         var earlier: [Member] = []
         for _ in 0..<count {
-            guard let flags = reader.byte(), let standing = Standing(rawValue: flags & 0x7f), let hash = reader.short(),
+            guard let flags = reader.byte(), let state = MemberState(rawValue: flags & 0x7f), let hash = reader.short(),
                 let givenAt = reader.instant(), let replacedAt = reader.instant()
             else { return nil }
             earlier.append(
                 Member(
                     hash: hash,
-                    standing: standing,
+                    state: state,
                     givenAt: givenAt,
                     wasRepeated: flags & 0x80 != 0,
                     replacedAt: replacedAt

@@ -19,7 +19,7 @@ package struct TokenFamily: Hashable, Sendable {
     }
 
     /// The state of a token that is not the current one.
-    enum Standing: UInt8, Hashable, Sendable {
+    enum MemberState: UInt8, Hashable, Sendable {
         /// Replaced by another answer to the same token before it was presented.
         case unused = 0
         /// Presented, and no newer token has been presented since.
@@ -32,7 +32,7 @@ package struct TokenFamily: Hashable, Sendable {
 
     struct Member: Hashable, Sendable {
         let hash: [UInt8]
-        var standing: Standing
+        var state: MemberState
         /// The last time that an answer contained it; `nil` if that was in another epoch, or is unknown.
         var givenAt: BootInstant?
         /// `true` if more than one answer contained it.
@@ -99,7 +99,7 @@ package struct TokenFamily: Hashable, Sendable {
             guard canRepeat, window.contains(issuedAt) else { return .renew(isLateAnswer: false) }
             return .repeatCurrent(mustRecord: mustRecordRepetition(to: member, window))
         }
-        return member.standing == .spent ? .reuse : .renew(isLateAnswer: member.standing == .unused)
+        return member.state == .spent ? .reuse : .renew(isLateAnswer: member.state == .unused)
     }
 
     /// The time since the current token was issued; zero if that was in another epoch.
@@ -115,7 +115,7 @@ package struct TokenFamily: Hashable, Sendable {
         earlier.append(
             Member(
                 hash: currentHash,
-                standing: .unused,
+                state: .unused,
                 givenAt: givenAt,
                 wasRepeated: wasRepeated,
                 replacedAt: now.instant
@@ -127,11 +127,11 @@ package struct TokenFamily: Hashable, Sendable {
         var presented = earlier.remove(at: position)
         // The phone now holds the presented token. It can get a different one only from an answer that is still in
         // flight, so of the other tokens only those that were given out within the grace stay good.
-        let isFirstUse = presented.standing == .unused
+        let isFirstUse = presented.state == .unused
         for index in earlier.indices {
-            switch earlier[index].standing {
+            switch earlier[index].state {
             case .unused where isFirstUse:
-                earlier[index].standing = window.contains(earlier[index].givenAt) ? .overtaken : .spent
+                earlier[index].state = window.contains(earlier[index].givenAt) ? .overtaken : .spent
                 earlier[index].replacedAt = now.instant
                 // An unused token may never have arrived, so every answer with it may still be in flight.
                 earlier[index].wasRepeated = true
@@ -139,12 +139,12 @@ package struct TokenFamily: Hashable, Sendable {
                 // It has been presented, so one answer with it has arrived; only a repeated answer can still be in
                 // flight.
                 let mayArrive = earlier[index].wasRepeated && window.contains(earlier[index].givenAt)
-                earlier[index].standing = mayArrive ? .overtaken : .spent
+                earlier[index].state = mayArrive ? .overtaken : .spent
             case .unused, .spent:
                 break
             }
         }
-        presented.standing = .last
+        presented.state = .last
         presented.replacedAt = now.instant
         earlier.append(presented)
         currentHash = newHash
@@ -161,7 +161,7 @@ package struct TokenFamily: Hashable, Sendable {
         guard let index = earlier.lastIndex(where: { ConstantTime.areEqual(hash, $0.hash) }) else { return }
         // The phone may hold this token, so requests with it may be in flight for another grace. That ends when the
         // token is spent; otherwise a copy of it would be good forever.
-        if earlier[index].standing != .spent { earlier[index].replacedAt = now.instant }
+        if earlier[index].state != .spent { earlier[index].replacedAt = now.instant }
     }
 
     /// `true` if a repetition must be stored; recording each one would cost a write per request, so an eighth of the
@@ -169,7 +169,7 @@ package struct TokenFamily: Hashable, Sendable {
     private func mustRecordRepetition(to member: Member, _ window: Window) -> Bool {
         let step = window.dividedByEight
         return !wasRepeated || !step.contains(givenAt)
-            || (member.standing != .spent && !step.contains(member.replacedAt))
+            || (member.state != .spent && !step.contains(member.replacedAt))
     }
 
     private mutating func forgetInstants(epoch: String) {
@@ -179,10 +179,10 @@ package struct TokenFamily: Hashable, Sendable {
     }
 
     private mutating func removeWhatNoLongerMatters(_ window: Window) {
-        earlier.removeAll { $0.standing == .spent && !window.contains($0.replacedAt) }
-        var excess = earlier.count { $0.standing == .unused } - Limit.unused
+        earlier.removeAll { $0.state == .spent && !window.contains($0.replacedAt) }
+        var excess = earlier.count { $0.state == .unused } - Limit.unused
         earlier.removeAll { member in
-            guard excess > 0, member.standing == .unused else { return false }
+            guard excess > 0, member.state == .unused else { return false }
             excess -= 1
             return true
         }

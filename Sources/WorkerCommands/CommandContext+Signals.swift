@@ -3,7 +3,7 @@ import RefreshEngine
 import WorkerLifecycle
 
 /// The end of a command's work.
-enum CommandEnd<Value: Sendable>: Sendable {
+enum InterruptibleResult<Value: Sendable>: Sendable {
     case finished(Result<Value, any Error>)
     case stopped(SignalPolicy.Signal)
 }
@@ -19,7 +19,7 @@ extension CommandContext {
         within deadline: Duration,
         spill: ResultSpillFile,
         _ body: @escaping @Sendable () async throws -> Value
-    ) async -> CommandEnd<Value> {
+    ) async -> InterruptibleResult<Value> {
         let signals = await SignalStream.start()
         let work = Task { try await body() }
         let stop = Task { () -> SignalPolicy.Signal? in

@@ -17,13 +17,13 @@ struct OpenAPITests {
 
     @Test("describes exactly the routes of the public listener")
     func publicRoutes() throws {
-        try expect(AccountWorld().routes.routes, tagged: "public")
+        try expect(AccountFixture().routes.routes, tagged: "public")
     }
 
     @Test("describes exactly the routes of the internal listener")
     func internalRoutes() throws {
-        let probes = try AccountWorld().probes
-        try expect(InternalRoutes(desk: VendWorld().desk, probes: probes).routes, tagged: "internal")
+        let probes = try AccountFixture().probes
+        try expect(InternalRoutes(desk: VendingFixture().desk, probes: probes).routes, tagged: "internal")
     }
 
     @Test("describes only routes of a listener")

@@ -8,61 +8,61 @@ import Testing
 struct WriteTests {
     @Test("A refused or repeated refresh token does not need a transaction")
     func refresh() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let first = try await world.signIn()
-        let claims = try world.signer.claims(of: first.refresh, at: world.time.now)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let first = try await fixture.signIn()
+        let claims = try fixture.signer.claims(of: first.refresh, at: fixture.time.now)
         let (user, session) = (try #require(claims["sub"]?.string), try #require(claims["sid"]?.string))
         func token(of user: String, session: String) -> String {
-            world.sign {
+            fixture.sign {
                 $0.field("sub", user)
                 $0.field("type", "refresh")
                 $0.field("sid", session)
             }
         }
-        let second = try #require(try await world.refresh(first.refresh)["refresh_token"]?.string)
+        let second = try #require(try await fixture.refresh(first.refresh)["refresh_token"]?.string)
         // The first repetition is recorded: the current token may come back by a late answer.
-        #expect(try await world.refresh(first.refresh)["refresh_token"]?.string == second)
-        let before = world.store.transactions
+        #expect(try await fixture.refresh(first.refresh)["refresh_token"]?.string == second)
+        let before = fixture.store.transactions
         for fake in [
             "nonsense", first.access, token(of: user, session: "000102030405060708090a0b0c0d0e0f"),
             token(of: "somebody else", session: session),
         ] {
-            #expect(try await world.refresh(fake).status == 401)
+            #expect(try await fixture.refresh(fake).status == 401)
         }
-        #expect(try await world.refresh(first.refresh)["refresh_token"]?.string == second)
-        #expect(world.store.transactions == before)
-        #expect(try await world.refresh(second).status == 200)
-        #expect(world.store.transactions == before + 1)
+        #expect(try await fixture.refresh(first.refresh)["refresh_token"]?.string == second)
+        #expect(fixture.store.transactions == before)
+        #expect(try await fixture.refresh(second).status == 200)
+        #expect(fixture.store.transactions == before + 1)
     }
 
     @Test("A session that has expired or ended is refused without a transaction")
     func endedSession() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let tokens = try await world.signIn()
-        #expect(try await world.ask("POST", "/api/auth/logout", token: tokens.access).status == 200)
-        let before = world.store.transactions
-        #expect(try await world.refresh(tokens.refresh).status == 401)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let tokens = try await fixture.signIn()
+        #expect(try await fixture.ask("POST", "/api/auth/logout", token: tokens.access).status == 200)
+        let before = fixture.store.transactions
+        #expect(try await fixture.refresh(tokens.refresh).status == 401)
         for token in [tokens.access, tokens.refresh] {
-            #expect(try await world.ask("POST", "/api/auth/logout", token: token).status == 200)
+            #expect(try await fixture.ask("POST", "/api/auth/logout", token: token).status == 200)
         }
-        #expect(world.store.transactions == before)
+        #expect(fixture.store.transactions == before)
     }
 
     @Test("A disconnection with nothing left to end does not need a transaction")
     func disconnect() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
-        let user = world.token(ofUser: "42")
-        #expect(try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: user).status == 200)
-        let before = world.store.transactions
-        for token in [user, world.token(ofUser: "never connected")] {
-            let answer = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: token)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let user = fixture.token(ofUser: "42")
+        #expect(try await fixture.ask("DELETE", "/v1/auth/gmail-tokens", token: user).status == 200)
+        let before = fixture.store.transactions
+        for token in [user, fixture.token(ofUser: "never connected")] {
+            let answer = try await fixture.ask("DELETE", "/v1/auth/gmail-tokens", token: token)
             #expect(answer.status == 200 && answer["data"]?["gmail_account_connected"] == .bool(false))
         }
-        #expect(world.store.transactions == before)
+        #expect(fixture.store.transactions == before)
     }
 
     @Test(
@@ -73,14 +73,14 @@ struct WriteTests {
         ]
     )
     func budget(method: String, path: String) async throws {
-        let world = try AccountWorld(writesPerMinute: 2)
-        for _ in 0..<2 { #expect(try await world.ask(method, path, token: "fake", json: "{}").status != 429) }
-        let refused = try await world.ask(method, path, token: "fake", json: "{}")
+        let fixture = try AccountFixture(writesPerMinute: 2)
+        for _ in 0..<2 { #expect(try await fixture.ask(method, path, token: "fake", json: "{}").status != 429) }
+        let refused = try await fixture.ask(method, path, token: "fake", json: "{}")
         #expect(refused.status == 429 && refused.header("Retry-After") != nil)
-        #expect(try await world.ask(method, path, token: "fake", json: "{}", from: "192.0.2.2").status != 429)
-        world.google.know("ya29.jane")
-        #expect(try await world.connect("ya29.jane").status == 201, "sign-ins use the budget of writes")
-        world.time.advance(by: .seconds(60))
-        #expect(try await world.ask(method, path, token: "fake", json: "{}").status != 429)
+        #expect(try await fixture.ask(method, path, token: "fake", json: "{}", from: "192.0.2.2").status != 429)
+        fixture.google.know("ya29.jane")
+        #expect(try await fixture.connect("ya29.jane").status == 201, "sign-ins use the budget of writes")
+        fixture.time.advance(by: .seconds(60))
+        #expect(try await fixture.ask(method, path, token: "fake", json: "{}").status != 429)
     }
 }

@@ -20,9 +20,9 @@ struct GoogleAccountsTests {
         try await test(GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port)), server)
     }
 
-    private func endpoints(_ port: Int) throws -> Endpoints {
+    private func endpoints(_ port: Int) throws -> GoogleEndpoints {
         let base = "http://127.0.0.1:\(port)"
-        return Endpoints(
+        return GoogleEndpoints(
             token: try Endpoint("\(base)/token"),
             userinfo: try Endpoint("\(base)/userinfo"),
             tokeninfo: try Endpoint("\(base)/tokeninfo"),
@@ -33,7 +33,7 @@ struct GoogleAccountsTests {
     @Test("A refresh is one POST of the form to the token endpoint")
     func refresh() async throws {
         try await withAccounts(answering: "200 OK", #"{"access_token":"ya29.x","expires_in":3599}"#) { google, server in
-            let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+            let answer = await google.refresh(Secret(sentToken), client: OAuthClientCredentials(id: "c")) { true }
             #expect(answer.verdict.tokens?.accessToken.reveal() == "ya29.x")
             #expect(answer.status == 200)
             let request = try #require(server.received.first)
@@ -51,7 +51,7 @@ struct GoogleAccountsTests {
     @Test("A refresh that may not be sent is withheld")
     func withheld() async throws {
         try await withAccounts(answering: "200 OK", #"{"access_token":"a"}"#) { google, server in
-            let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { false }
+            let answer = await google.refresh(Secret(sentToken), client: OAuthClientCredentials(id: "c")) { false }
             #expect(answer.verdict.kind == .notSent)
             #expect(server.received.isEmpty)
         }
@@ -68,7 +68,7 @@ struct GoogleAccountsTests {
         async let lookup = try? google.userInfo(accessToken: Secret("ya29.stranger"))
         await server.waitForRequests(1)
         // The deadlines are the same, so that the refresh's time runs out while the lookup occupies the only place.
-        async let refresh = google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+        async let refresh = google.refresh(Secret(sentToken), client: OAuthClientCredentials(id: "c")) { true }
         try await poll { client.counters.waiting > 0 }
         time.advance(by: .seconds(15))
         let answer = await refresh
@@ -85,7 +85,7 @@ struct GoogleAccountsTests {
         let client = try HTTPClient()
         defer { client.shutDown() }
         let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port))
-        let answer = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+        let answer = await google.refresh(Secret(sentToken), client: OAuthClientCredentials(id: "c")) { true }
         #expect(answer.verdict.kind == .noAnswer)
         #expect(answer.verdict.code == "receive_failed")
         #expect(server.received.count == 1)
@@ -100,7 +100,7 @@ struct GoogleAccountsTests {
         let client = try HTTPClient()
         defer { client.shutDown() }
         let google = GoogleOAuthAPI(http: client, endpoints: try endpoints(server.port))
-        let refreshed = await google.refresh(Secret(sentToken), client: OAuthClient(id: "c")) { true }
+        let refreshed = await google.refresh(Secret(sentToken), client: OAuthClientCredentials(id: "c")) { true }
         #expect(refreshed.verdict.code == "http_302")
         #expect(server.received.count == 1)
     }
@@ -161,7 +161,7 @@ struct GoogleAccountsTests {
         arguments: [
             (
                 "400 Bad Request", #"{"error":"invalid_token","error_description":"Invalid Value"}"#,
-                LookupFailure.refused
+                AccountLookupFailure.refused
             ),
             ("401 Unauthorized", "", .refused), ("403 Forbidden", "", .unavailable(code: "http_403")),
             ("500 Server Error", "", .unavailable(code: "http_500")),
@@ -169,7 +169,7 @@ struct GoogleAccountsTests {
             ("200 OK", "{}", .unavailable(code: "flawed_answer")),
         ]
     )
-    func lookUpFailures(status: String, body: String, failure: LookupFailure) async throws {
+    func lookUpFailures(status: String, body: String, failure: AccountLookupFailure) async throws {
         try await withAccounts(answering: status, body) { google, _ in
             await #expect(throws: failure) { try await google.userInfo(accessToken: Secret("ya29.x")) }
             await #expect(throws: failure) { try await google.tokenInfo(accessToken: Secret("ya29.x")) }
@@ -181,7 +181,7 @@ extension GoogleOAuthAPI {
     /// Sends a refresh and waits for its verdict.
     fileprivate func refresh(
         _ token: Secret,
-        client: OAuthClient,
+        client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse {
         let reply = await withCheckedContinuation { caller in

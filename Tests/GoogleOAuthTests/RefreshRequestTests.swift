@@ -13,7 +13,7 @@ struct RefreshRequestTests {
     func publicClient() throws {
         let request = RefreshRequest.make(
             token: Secret("1//0gToken"),
-            client: OAuthClient(id: "1234-abc.apps.googleusercontent.com"),
+            client: OAuthClientCredentials(id: "1234-abc.apps.googleusercontent.com"),
             pattern: .form(to: try Endpoint("https://oauth2.googleapis.com/token"))
         )
         #expect(request.pattern.method == .post)
@@ -30,7 +30,7 @@ struct RefreshRequestTests {
     func confidentialClient() throws {
         let request = RefreshRequest.make(
             token: Secret("r"),
-            client: OAuthClient(id: "c", secret: Secret("p&s=1")),
+            client: OAuthClientCredentials(id: "c", secret: Secret("p&s=1")),
             pattern: .form(to: try Endpoint("https://id.example/token"))
         )
         #expect(try body(of: request) == "client_id=c&refresh_token=r&grant_type=refresh_token&client_secret=p%26s%3D1")
@@ -40,7 +40,7 @@ struct RefreshRequestTests {
     func encoding() throws {
         let request = RefreshRequest.make(
             token: Secret("a+b/c=d&e%f ~é"),
-            client: OAuthClient(id: "id&scope=all"),
+            client: OAuthClientCredentials(id: "id&scope=all"),
             pattern: .form(to: try Endpoint("https://id.example/token"))
         )
         #expect(
@@ -53,7 +53,7 @@ struct RefreshRequestTests {
     func silent() throws {
         let request = RefreshRequest.make(
             token: Secret(sentToken),
-            client: OAuthClient(id: "c", secret: Secret("hush-hush-hush-hush")),
+            client: OAuthClientCredentials(id: "c", secret: Secret("hush-hush-hush-hush")),
             pattern: .form(to: try Endpoint("https://id.example/token"))
         )
         var dumped = ""

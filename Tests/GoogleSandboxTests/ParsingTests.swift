@@ -22,11 +22,11 @@ struct ParsingTests {
 
     @Test("The command line is parsed")
     func arguments() throws {
-        let arguments = try Arguments(["--port", "0", "--quiet"])
+        let arguments = try SandboxArguments(["--port", "0", "--quiet"])
         #expect(arguments.port == 0)
         #expect(arguments.isQuiet)
-        #expect(try Arguments([]).port == 8099)
-        #expect(try Arguments(["--help"]).wantsHelp)
+        #expect(try SandboxArguments([]).port == 8099)
+        #expect(try SandboxArguments(["--help"]).wantsHelp)
     }
 
     @Test(
@@ -34,6 +34,6 @@ struct ParsingTests {
         arguments: [["--port"], ["--port", "65536"], ["--prot"], ["8099"]]
     )
     func badArguments(words: [String]) {
-        #expect(throws: ArgumentError.self) { try Arguments(words) }
+        #expect(throws: ArgumentError.self) { try SandboxArguments(words) }
     }
 }

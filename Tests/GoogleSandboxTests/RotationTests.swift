@@ -6,7 +6,8 @@ import Testing
 struct RotationTests {
     /// Uses one token after another, with fresh ones named 1, 2, 3…; returns the results and the tokens that are then
     /// valid.
-    private func run(_ tokens: [String], _ rotation: Rotation) -> (uses: [RefreshTokenChain.Use], live: [String]) {
+    private func run(_ tokens: [String], _ rotation: RotationPolicy) -> (uses: [RefreshTokenChain.Use], live: [String])
+    {
         var chain = RefreshTokenChain("0")
         var issued = 0
         let uses = tokens.map { token in

@@ -26,8 +26,8 @@ struct ScriptTests {
 
     @Test("The names of the faults are unique")
     func names() {
-        #expect(Set(Fault.names).count == Fault.names.count)
-        for name in Fault.names { #expect(Fault(named: name)?.name == name) }
+        #expect(Set(SandboxFault.names).count == SandboxFault.names.count)
+        for name in SandboxFault.names { #expect(SandboxFault(named: name)?.name == name) }
     }
 
     @Test(

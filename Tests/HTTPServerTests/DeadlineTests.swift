@@ -10,7 +10,7 @@ struct DeadlineTests {
 
     @Test("Idle connections get less time as connections run out")
     func pressure() {
-        let deadlines = Deadlines(idle: .seconds(60))
+        let deadlines = ConnectionDeadlines(idle: .seconds(60))
         #expect(deadlines.idle(open: 0, of: 1000) == .seconds(60))
         #expect(deadlines.idle(open: 750, of: 1000) == .seconds(60))
         #expect(deadlines.idle(open: 875, of: 1000) == .seconds(30))

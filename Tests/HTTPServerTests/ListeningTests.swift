@@ -39,9 +39,11 @@ struct ListeningTests {
 
     @Test(
         "The reach of an inherited socket is that of its address",
-        arguments: [("127.0.0.1", Reach.thisMachine), ("::1", .thisMachine), ("0.0.0.0", .network), ("::", .network)]
+        arguments: [
+            ("127.0.0.1", NetworkReach.thisMachine), ("::1", .thisMachine), ("0.0.0.0", .network), ("::", .network),
+        ]
     )
-    func reach(address: String, reach: Reach) throws {
+    func reach(address: String, reach: NetworkReach) throws {
         let socket = try ListeningSocket(.tcp(address: address, port: 0)).descriptor
         defer { close(socket) }
         #expect(ListenAddress.inherited(descriptor: socket).reach == reach)

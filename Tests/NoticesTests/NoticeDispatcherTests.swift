@@ -116,7 +116,7 @@ private final class World: Sendable {
             key: MessageKey(Secret("0123456789abcdef0123456789abcdef")),
             workerName: "worker",
             metrics: MetricsLog(sink: sink, worker: "worker", time: time),
-            counters: RunningCounters(time: time),
+            counters: LifetimeCounters(time: time),
             diagnostics: DiagnosticLog(level: .error, time: time),
             time: time,
             random: SeededRandom(seed: 2)

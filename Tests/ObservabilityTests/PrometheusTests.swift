@@ -6,7 +6,7 @@ import Testing
 @Suite("The metrics for Prometheus")
 struct PrometheusTests {
     static func report(
-        _ counters: RunningCounters = IntervalCounters(time: ManualTime()).running,
+        _ counters: LifetimeCounters = IntervalCounters(time: ManualTime()).running,
         grants: PrometheusReport.Grants? = nil,
         clients: [PrometheusReport.Client] = [],
         certificateExpiresAt: Timestamp? = nil,

@@ -60,13 +60,13 @@ struct ClientSecretTests {
         ]
     )
     func badFile(name: String, advice: String) async throws {
-        try await OperatorBench.with { bench in
-            try bench.write("\n", to: "empty")
-            try bench.write("secret\n", to: "open", mode: 0o644)
-            try bench.write("secret\nformer-secret\n", to: "two")
-            let context = try bench.context([(.clientSecretFile, bench.path(name)), (.clientID, "one")])
+        try await OperatorFixture.with { fixture in
+            try fixture.write("\n", to: "empty")
+            try fixture.write("secret\n", to: "open", mode: 0o644)
+            try fixture.write("secret\nformer-secret\n", to: "two")
+            let context = try fixture.context([(.clientSecretFile, fixture.path(name)), (.clientID, "one")])
             _ = try await context.run(.generateKeys)
-            try await bench.openStore().close()
+            try await fixture.openStore().close()
             let failure = await #expect(throws: CommandFailure.self) {
                 _ = try await context.run(.vendToken(user: "alice", minimumLifetime: .zero))
             }

@@ -149,6 +149,6 @@ struct DisplayedTextTests {
         ]
     )
     func shape(text: String, isCredential: Bool) {
-        #expect(CredentialShape.matches(text) == isCredential)
+        #expect(CredentialDetector.matches(text) == isCredential)
     }
 }

@@ -123,15 +123,15 @@ struct DatabasePlaceTests {
 
     @Test("is not read from a file that other users may read")
     func openFile() async throws {
-        try await OperatorBench.with { bench in
-            try bench.write("postgres://w@db/g\n", to: "url", mode: 0o644)
+        try await OperatorFixture.with { fixture in
+            try fixture.write("postgres://w@db/g\n", to: "url", mode: 0o644)
             #expect {
-                _ = try bench.context([(.database, "url-file:\(bench.path("url"))")])
+                _ = try fixture.context([(.database, "url-file:\(fixture.path("url"))")])
             } throws: { error in
                 "\(error)".contains("chmod 600")
             }
-            try bench.chmod("url", 0o600)
-            let context = try bench.context([(.database, "url-file:\(bench.path("url"))")])
+            try fixture.chmod("url", 0o600)
+            let context = try fixture.context([(.database, "url-file:\(fixture.path("url"))")])
             #expect("\(context.configuration.database)" == "postgres://w@db/g")
         }
     }

@@ -16,13 +16,13 @@ struct MissingDatabaseTests {
         ] as [Command]
     )
     func refused(command: Command) async throws {
-        try await OperatorBench.with { bench in
-            let context = try bench.context()
+        try await OperatorFixture.with { fixture in
+            let context = try fixture.context()
             _ = try await context.run(.generateKeys)
             let failure = await #expect(throws: CommandFailure.self) { _ = try await context.run(command) }
             #expect(failure?.exitCode == .configuration)
-            #expect(failure?.message.contains(bench.database) == true)
-            #expect(try bench.names == ["keys"])
+            #expect(failure?.message.contains(fixture.database) == true)
+            #expect(try fixture.names == ["keys"])
         }
     }
 }

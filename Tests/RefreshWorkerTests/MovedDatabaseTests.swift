@@ -10,27 +10,27 @@ import Testing
 
 @Suite("A database that was moved", .timeLimit(.minutes(10)))
 struct MovedDatabaseTests {
-    private func moved(_ body: (OperatorBench, CommandContext) async throws -> Void) async throws {
-        try await OperatorBench.with { bench in
-            let context = try bench.context()
+    private func moved(_ body: (OperatorFixture, CommandContext) async throws -> Void) async throws {
+        try await OperatorFixture.with { fixture in
+            let context = try fixture.context()
             _ = try await context.run(.generateKeys)
-            let store = try bench.openStore()
-            try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
+            let store = try fixture.openStore()
+            try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             await store.close()
-            _ = try await context.run(.copyStore(from: bench.database, to: bench.path("new.sqlite")))
-            try await body(bench, context)
+            _ = try await context.run(.copyStore(from: fixture.database, to: fixture.path("new.sqlite")))
+            try await body(fixture, context)
         }
     }
 
     @Test("is refused by every command that would change it, with its new place")
     func refused() async throws {
-        try await moved { bench, context in
-            try bench.write("", to: "users")
-            let key = try bench.openVault().ring.current.sealingKeyID
+        try await moved { fixture, context in
+            try fixture.write("", to: "users")
+            let key = try fixture.openVault().ring.current.sealingKeyID
             let commands: [Command] = [
                 .work, .vendToken(user: "user 1", minimumLifetime: .zero), .disconnectGrant(user: "user 1"),
                 .rotateKeys, .retireKey(id: "\(key)", isLost: false),
-                .importUsers(UserImportOptions(file: bench.path("users"))),
+                .importUsers(UserImportOptions(file: fixture.path("users"))),
                 .replayNotices(user: nil, within: .seconds(9)),
             ]
             for command in commands {
@@ -40,12 +40,12 @@ struct MovedDatabaseTests {
                 let failure = CommandFailure(try #require(error))
                 #expect(failure.exitCode == .configuration, "\(command)")
                 #expect(
-                    failure.message.hasPrefix("\(bench.database) was moved to the SQLite file /"),
+                    failure.message.hasPrefix("\(fixture.database) was moved to the SQLite file /"),
                     "\(command): \(failure)"
                 )
                 #expect(failure.message.contains("/new.sqlite, and can only be read"), "\(command): \(failure)")
             }
-            let store = try bench.openStore()
+            let store = try fixture.openStore()
             #expect(try await store.grant(ofUser: "user 1")?.state == .active)
             await store.close()
         }
@@ -53,12 +53,12 @@ struct MovedDatabaseTests {
 
     @Test("can still be read, and the doctor names its new place")
     func read() async throws {
-        try await moved { bench, context in
+        try await moved { fixture, context in
             let commands: [Command] = [
                 .showStatus(isJSON: true), .listGrants(state: nil, isJSON: true),
                 .showGrant(user: "user 1", isJSON: true),
-                .exportGrants(isPlaintext: true), .listKeys, .backUp(file: bench.path("backup")),
-                .copyStore(from: bench.database, to: bench.path("another.sqlite")),
+                .exportGrants(isPlaintext: true), .listKeys, .backUp(file: fixture.path("backup")),
+                .copyStore(from: fixture.database, to: fixture.path("another.sqlite")),
             ]
             for command in commands {
                 #expect(try await context.run(command) == .success, "\(command)")

@@ -9,7 +9,7 @@ struct NearestNameTests {
         arguments: [("", "", 0), ("a", "", 1), ("abc", "abc", 0), ("acb", "abc", 1), ("kitten", "sitting", 3)]
     )
     func distance(left: String, right: String, expected: Int) {
-        #expect(NearestName.distance(Array(left.utf8), Array(right.utf8)) == expected)
+        #expect(NameSuggestion.distance(Array(left.utf8), Array(right.utf8)) == expected)
     }
 
     @Test(
@@ -20,6 +20,6 @@ struct NearestNameTests {
             as [(String, String?)]
     )
     func nearest(name: String, expected: String?) {
-        #expect(NearestName.of(name, among: ["database", "key-file", "max-rate"]) == expected)
+        #expect(NameSuggestion.of(name, among: ["database", "key-file", "max-rate"]) == expected)
     }
 }

@@ -27,10 +27,10 @@ struct MigrationTests {
 
     private let now = LeaseTime(epoch: "boot", instant: BootInstant(milliseconds: 1_000_000))
 
-    private func withConnection(_ body: (Connection) throws -> Void) async throws {
+    private func withConnection(_ body: (SQLiteConnection) throws -> Void) async throws {
         try await TemporaryFolder.with { folder in
             try DatabaseFile.create(folder.path("test.db"), unlessThere: false)
-            try body(try Connection(path: folder.path("test.db"), patience: .zero))
+            try body(try SQLiteConnection(path: folder.path("test.db"), patience: .zero))
         }
     }
 
@@ -54,7 +54,7 @@ struct MigrationTests {
             let store = try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot")
             try await store.add(try Sample.grants(1...3))
             await store.close()
-            let connection = try Connection(path: path, patience: .zero)
+            let connection = try SQLiteConnection(path: path, patience: .zero)
             #expect(try connection.integer(version) == Int64(current))
             var upgrades: [SchemaUpgrade] = []
             try Schema(migrations: Migration.all + [next]).migrate(connection, at: now) { upgrades.append($0) }

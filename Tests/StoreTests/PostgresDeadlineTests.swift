@@ -11,17 +11,17 @@ struct PostgresDeadlineTests {
     private static let one = Query("one", "SELECT 1::bigint")
 
     /// A deadline that has passed before the server receives the statement.
-    private var over: Deadline { Deadline(in: .zero) }
+    private var over: CallDeadline { CallDeadline(in: .zero) }
 
-    private func withConnection(_ body: (Connection) async throws -> Void) async throws {
+    private func withConnection(_ body: (PostgresConnection) async throws -> Void) async throws {
         let address = try DatabaseAddress(url: Secret(try #require(PostgresServer.url)))
-        try await body(try Connection.open(address, until: Deadline(in: .seconds(60))))
+        try await body(try PostgresConnection.open(address, until: CallDeadline(in: .seconds(60))))
     }
 
     /// Expects that the connection returns the result of a new query.
-    private func expectAnswer(from connection: Connection) throws {
-        let answer = try connection.run(Batch(Self.one), until: Deadline(in: .seconds(60)))[0]
-        let value = try answer.first { (row: inout Row) throws(Failure) in row.integer() }
+    private func expectAnswer(from connection: PostgresConnection) throws {
+        let answer = try connection.run(StatementBatch(Self.one), until: CallDeadline(in: .seconds(60)))[0]
+        let value = try answer.first { (row: inout Row) throws(StatementFailure) in row.integer() }
         #expect(value == 1)
     }
 
@@ -31,8 +31,10 @@ struct PostgresDeadlineTests {
     }
 
     /// Returns the failure of a batch; `nil` if it succeeds.
-    private func ending(of batch: Batch, on connection: Connection, until deadline: Deadline) -> Ending? {
-        do throws(Failure) {
+    private func ending(of batch: StatementBatch, on connection: PostgresConnection, until deadline: CallDeadline)
+        -> Ending?
+    {
+        do throws(StatementFailure) {
             _ = try connection.run(batch, until: deadline)
             return nil
         } catch {
@@ -43,7 +45,7 @@ struct PostgresDeadlineTests {
     @Test("The server ends a query at its deadline, and its late response is still received")
     func lateAnswer() async throws {
         try await withConnection { connection in
-            var batch = Batch(askingUntil: over)
+            var batch = StatementBatch(askingUntil: over)
             batch.add(Self.sleep)
             #expect(ending(of: batch, on: connection, until: over) == Ending(code: .busy, losesConnection: false))
             try expectAnswer(from: connection)
@@ -55,8 +57,8 @@ struct PostgresDeadlineTests {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, patience: .seconds(60))
             try await withConnection { connection in
-                _ = try connection.run(Batch(Query("begin", "BEGIN")), until: over)
-                let busy = Failure(.busy, "The turn was not free.")
+                _ = try connection.run(StatementBatch(Query("begin", "BEGIN")), until: over)
+                let busy = StatementFailure(.busy, "The turn was not free.")
                 let failure = store.rollBack(after: busy, on: connection, until: over)
                 #expect(failure.error.code == .busy && !failure.losesConnection)
                 try expectAnswer(from: connection)
@@ -72,7 +74,11 @@ struct PostgresDeadlineTests {
             try #require(backend > 0)
             // The server's process is stopped, so that it cannot respond.
             try await ChildProcess.run(["kill", "-STOP", "\(backend)"])
-            let outcome = ending(of: Batch(Self.one), on: connection, until: Deadline(in: .zero, grace: .zero))
+            let outcome = ending(
+                of: StatementBatch(Self.one),
+                on: connection,
+                until: CallDeadline(in: .zero, grace: .zero)
+            )
             try await ChildProcess.run(["kill", "-CONT", "\(backend)"])
             #expect(outcome == Ending(code: .unreachable, losesConnection: true))
         }
@@ -83,7 +89,7 @@ struct PostgresDeadlineTests {
         try await PostgresServer.withDatabase { url in
             let store = try await PostgresStore.open(url: url, patience: .seconds(60))
             let error = await #expect(throws: StoreError.self) {
-                try await store.writer.run(patience: .zero) { _, _ throws(Failure) in
+                try await store.writer.run(patience: .zero) { _, _ throws(StatementFailure) in
                     Issue.record("the call ran although its time was over")
                 }
             }

@@ -28,8 +28,8 @@ struct PostgresMigrationTests {
             let store = try await PostgresStore.open(url: url, patience: .seconds(60))
             try await store.add(try Sample.grants(1...3))
             await store.close()
-            let deadline = Deadline(in: .seconds(60))
-            let connection = try Connection.open(try DatabaseAddress(url: url), until: deadline)
+            let deadline = CallDeadline(in: .seconds(60))
+            let connection = try PostgresConnection.open(try DatabaseAddress(url: url), until: deadline)
             try await body(url) {
                 try Schema(migrations: Migration.all + steps).migrate(connection, until: deadline)
             }
@@ -56,7 +56,7 @@ struct PostgresMigrationTests {
     @Test("A step that fails leaves the previous version intact, and so does the one before it")
     func failure() async throws {
         try await withGrants([next, failing]) { url, migrate in
-            #expect(throws: Failure.self) { try migrate() }
+            #expect(throws: StatementFailure.self) { try migrate() }
             try await expect("\(Migration.all.count)", to: version, on: url)
             try await expect("", to: "SELECT to_regclass('refresh_worker.b')", on: url)
             let store = try await PostgresStore.open(url: url, patience: .seconds(60))

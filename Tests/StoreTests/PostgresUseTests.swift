@@ -180,7 +180,9 @@ struct PostgresUseTests {
     }
 
     /// Runs `body` while another worker holds the turn of the transactions.
-    private func holdingTurn<Answer>(of url: Secret, _ body: () async throws -> Answer) async throws -> Answer {
+    private func holdingTurn<StatementResult>(of url: Secret, _ body: () async throws -> StatementResult) async throws
+        -> StatementResult
+    {
         // The server ends a transaction that holds up others for as long as its store's patience.
         let other = try await PostgresStore.open(url: url, patience: .seconds(600))
         let release = DispatchSemaphore(value: 0)
@@ -193,7 +195,7 @@ struct PostgresUseTests {
             }
         }
         for await _ in held {}
-        let outcome: Result<Answer, any Error>
+        let outcome: Result<StatementResult, any Error>
         do {
             outcome = .success(try await body())
         } catch {

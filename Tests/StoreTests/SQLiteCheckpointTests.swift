@@ -41,7 +41,7 @@ extension SQLiteDiskTests {
         private static func tryToCommit() {
             let outcome: StoreError.Code?
             do {
-                let other = try Connection(path: path.withLock { $0 }, patience: .zero)
+                let other = try SQLiteConnection(path: path.withLock { $0 }, patience: .zero)
                 try other.begin()
                 other.rollBack()
                 outcome = nil

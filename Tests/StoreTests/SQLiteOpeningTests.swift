@@ -12,9 +12,9 @@ struct SQLiteOpeningTests {
         try SQLiteStore(path: path, timeSource: ManualTime(), bootID: "boot", patience: .seconds(10))
     }
 
-    private func connection(to path: String) throws(StoreError) -> Connection {
+    private func connection(to path: String) throws(StoreError) -> SQLiteConnection {
         try DatabaseFile.create(path, unlessThere: true)
-        return try Connection(path: path, patience: .zero)
+        return try SQLiteConnection(path: path, patience: .zero)
     }
 
     /// Returns the error of opening `path`, which has to name the path.

@@ -122,7 +122,7 @@ extension SQLiteDiskTests {
                 let store = try await openWithGrants(on: disk)
                 for id in ids[..<6] { try await refresh(id, in: store) }
                 do {
-                    let reader = try Connection.reader(path: store.path, leases: store.leases, patience: .zero)
+                    let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, patience: .zero)
                     try reader.run(Query("begin", "BEGIN"))
                     _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))
                     for id in ids[6...] { try await refresh(id, in: store) }
@@ -156,7 +156,7 @@ extension SQLiteDiskTests {
                 }
                 await kill(first)
                 // A reader prevents a restart of the log, which leaves the other way of making it durable.
-                let reader = try Connection.reader(path: first.path, leases: first.leases, patience: .zero)
+                let reader = try SQLiteConnection.reader(path: first.path, leases: first.leases, patience: .zero)
                 if isRead {
                     try reader.run(Query("begin", "BEGIN"))
                     _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))

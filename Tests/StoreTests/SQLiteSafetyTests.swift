@@ -24,7 +24,7 @@ struct SQLiteSafetyTests {
         try await withStore { store, folder in
             try await store.add([try Sample.grant(1), try Sample.grant(2)])
             let damage = Query("damage", "UPDATE grants SET refresh_token = x'00' WHERE id = 1")
-            try Connection(path: folder.path("grants.db"), patience: .seconds(10)).run(damage)
+            try SQLiteConnection(path: folder.path("grants.db"), patience: .seconds(10)).run(damage)
             let error = await #expect(throws: StoreError.self) { _ = try await store.grant(GrantID(rawValue: 1)) }
             #expect(error?.code == .corrupt)
             #expect(error?.message.contains("Do not put a backup") == true)
@@ -106,7 +106,7 @@ struct SQLiteSafetyTests {
             try await store.add([try Sample.grant(1, refreshToken: "secret", accessToken: nil)])
             let secret = Array("secret".utf8)
             do {
-                let reader = try Connection.reader(path: store.path, leases: store.leases, patience: .zero)
+                let reader = try SQLiteConnection.reader(path: store.path, leases: store.leases, patience: .zero)
                 try await store.change(GrantID(rawValue: 1)) { _ in [] }
                 try reader.run(Query("begin", "BEGIN"))
                 _ = try reader.integer(Query("count", "SELECT count(*) FROM grants"))

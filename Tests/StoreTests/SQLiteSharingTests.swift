@@ -115,7 +115,7 @@ struct SQLiteSharingTests {
             let grant = try Sample.grant(1)
             try await store.add([grant])
             do {
-                let other = try Connection(path: path, patience: .zero)
+                let other = try SQLiteConnection(path: path, patience: .zero)
                 try other.begin()
                 let error = await #expect(throws: StoreError.self) {
                     try await store.claim([grant.id], dueBy: nil, owner: "a", for: .seconds(30))

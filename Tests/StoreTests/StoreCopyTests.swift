@@ -217,7 +217,7 @@ struct StoreCopyTests {
             let copy = StoreCopy(from: source, to: target, at: "the new place", pause: noPause) { progress in
                 guard case .compared = progress else { return }
                 do throws(StoreError) {
-                    try Connection(path: stores.folder.path("target"), patience: .seconds(10)).run(beat) {
+                    try SQLiteConnection(path: stores.folder.path("target"), patience: .seconds(10)).run(beat) {
                         $0.bind("boot of target")
                         $0.bind(ManualTime().sinceBoot.milliseconds)
                     }
@@ -248,7 +248,7 @@ struct StoreCopyTests {
             let allow = Query("allow the end of receiving", "DROP TRIGGER refuse")
             @Sendable func run(_ query: Query) {
                 do throws(StoreError) {
-                    try Connection(path: stores.folder.path("target"), patience: .seconds(10)).run(query) { _ in }
+                    try SQLiteConnection(path: stores.folder.path("target"), patience: .seconds(10)).run(query) { _ in }
                 } catch {
                     Issue.record(error)
                 }

@@ -5,7 +5,7 @@ package import Secrets
 package protocol AnsweringEndpoint: TokenEndpoint {
     func refresh(
         _ token: Secret,
-        client: OAuthClient,
+        client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse
 }
@@ -25,7 +25,7 @@ extension AnsweringEndpoint {
         }
     }
 
-    package func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+    package func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
         throw .unavailable(code: "not_prepared")
     }
 }

@@ -5,9 +5,9 @@ internal import Secrets
 internal import Store
 
 /// A caller with a valid token, and the user as stored when the request came.
-struct Caller: Sendable {
+struct AuthenticatedCaller: Sendable {
     let claims: AccessClaims
-    let standing: Authentication.Standing
+    let outcome: AuthenticationRules.Outcome
 
     var userID: String { claims.userID }
 }
@@ -19,18 +19,18 @@ struct Authenticator: Sendable {
     let time: any TimeSource
 
     /// Returns the caller of a request; throws an ``AuthenticationRefusal`` or an error of the store.
-    func caller(of request: ServerRequest) async throws -> Caller {
+    func caller(of request: ServerRequest) async throws -> AuthenticatedCaller {
         try await caller(claiming: try claims(of: try request.bearerToken()))
     }
 
     /// Returns the caller that the claims name, after the token's signature and times were checked.
-    func caller(claiming claims: JSONValue) async throws -> Caller {
+    func caller(claiming claims: JSONValue) async throws -> AuthenticatedCaller {
         let claims = try AccessClaims(claims)
         var session: Session?
         if let id = claims.sessionID { session = try await store.session(id) }
         let user = try await store.user(claims.userID)
-        let standing = try Authentication.decide(claims, user: user, session: session, at: time.now)
-        return Caller(claims: claims, standing: standing)
+        let outcome = try AuthenticationRules.decide(claims, user: user, session: session, at: time.now)
+        return AuthenticatedCaller(claims: claims, outcome: outcome)
     }
 
     /// Returns the claims of one of the app's own tokens, whatever its type.
@@ -62,18 +62,18 @@ extension Authenticator {
     /// Returns the user of a request, and stores a user who is not stored yet.
     func user(of request: ServerRequest) async throws -> User {
         let caller = try await caller(of: request)
-        if case .known(let user) = caller.standing { return user }
+        if case .known(let user) = caller.outcome { return user }
         let now = time.now
         return try await store.transact { try caller.settle(in: $0, at: now) }
     }
 }
 
-extension Caller {
+extension AuthenticatedCaller {
     /// Decides again from the data stored now, and stores what the claims add to the user.
     func settle(in transaction: any StoreTransaction, at now: Timestamp) throws -> User {
         let user = try transaction.user(userID)
         let session = try claims.sessionID.flatMap { try transaction.session($0) }
-        switch try Authentication.decide(claims, user: user, session: session, at: now) {
+        switch try AuthenticationRules.decide(claims, user: user, session: session, at: now) {
         case .known(let user): return user
         case .new(let new):
             try transaction.insert(new)

@@ -5,12 +5,12 @@ internal import Store
 
 /// The sessions of apps that signed in with Google: begun, rotated and ended, each in one transaction.
 struct AppSessions: Sendable {
-    let services: AccountServices
+    let services: RouteDependencies
 
     private var tokens: SessionTokens { SessionTokens(signer: services.signer, random: services.random) }
 
     /// Signs in the owner of a Google account; an unknown owner becomes a user.
-    func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> TokenPair {
+    func begin(as identity: GoogleIdentity, provenBy googleToken: Secret) async throws -> SessionTokenPair {
         let now = services.time.now
         let id = SessionID.random(from: services.random)
         let newUserID = UserIdentifier.random(from: services.random)
@@ -43,7 +43,7 @@ struct AppSessions: Sendable {
     }
 
     private enum Rotation: Sendable {
-        case renewed(TokenPair, isLateAnswer: Bool)
+        case renewed(SessionTokenPair, isLateAnswer: Bool)
         case repeated(SealedSecret, age: Duration)
         case reused
         case refused
@@ -52,7 +52,7 @@ struct AppSessions: Sendable {
     /// Answers a refresh token with new tokens, or with the family's current ones.
     ///
     /// The signature is checked before the family is read, so that a caller who only knows a family's id cannot end it.
-    func rotate(_ presented: String) async throws -> TokenPair {
+    func rotate(_ presented: String) async throws -> SessionTokenPair {
         guard let claims = services.gatekeeper.refreshClaims(of: presented) else {
             throw ComprehensionError.invalidRefreshToken
         }
@@ -128,7 +128,7 @@ struct AppSessions: Sendable {
     ///
     /// These are most repetitions of the current tokens, and tokens of ended families. Returns `nil` for a token that
     /// needs a write.
-    private func answerWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> TokenPair? {
+    private func answerWithoutWriting(_ claims: RefreshClaims, at now: Timestamp) async throws -> SessionTokenPair? {
         guard let user = try await services.store.user(claims.userID), user.isActive, !user.isDeleted else {
             throw ComprehensionError.invalidRefreshToken
         }
@@ -203,16 +203,16 @@ private func firstSession(
 
 extension TokenVault {
     /// Seals both tokens together, so that every caller within the grace gets the same ones.
-    fileprivate func seal(_ pair: TokenPair, for id: SessionID) throws(SealError) -> SealedSecret {
+    fileprivate func seal(_ pair: SessionTokenPair, for id: SessionID) throws(SealError) -> SealedSecret {
         try seal(sessionToken: Secret(pair.accessToken.reveal() + " " + pair.refreshToken.reveal()), for: id)
     }
 
-    fileprivate func openPair(_ sealed: SealedSecret, of id: SessionID, age: Duration) throws -> TokenPair {
+    fileprivate func openPair(_ sealed: SealedSecret, of id: SessionID, age: Duration) throws -> SessionTokenPair {
         let tokens = try openSuccessor(sealed, of: id).reveal().split(separator: " ")
         guard tokens.count == 2 else {
             throw StoreError(damagedRow: "The successor of session \(id)")
         }
-        return TokenPair(
+        return SessionTokenPair(
             accessToken: Secret(String(tokens[0])),
             refreshToken: Secret(String(tokens[1])),
             accessLifetime: max(.zero, SessionTokens.accessLifetime - age)

@@ -2,7 +2,7 @@ internal import HTTPServer
 internal import JSON
 
 /// An error answer of the ComprehensionEngine family: a status and one fixed text.
-struct ComprehensionError: Error, Hashable, Sendable, FamilyError {
+struct ComprehensionError: Error, Hashable, Sendable, RouteFamilyError {
     var status: Int
     var detail: String
 

@@ -7,7 +7,7 @@ internal import Store
 
 /// The ComprehensionEngine routes: signing in with Google, and the app's own tokens.
 struct ComprehensionRoutes: Sendable {
-    let services: AccountServices
+    let services: RouteDependencies
 
     private var sessions: AppSessions { AppSessions(services: services) }
 
@@ -82,7 +82,7 @@ struct ComprehensionRoutes: Sendable {
         }
     }
 
-    private static func answer(_ tokens: TokenPair) -> ServerResponse {
+    private static func answer(_ tokens: SessionTokenPair) -> ServerResponse {
         .object { line in
             line.field("access_token", tokens.accessToken.reveal())
             line.field("refresh_token", tokens.refreshToken.reveal())

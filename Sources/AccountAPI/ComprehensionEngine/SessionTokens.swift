@@ -4,7 +4,7 @@ internal import Secrets
 internal import Store
 
 /// The two tokens of an app that has signed in.
-struct TokenPair: Sendable {
+struct SessionTokenPair: Sendable {
     let accessToken: Secret
     let refreshToken: Secret
     /// The remaining lifetime of the access token.
@@ -20,8 +20,8 @@ struct SessionTokens: Sendable {
     let random: any RandomSource
 
     /// Returns two new tokens.
-    func pair(for user: User, session: SessionID, at now: Timestamp) -> TokenPair {
-        TokenPair(
+    func pair(for user: User, session: SessionID, at now: Timestamp) -> SessionTokenPair {
+        SessionTokenPair(
             accessToken: accessToken(for: user, session: session, at: now),
             refreshToken: refreshToken(forUser: user.id, session: session, at: now),
             accessLifetime: Self.accessLifetime

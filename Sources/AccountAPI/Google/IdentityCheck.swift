@@ -20,7 +20,7 @@ struct IdentityCheck: Sendable {
     private enum Reply: Sendable {
         case user(UserInfo)
         case token(TokenInfo)
-        case failure(LookupFailure)
+        case failure(AccountLookupFailure)
     }
 
     func identity(behind accessToken: Secret) async throws(IdentityFailure) -> GoogleIdentity {
@@ -37,20 +37,20 @@ struct IdentityCheck: Sendable {
     private struct Answers {
         var user: UserInfo?
         var token: TokenInfo?
-        var failures: [LookupFailure] = []
+        var failures: [AccountLookupFailure] = []
     }
 
     private func ask(_ accessToken: Secret) async -> Answers {
         await withTaskGroup(of: Reply.self) { group in
             group.addTask {
-                do throws(LookupFailure) {
+                do throws(AccountLookupFailure) {
                     return .user(try await google.userInfo(accessToken: accessToken))
                 } catch {
                     return .failure(error)
                 }
             }
             group.addTask {
-                do throws(LookupFailure) {
+                do throws(AccountLookupFailure) {
                     return .token(try await google.tokenInfo(accessToken: accessToken))
                 } catch {
                     return .failure(error)

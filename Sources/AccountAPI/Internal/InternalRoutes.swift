@@ -12,10 +12,10 @@ package struct InternalRoutes: Sendable {
     }
 
     private let desk: TokenVendingHandler
-    private let probes: Probes
+    private let probes: MonitoringHandler
     private let exposure: Exposure
 
-    package init(desk: TokenVendingHandler, probes: Probes, exposure: Exposure = .thisMachine) {
+    package init(desk: TokenVendingHandler, probes: MonitoringHandler, exposure: Exposure = .thisMachine) {
         self.desk = desk
         self.probes = probes
         self.exposure = exposure

@@ -17,7 +17,7 @@ package struct TokenVendingHandler: Sendable {
     private let provider: TokenProvider
     private let services: ServiceDirectory
     private let metrics: MetricsLog
-    private let counters: RunningCounters
+    private let counters: LifetimeCounters
     private let diagnostics: DiagnosticLog
     private let time: any TimeSource
 
@@ -25,7 +25,7 @@ package struct TokenVendingHandler: Sendable {
         provider: TokenProvider,
         services: ServiceDirectory,
         metrics: MetricsLog,
-        counters: RunningCounters,
+        counters: LifetimeCounters,
         diagnostics: DiagnosticLog,
         time: any TimeSource
     ) {

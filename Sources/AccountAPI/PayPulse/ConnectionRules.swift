@@ -16,7 +16,7 @@ enum ConnectionRules {
     }
 
     /// The known owner of a stored grant that does not name one.
-    enum Learnt: Hashable, Sendable {
+    enum LearnedAccount: Hashable, Sendable {
         case notAsked
         case owner(Grant.Owner)
         /// The grant is dead, so its owner can no longer be found out.
@@ -29,7 +29,7 @@ enum ConnectionRules {
         case learnOwner
     }
 
-    static func step(stored: Grant?, learnt: Learnt = .notAsked, brought: Grant.Owner) -> Step {
+    static func step(stored: Grant?, learnt: LearnedAccount = .notAsked, brought: Grant.Owner) -> Step {
         guard let stored else { return .decided(Verdict(relation: .first, keepsStored: false)) }
         let owner = stored.owner.named
         if owner.isKnown { return .decided(verdict(stored, ownedBy: owner, brought: brought)) }

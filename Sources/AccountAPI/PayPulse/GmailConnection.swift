@@ -13,10 +13,10 @@ struct GmailConnection: Sendable {
     /// The lifetime of Google's access tokens, for tokens of unknown lifetime.
     private static let usualLifetime: Duration = .seconds(3600)
 
-    let services: AccountServices
+    let services: RouteDependencies
     let tokens: GmailTokens
     let identity: GoogleIdentity
-    let caller: Caller
+    let caller: AuthenticatedCaller
 
     struct Outcome: Sendable {
         var relation: ConnectionRules.Relation
@@ -55,7 +55,7 @@ struct GmailConnection: Sendable {
     // MARK: Deciding
 
     private func decide() async throws -> (stored: Grant?, verdict: ConnectionRules.Verdict) {
-        var learnt = ConnectionRules.Learnt.notAsked
+        var learnt = ConnectionRules.LearnedAccount.notAsked
         while true {
             let stored = try await services.store.grant(ofUser: caller.userID)
             switch ConnectionRules.step(stored: stored, learnt: learnt, brought: identity.owner) {
@@ -66,7 +66,7 @@ struct GmailConnection: Sendable {
     }
 
     /// Returns the owner of the stored grant, from a refresh and userinfo.
-    private func learnOwner() async throws -> ConnectionRules.Learnt {
+    private func learnOwner() async throws -> ConnectionRules.LearnedAccount {
         let token: VendedToken
         do {
             token = try await services.engine.freshToken(of: caller.userID, minimumLife: Self.moreThanAnyLife)
@@ -75,7 +75,7 @@ struct GmailConnection: Sendable {
         } catch VendingFailure.unknownUser {
             return .notAsked
         }
-        do throws(LookupFailure) {
+        do throws(AccountLookupFailure) {
             let owner = try await services.google.userInfo(accessToken: token.accessToken)
             return .owner(Grant.Owner(googleUserID: owner.googleUserID, email: owner.email))
         } catch .refused {

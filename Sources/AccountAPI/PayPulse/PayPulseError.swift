@@ -3,7 +3,7 @@ internal import JSON
 internal import RefreshEngine
 
 /// An error answer of the PayPulse family: a status, one of the family's codes, and a fixed text.
-struct PayPulseError: Hashable, Sendable, FamilyError {
+struct PayPulseError: Hashable, Sendable, RouteFamilyError {
     enum Code: String, CaseIterable, Sendable {
         case invalidCredentials = "INVALID_CREDENTIALS"
         case invalidToken = "INVALID_TOKEN"

@@ -10,7 +10,7 @@ struct PayPulseRoutes: Sendable {
     /// The minimum time for which a deleted id is refused: PayPulse's own tokens live a day.
     private static let shortestTombstone: Duration = .seconds(86_400)
 
-    let services: AccountServices
+    let services: RouteDependencies
 
     var routes: [Route] {
         [
@@ -70,7 +70,7 @@ struct PayPulseRoutes: Sendable {
         return PayPulseAnswer.success("Gmail account disconnected") { $0.field("gmail_account_connected", false) }
     }
 
-    private func end(grantOf caller: Caller, _ request: ServerRequest) async throws {
+    private func end(grantOf caller: AuthenticatedCaller, _ request: ServerRequest) async throws {
         let now = services.time.now
         let ended = try await services.store.transact { transaction -> (former: Grant, grant: Grant)? in
             let user = try caller.settle(in: transaction, at: now)

@@ -18,7 +18,7 @@ package struct SecurityEventReceiver: Sendable {
     private let read: Reading
     private let store: any AccountStore
     private let metrics: MetricsLog
-    private let counters: RunningCounters
+    private let counters: LifetimeCounters
     private let log: EngineLog
     private let time: any TimeSource
     private let onChange: @Sendable () async -> Void
@@ -37,7 +37,7 @@ package struct SecurityEventReceiver: Sendable {
         read: @escaping Reading,
         store: any AccountStore,
         metrics: MetricsLog,
-        counters: RunningCounters,
+        counters: LifetimeCounters,
         log: EngineLog,
         time: any TimeSource,
         onChange: @escaping @Sendable () async -> Void

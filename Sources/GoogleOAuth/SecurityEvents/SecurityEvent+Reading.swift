@@ -37,7 +37,7 @@ extension SecurityEvent {
     private static func userID(in subject: JSONValue, issuer: String) -> String? {
         guard let id = subject["sub"]?.string, (1...255).contains(id.utf8.count) else { return nil }
         if let other = subject["iss"] {
-            guard let other = other.string, Issuer.areSame(other, issuer) else { return nil }
+            guard let other = other.string, GoogleIssuer.areSame(other, issuer) else { return nil }
         }
         return id
     }
@@ -55,7 +55,7 @@ extension SecurityEvent {
 }
 
 /// The issuer of the tokens.
-enum Issuer {
+enum GoogleIssuer {
     /// Compares two issuers.
     ///
     /// Google writes its own name with a trailing slash in one place and without it in another.

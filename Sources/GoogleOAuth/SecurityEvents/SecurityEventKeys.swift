@@ -73,7 +73,7 @@ package actor SecurityEventKeys {
     private func fetchOnce() async {
         if fetch == nil {
             fetch = Task {
-                do throws(LookupFailure) {
+                do throws(AccountLookupFailure) {
                     let (set, freshFor) = try await fetchKeys()
                     known = Known(set: set, fetchedAt: time.sinceBoot, freshFor: freshFor)
                     failedAt = nil
@@ -86,7 +86,7 @@ package actor SecurityEventKeys {
         await fetch?.value
     }
 
-    private func fetchKeys() async throws(LookupFailure) -> (KeySet, Duration) {
+    private func fetchKeys() async throws(AccountLookupFailure) -> (KeySet, Duration) {
         let (configuration, _) = try await get(configurationEndpoint)
         guard let issuer = configuration["issuer"]?.string, !issuer.isEmpty,
             let address = configuration["jwks_uri"]?.string
@@ -102,7 +102,7 @@ package actor SecurityEventKeys {
         return (set, freshFor)
     }
 
-    private func get(_ endpoint: Endpoint) async throws(LookupFailure) -> (JSONValue, Duration) {
+    private func get(_ endpoint: Endpoint) async throws(AccountLookupFailure) -> (JSONValue, Duration) {
         let request = HTTPRequest(method: .get, endpoint: endpoint, headers: [("Accept", "application/json")])
         let response: HTTPResponse
         do throws(HTTPFailure) {

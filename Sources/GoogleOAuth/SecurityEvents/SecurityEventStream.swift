@@ -13,7 +13,7 @@ package struct SecurityEventStream: Sendable {
     private static let pushMethod = "https://schemas.openid.net/secevent/risc/delivery-method/push"
 
     /// The configuration and status of a stream.
-    package struct Standing: Hashable, Sendable {
+    package struct StreamState: Hashable, Sendable {
         package var url: String?
         /// `enabled` or `disabled`.
         package var status: String?
@@ -48,10 +48,10 @@ package struct SecurityEventStream: Sendable {
         _ = try await ask(.post, "stream/status:update", status)
     }
 
-    package func standing() async throws(SecurityEventStreamFailure) -> Standing {
+    package func state() async throws(SecurityEventStreamFailure) -> StreamState {
         let configuration = try await ask(.get, "stream")
         let status = try await ask(.get, "stream/status")
-        return Standing(
+        return StreamState(
             url: configuration["delivery"]?["url"]?.string,
             status: status["status"]?.string,
             events: configuration["events_requested"]?.array?.compactMap(\.string) ?? []

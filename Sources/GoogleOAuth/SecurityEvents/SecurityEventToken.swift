@@ -33,7 +33,7 @@ package struct SecurityEventToken: Hashable, Sendable {
         clientIDs: Set<String>,
         at now: Timestamp
     ) throws(SecurityEventRefusal) {
-        guard let claimed = claims["iss"]?.string, Issuer.areSame(claimed, issuer) else {
+        guard let claimed = claims["iss"]?.string, GoogleIssuer.areSame(claimed, issuer) else {
             throw .invalid(.issuer, "the token is of another issuer")
         }
         let audience = claims["aud"]

@@ -12,13 +12,13 @@ package final class IntervalCounters: Sendable {
     }
 
     /// The totals, which only grow.
-    package let running: RunningCounters
+    package let running: LifetimeCounters
     private let time: any TimeSource
     private let state: Mutex<State>
 
     package init(time: any TimeSource) {
         self.time = time
-        running = RunningCounters(time: time)
+        running = LifetimeCounters(time: time)
         state = Mutex(State(start: time.sinceBoot))
     }
 

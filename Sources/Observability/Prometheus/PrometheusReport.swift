@@ -36,7 +36,7 @@ package struct PrometheusReport: Sendable {
         }
     }
 
-    package var counts: RunningCounters.Counts
+    package var counts: LifetimeCounters.Counts
     package var startedAt: Timestamp
     package var droppedLines: Int
     package var inFlight: Int
@@ -48,7 +48,7 @@ package struct PrometheusReport: Sendable {
     package var usage: ProcessUsage
 
     package init(
-        counts: RunningCounters.Counts,
+        counts: LifetimeCounters.Counts,
         startedAt: Timestamp,
         droppedLines: Int,
         inFlight: Int,

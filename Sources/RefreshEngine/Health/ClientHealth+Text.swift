@@ -158,11 +158,11 @@ extension InvalidGrantRate {
             Minute(number: $0[0], answers: Int($0[1]), invalid: Int($0[2]), ended: Int($0[3]), dropped: Int($0[4]))
         }
         let blocks = Self.rows(body?["blocks"]).map { Block(since: $0[0], answers: Int($0[1]), invalid: Int($0[2])) }
-        let usual = Self.rows(body?["usual"]).map { Usual(day: $0[0], answers: Int($0[1]), ended: Int($0[2])) }
+        let usual = Self.rows(body?["usual"]).map { Baseline(day: $0[0], answers: Int($0[1]), ended: Int($0[2])) }
         self.init(
             minutes: minutes.sorted { $0.number < $1.number },
             blocks: blocks.sorted { $0.since < $1.since },
-            usual: usual.first ?? Usual()
+            usual: usual.first ?? Baseline()
         )
     }
 

@@ -38,7 +38,7 @@ package struct InvalidGrantRate: Hashable, Sendable {
     }
 
     /// The usual counts, halved once a day so that they follow the last days.
-    package struct Usual: Hashable, Sendable {
+    package struct Baseline: Hashable, Sendable {
         package var day: Int64 = 0
         package var answers = 0
         package var ended = 0
@@ -57,9 +57,9 @@ package struct InvalidGrantRate: Hashable, Sendable {
 
     package private(set) var minutes: [Minute]
     package private(set) var blocks: [Block]
-    package private(set) var usual: Usual
+    package private(set) var usual: Baseline
 
-    package init(minutes: [Minute] = [], blocks: [Block] = [], usual: Usual = Usual()) {
+    package init(minutes: [Minute] = [], blocks: [Block] = [], usual: Baseline = Baseline()) {
         self.minutes = Array(minutes.suffix(Int(Self.minutesKept)))
         self.blocks = Array(blocks.suffix(2))
         self.usual = usual

@@ -26,7 +26,7 @@ package struct RefreshResult: Sendable {
         /// No request was sent, because the stored token cannot be opened.
         case unreadable(SealError)
         /// An attempt at a revocation; `failure` is `nil` if it succeeded.
-        case revocation(failure: LookupFailure?)
+        case revocation(failure: AccountLookupFailure?)
 
         /// `true` if the answer contains tokens: this may be their only copy.
         package var bringsTokens: Bool {

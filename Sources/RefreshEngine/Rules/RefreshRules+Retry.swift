@@ -86,7 +86,7 @@ extension RefreshRules {
     }
 
     /// Deletes the tokens after a revocation, and tries a failed one again for a day.
-    func finishRevocation(_ failure: LookupFailure?, _ context: DecisionContext) -> RefreshDecision {
+    func finishRevocation(_ failure: AccountLookupFailure?, _ context: DecisionContext) -> RefreshDecision {
         var grant = context.grant
         let askedAt = grant.revocationAskedAt ?? context.now
         if failure == nil || context.now - askedAt >= Self.longestRevocation {

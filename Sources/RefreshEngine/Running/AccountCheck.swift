@@ -33,7 +33,7 @@ struct AccountCheck: Sendable {
         if let named = tokens.account {
             account = named
         } else if mayAsk {
-            do throws(LookupFailure) {
+            do throws(AccountLookupFailure) {
                 account = try await endpoint.userInfo(accessToken: tokens.accessToken).googleUserID
             } catch {
                 account = nil

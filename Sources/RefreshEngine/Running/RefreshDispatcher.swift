@@ -68,7 +68,7 @@ struct RefreshDispatcher: Sendable {
             )
             return nil
         }
-        let client = OAuthClient(id: attempt.clientID, secret: clientSecrets[attempt.clientID])
+        let client = OAuthClientCredentials(id: attempt.clientID, secret: clientSecrets[attempt.clientID])
         let sentAt = time.sinceBoot
         return RefreshSubmission(token: token, client: client) {
             // A request is not sent if its lease could run out before the answer is stored.

@@ -50,7 +50,7 @@ extension RefreshEngine {
 
     /// Revokes at Google, unless the revocation would also end a grant that was brought after the disconnect.
     private func revoke(_ refresh: InFlightRefresh) async -> RefreshDispatcher.Report {
-        let failure: LookupFailure?
+        let failure: AccountLookupFailure?
         do {
             let grant = refresh.grant
             guard try await store.transact({ try GrantEnding.isShared(grant, in: $0) }) else {

@@ -22,7 +22,7 @@ package enum SpilledResult {
         guard let object = JSONValue.object(in: text.utf8), object["version"]?.integer == Int64(version),
             let result = try result(from: object)
         else {
-            throw SpillError("A result in it was written by another version of refresh-worker.")
+            throw SpillFileError("A result in it was written by another version of refresh-worker.")
         }
         return result
     }

@@ -18,7 +18,7 @@ extension CommandContext {
                 try await stream.register(url: target)
                 Output.standard.line("registered: Google posts security events to \(target)")
             case .status:
-                Output.standard.line(Self.text(of: try await stream.standing()))
+                Output.standard.line(Self.text(of: try await stream.state()))
             case .verify(let state):
                 try await stream.verify(state: state)
                 Output.standard.line(
@@ -48,13 +48,13 @@ extension CommandContext {
         }
     }
 
-    private static func text(of standing: SecurityEventStream.Standing) -> String {
+    private static func text(of state: SecurityEventStream.StreamState) -> String {
         let known = Set(SecurityEvent.EventType.all)
-        let missing = SecurityEvent.EventType.all.filter { !standing.events.contains($0) }
+        let missing = SecurityEvent.EventType.all.filter { !state.events.contains($0) }
         var lines = [
-            "status  \(standing.status.map { DisplayedText($0).description } ?? "unknown")",
-            "url     \(standing.url.map { DisplayedText($0).description } ?? "none")",
-            "events  \(standing.events.count { known.contains($0) }) of \(known.count)",
+            "status  \(state.status.map { DisplayedText($0).description } ?? "unknown")",
+            "url     \(state.url.map { DisplayedText($0).description } ?? "none")",
+            "events  \(state.events.count { known.contains($0) }) of \(known.count)",
         ]
         for type in missing { lines.append("missing \(type)") }
         if !missing.isEmpty { lines.append("run google-events register to ask for those as well") }

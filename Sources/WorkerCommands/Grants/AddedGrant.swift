@@ -71,7 +71,7 @@ enum AddedGrant {
             refreshToken: Secret(text),
             refreshTokenExpiresAt: nil,
             accessToken: nil,
-            standing: nil
+            recordedState: nil
         )
     }
 }

@@ -52,7 +52,7 @@ package struct GrantReader: Sendable {
         at now: Timestamp
     ) throws(ImportProblem) -> ImportedGrant {
         let userID = try Self.checked(userID: userID)
-        let standing = try Self.standing(in: fields)
+        let recordedState = try Self.recordedState(in: fields)
         let createdAt = try fields.instant("created_at")
         let refreshToken = try fields.token("refresh_token")
         let lifetimes = (
@@ -67,7 +67,7 @@ package struct GrantReader: Sendable {
             isRefreshable: refreshToken != nil,
             at: now
         )
-        guard refreshToken != nil || accessToken != nil || standing?.state.endsCalls == true else {
+        guard refreshToken != nil || accessToken != nil || recordedState?.state.endsCalls == true else {
             throw ImportProblem("refresh_token and access_token are both missing")
         }
         return ImportedGrant(
@@ -83,7 +83,7 @@ package struct GrantReader: Sendable {
             refreshToken: refreshToken,
             refreshTokenExpiresAt: lifetimes.expiresAt ?? span.map { min(createdAt ?? now, now) + $0 },
             accessToken: accessToken,
-            standing: standing,
+            recordedState: recordedState,
             obtainedAt: createdAt
         )
     }
@@ -99,7 +99,7 @@ package struct GrantReader: Sendable {
         guard !userID.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
             throw ImportProblem("user_id contains control characters")
         }
-        guard !CredentialShape.matches(userID) else {
+        guard !CredentialDetector.matches(userID) else {
             throw ImportProblem("user_id looks like a token or a secret (not shown)")
         }
         return userID
@@ -121,7 +121,7 @@ package struct GrantReader: Sendable {
         }
     }
 
-    private static func standing(in fields: RecordFields) throws(ImportProblem) -> ImportedGrant.Standing? {
+    private static func recordedState(in fields: RecordFields) throws(ImportProblem) -> ImportedGrant.RecordedState? {
         let since = try fields.instant("since")
         let code = try fields.text("reason")
         guard let name = try fields.text("state") else { return nil }
@@ -129,7 +129,7 @@ package struct GrantReader: Sendable {
             throw ImportProblem("state must be one of \(GrantState.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         guard state != .active else {
-            return ImportedGrant.Standing(state: state, reason: .none, since: since)
+            return ImportedGrant.RecordedState(state: state, reason: .none, since: since)
         }
         let reason = GrantReason(rawValue: code ?? "unknown")
         guard code == nil || reason.rawValue == code else {
@@ -137,9 +137,9 @@ package struct GrantReader: Sendable {
         }
         // A user that another system deleted may sign up here again, so only a deletion here is final.
         guard reason != .userDeleted else {
-            return ImportedGrant.Standing(state: state, reason: .userRequest, since: since)
+            return ImportedGrant.RecordedState(state: state, reason: .userRequest, since: since)
         }
-        return ImportedGrant.Standing(state: state, reason: reason, since: since)
+        return ImportedGrant.RecordedState(state: state, reason: reason, since: since)
     }
 
     private static func accessToken(

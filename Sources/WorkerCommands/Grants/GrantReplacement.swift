@@ -4,14 +4,14 @@ import Store
 /// The replacement of a stored grant, with the state that it had at its origin.
 struct GrantReplacement: Sendable {
     let reconnection: Reconnection
-    let standing: ImportedGrant.Standing?
+    let recordedState: ImportedGrant.RecordedState?
     let dueTimes: FirstDueTime
 
     /// `true` if the user ended the stored grant and the replacement would connect it again without a new refresh token.
     ///
     /// The stored refresh token of such a grant may be about to be revoked.
     var revivesWhatUserEnded: Bool {
-        guard reconnection.stored.wasEndedByUser, standing?.state.endsCalls != true else { return false }
+        guard reconnection.stored.wasEndedByUser, recordedState?.state.endsCalls != true else { return false }
         return reconnection.handover.refreshToken == nil || !reconnection.bringsOtherRefreshToken
     }
 
@@ -25,29 +25,33 @@ struct GrantReplacement: Sendable {
                 at: now
             )
         }
-        guard let standing else { return events }
-        if standing.state.endsCalls {
+        guard let recordedState else { return events }
+        if recordedState.state.endsCalls {
             // These calls advance the generation, so that a late answer does not bring the grant back.
-            if standing.wipesTokens {
+            if recordedState.wipesTokens {
                 _ = grant.disconnectByRequest(revokes: false, at: now)
             } else {
-                _ = grant.disconnect(reason: standing.reason, at: now)
+                _ = grant.disconnect(reason: recordedState.reason, at: now)
             }
         }
-        grant.take(standing, history: &events, at: now)
+        grant.take(recordedState, history: &events, at: now)
         return events
     }
 }
 
-extension ImportedGrant.Standing {
+extension ImportedGrant.RecordedState {
     /// `true` if the user asked to end the grant; its tokens are not kept then.
     var wipesTokens: Bool { state == .disconnected && reason == .userRequest }
 }
 
 extension Grant {
     /// Takes the state that the grant had at its origin, and writes that state into the events of its arrival.
-    mutating func take(_ standing: ImportedGrant.Standing, history events: inout [GrantEvent], at now: Timestamp) {
-        adopt(state: standing.state, reason: standing.reason, since: standing.since ?? now)
+    mutating func take(
+        _ recordedState: ImportedGrant.RecordedState,
+        history events: inout [GrantEvent],
+        at now: Timestamp
+    ) {
+        adopt(state: recordedState.state, reason: recordedState.reason, since: recordedState.since ?? now)
         for position in events.indices {
             events[position].to = state
             events[position].reason = reason

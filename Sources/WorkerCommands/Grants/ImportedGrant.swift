@@ -12,7 +12,7 @@ package struct ImportedGrant: Sendable {
     }
 
     /// The state that the grant had at its origin.
-    struct Standing: Equatable, Sendable {
+    struct RecordedState: Equatable, Sendable {
         let state: GrantState
         let reason: GrantReason
         /// `nil` if the input does not have it.
@@ -26,7 +26,7 @@ package struct ImportedGrant: Sendable {
     let refreshToken: Secret?
     let refreshTokenExpiresAt: Timestamp?
     let accessToken: AccessToken?
-    let standing: Standing?
+    let recordedState: RecordedState?
     /// The time at which the origin obtained the tokens, if known.
     package var obtainedAt: Timestamp?
 }

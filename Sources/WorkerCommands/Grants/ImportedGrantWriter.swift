@@ -191,7 +191,7 @@ package struct ImportedGrantWriter: Sendable {
     ) throws(SealError) -> (grant: Grant, events: [GrantEvent]) {
         let id = GrantID.random(from: random)
         var handover = try handover(imported, for: id)
-        if imported.standing?.wipesTokens == true {
+        if imported.recordedState?.wipesTokens == true {
             handover.refreshToken = nil
             handover.accessToken = nil
         }
@@ -208,7 +208,7 @@ package struct ImportedGrantWriter: Sendable {
             dueAt: dueAt,
             at: now
         )
-        if let standing = imported.standing { grant.take(standing, history: &events, at: now) }
+        if let recordedState = imported.recordedState { grant.take(recordedState, history: &events, at: now) }
         return (grant, events)
     }
 
@@ -226,7 +226,7 @@ package struct ImportedGrantWriter: Sendable {
         )
         return GrantReplacement(
             reconnection: reconnection,
-            standing: imported.standing,
+            recordedState: imported.recordedState,
             dueTimes: dueTimes(of: imported)
         )
     }
@@ -252,7 +252,7 @@ package struct ImportedGrantWriter: Sendable {
     }
 
     private func dueTimes(of imported: ImportedGrant) -> FirstDueTime {
-        if imported.standing?.state == .suspended { return .withinProbeInterval }
+        if imported.recordedState?.state == .suspended { return .withinProbeInterval }
         return firstRefresh == .atOnce ? .now : .byToken
     }
 }

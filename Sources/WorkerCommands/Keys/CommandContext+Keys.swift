@@ -27,15 +27,15 @@ extension CommandContext {
     }
 
     package func listKeys() async throws -> ExitCode {
-        let roster = KeyRingSummary(try openVault().ring.current)
+        let keys = KeyRingSummary(try openVault().ring.current)
         guard let store = try await openStoreIfThere(for: .reading) else {
-            let listing = KeyListing(roster: roster, keysInUse: nil)
+            let listing = KeyListing(keys: keys, keysInUse: nil)
             listing.lines.forEach { Output.standard.line($0) }
             Output.error.line("there is no database \(configuration.database) yet, so nothing is sealed")
             return .success
         }
         let listing = try await Self.using(store) {
-            KeyListing(roster: roster, keysInUse: try await store.keysInUse())
+            KeyListing(keys: keys, keysInUse: try await store.keysInUse())
         }
         listing.lines.forEach { Output.standard.line($0) }
         listing.warnings.forEach { Output.error.line($0) }
@@ -57,15 +57,15 @@ extension CommandContext {
             if case .foreign = try await book.fit(of: ring), !isLost { throw CommandFailure(foreignRing: path) }
             let keysInUse = try await store.keysInUse()
             if isLost { return try await giveUp(id, ring: ring, book: book, keysInUse: keysInUse) }
-            let roster = KeyRingSummary(ring)
+            let keys = KeyRingSummary(ring)
             let refusal = KeyRetirement.refusal(
                 of: id,
-                roster: roster,
+                keys: keys,
                 keysInUse: keysInUse,
                 workers: try await store.liveWorkers()
             )
             if let refusal { throw refusal }
-            guard let entry = roster.entries.first(where: { $0.id == id }), let end = entry.mayLeaveAt else {
+            guard let entry = keys.entries.first(where: { $0.id == id }), let end = entry.mayLeaveAt else {
                 let now = time.now
                 try await BlockingCallQueue.files.run { try KeyRingFile.retire(id, at: now, path: path) }
                 return """

@@ -47,33 +47,38 @@ extension CommandContext {
         vault: TokenVault,
         until stop: StopFlag
     ) async throws -> KeyRotation.Outcome? {
-        let presence = WorkerHeartbeat(store: store, ring: vault.ring, workerName: workerName, diagnostics: diagnostics)
+        let heartbeat = WorkerHeartbeat(
+            store: store,
+            ring: vault.ring,
+            workerName: workerName,
+            diagnostics: diagnostics
+        )
         let progress = TerminalProgress(to: .error)
         let rotation = KeyRotation(
             keyFile: configuration.keyFile,
             store: store,
             vault: vault,
-            presence: presence,
+            heartbeat: heartbeat,
             time: time,
             pause: { [time] in try await time.sleep(for: $0) },
             isStopping: { stop.isRaised },
-            tell: { news in
-                if news.isPassing {
-                    progress.show(news.sentence)
+            reportProgress: { event in
+                if event.isPassing {
+                    progress.show(event.sentence)
                 } else {
                     progress.clear()
-                    Output.standard.line(news.sentence)
+                    Output.standard.line(event.sentence)
                 }
             }
         )
         do {
             let outcome = try await rotation.run()
             progress.clear()
-            await presence.leave()
+            await heartbeat.leave()
             return outcome
         } catch {
             progress.clear()
-            await presence.leave()
+            await heartbeat.leave()
             throw error
         }
     }
@@ -88,8 +93,8 @@ private final class StopFlag: Sendable {
     func raise() { flag.store(true, ordering: .relaxed) }
 }
 
-extension KeyRotation.News {
-    /// `true` if the news matters only while it lasts.
+extension KeyRotation.ProgressEvent {
+    /// `true` if the event matters only while it lasts.
     fileprivate var isPassing: Bool {
         switch self {
         case .added, .resumed, .promoted: false

@@ -3,13 +3,13 @@ import Secrets
 
 /// The output of `keys list`.
 struct KeyListing: Equatable, Sendable {
-    let roster: KeyRingSummary
+    let keys: KeyRingSummary
     /// The number of stored tokens that each key seals; `nil` without a database.
     let keysInUse: [KeyID: Int]?
 
     /// One line for each key, in the order of the ring.
     var lines: [String] {
-        roster.entries.map { entry in
+        keys.entries.map { entry in
             let until = entry.mayLeaveAt.map { ", stays until \($0.iso8601Seconds)" } ?? ""
             guard let keysInUse else { return "\(entry.id)  \(entry.role.rawValue)\(until)" }
             let tokens = Self.tokens(keysInUse[entry.id] ?? 0)
@@ -19,11 +19,11 @@ struct KeyListing: Equatable, Sendable {
 
     /// The problems of the ring.
     var warnings: [String] {
-        Self.warnings(roster: roster, keysInUse: keysInUse ?? [:])
+        Self.warnings(keys: keys, keysInUse: keysInUse ?? [:])
     }
 
-    static func warnings(roster: KeyRingSummary, keysInUse: [KeyID: Int]) -> [String] {
-        roster.lacking(of: keysInUse).map { id in
+    static func warnings(keys: KeyRingSummary, keysInUse: [KeyID: Int]) -> [String] {
+        keys.lacking(of: keysInUse).map { id in
             """
             warning: \(tokens(keysInUse[id] ?? 0)) sealed with key \(id), which the ring lacks, cannot be opened: \
             restore the key's line from a backup of the key ring, or have those users sign in again

@@ -7,11 +7,11 @@ enum KeyRetirement {
     /// Returns the reason why the key must stay, or `nil` if nothing needs it any longer.
     static func refusal(
         of id: KeyID,
-        roster: KeyRingSummary,
+        keys: KeyRingSummary,
         keysInUse: [KeyID: Int],
         workers: [WorkerReport]
     ) -> CommandFailure? {
-        switch roster.role(of: id) {
+        switch keys.role(of: id) {
         case nil:
             return CommandFailure(.badData, "the ring has no key \(id): refresh-worker keys list shows its keys")
         case .seals:

@@ -7,11 +7,11 @@ import WorkerLifecycle
 /// Performs a key rotation step by step, until it is finished or stopped.
 struct KeyRotation: Sendable {
     /// The time a worker may take to follow: it reports every five seconds, and a dead one is forgotten after thirty.
-    static let patience: Duration = .seconds(120)
-    static let glance: Duration = .seconds(1)
+    static let workerTimeout: Duration = .seconds(120)
+    static let pollingInterval: Duration = .seconds(1)
 
     /// The progress of a rotation, for the person who waits.
-    enum News: Equatable, Sendable {
+    enum ProgressEvent: Equatable, Sendable {
         case added(KeyID)
         case resumed(RotationStep)
         case waiting(RotationStep)
@@ -35,7 +35,7 @@ struct KeyRotation: Sendable {
     }
 
     /// The progress of this run.
-    private struct Course {
+    private struct Progress {
         var isBegun = false
         var isExhausted = false
         var resealed = 0
@@ -47,109 +47,109 @@ struct KeyRotation: Sendable {
     let keyFile: String
     let store: any GrantStore
     let vault: TokenVault
-    let presence: WorkerHeartbeat
+    let heartbeat: WorkerHeartbeat
     let time: any TimeSource
     let pause: @Sendable (Duration) async throws -> Void
     /// Called between batches and while waiting.
     let isStopping: @Sendable () -> Bool
-    let tell: @Sendable (News) -> Void
+    let reportProgress: @Sendable (ProgressEvent) -> Void
 
     /// Runs to the end; returns `nil` if it was stopped before, so that another run can continue.
     func run() async throws -> Outcome? {
-        var course = Course()
+        var progress = Progress()
         while true {
-            let picture = try await look(course)
-            let step = RotationStep.next(in: picture)
-            if case .finish(let key) = step { return outcome(with: key, picture, course) }
+            let state = try await readState(progress)
+            let step = RotationStep.next(in: state)
+            if case .finish(let key) = step { return outcome(with: key, state, progress) }
             // Checked only now, so that stopping a finished rotation does not ask for another run.
             if isStopping() { return nil }
-            if !course.isBegun, step != .addKey { tell(.resumed(step)) }
-            course.isBegun = true
+            if !progress.isBegun, step != .addKey { reportProgress(.resumed(step)) }
+            progress.isBegun = true
             switch step {
             case .awaitHolders(let key, let lacking):
-                try await wait(step, &course, orElse: CommandFailure(workers: lacking, doNot: "hold", key))
+                try await wait(step, &progress, orElse: CommandFailure(workers: lacking, doNot: "hold", key))
                 continue
             case .awaitSealers(let key, let lacking):
-                try await wait(step, &course, orElse: CommandFailure(workers: lacking, doNot: "seal with", key))
+                try await wait(step, &progress, orElse: CommandFailure(workers: lacking, doNot: "seal with", key))
                 continue
             case .addKey:
                 let key = try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.addPending(path: keyFile)
                 }
-                tell(.added(key))
+                reportProgress(.added(key))
             case .promote(let key):
                 try await StoredKeyChecks(store).add(key, of: vault.ring.current)
                 try await BlockingCallQueue.files.run { [keyFile] in try KeyRingFile.promote(key, path: keyFile) }
-                tell(.promoted(key))
+                reportProgress(.promoted(key))
             case .reseal:
-                try await reseal(picture, &course)
+                try await reseal(state, &progress)
             case .finish:
                 break
             }
-            course.waitingSince = nil
+            progress.waitingSince = nil
         }
     }
 
-    private func look(_ course: Course) async throws -> RotationState {
+    private func readState(_ progress: Progress) async throws -> RotationState {
         // The ring is read before the report: if it cannot be read, the rotation must end and not continue with the old
         // one.
         try await BlockingCallQueue.files.run { [ring = vault.ring] in _ = try ring.reload() }
-        try await presence.report()
+        try await heartbeat.report()
         if let refusal = vault.ring.refusal { throw CommandFailure(.configuration, refusal) }
         return RotationState(
-            roster: KeyRingSummary(vault.ring.current),
+            keys: KeyRingSummary(vault.ring.current),
             workers: try await store.liveWorkers(),
             keysInUse: try await store.keysInUse(),
-            isBegun: course.isBegun,
-            isExhausted: course.isExhausted
+            isBegun: progress.isBegun,
+            isExhausted: progress.isExhausted
         )
     }
 
-    private func wait(_ step: RotationStep, _ course: inout Course, orElse failure: CommandFailure) async throws {
-        let since = course.waitingSince ?? time.sinceBoot
-        course.waitingSince = since
-        guard time.sinceBoot - since < Self.patience else { throw failure }
-        tell(.waiting(step))
-        try await pause(Self.glance)
+    private func wait(_ step: RotationStep, _ progress: inout Progress, orElse failure: CommandFailure) async throws {
+        let since = progress.waitingSince ?? time.sinceBoot
+        progress.waitingSince = since
+        guard time.sinceBoot - since < Self.workerTimeout else { throw failure }
+        reportProgress(.waiting(step))
+        try await pause(Self.pollingInterval)
     }
 
     /// Makes one pass over all grants.
-    private func reseal(_ picture: RotationState, _ course: inout Course) async throws {
+    private func reseal(_ state: RotationState, _ progress: inout Progress) async throws {
         let resealing = TokenResealing(store: store, vault: vault)
-        let total = course.resealed + picture.outdatedTokens
-        let resealedBefore = course.resealed
+        let total = progress.resealed + state.outdatedTokens
+        let resealedBefore = progress.resealed
         var cursor: GrantID?
-        course.unreadable = []
+        progress.unreadable = []
         while !isStopping() {
             let started = time.sinceBoot
-            if course.reportedAt.map({ started - $0 >= WorkerHeartbeat.interval }) ?? true {
-                try await presence.report()
-                course.reportedAt = started
+            if progress.reportedAt.map({ started - $0 >= WorkerHeartbeat.interval }) ?? true {
+                try await heartbeat.report()
+                progress.reportedAt = started
             }
-            let batch = try await resealing.nextBatch(after: cursor, outdated: picture.outdatedKeys)
-            course.resealed += batch.resealed
-            course.unreadable += batch.unreadable
+            let batch = try await resealing.nextBatch(after: cursor, outdated: state.outdatedKeys)
+            progress.resealed += batch.resealed
+            progress.unreadable += batch.unreadable
             guard let last = batch.last else {
-                course.isExhausted = course.resealed == resealedBefore
+                progress.isExhausted = progress.resealed == resealedBefore
                 return
             }
             cursor = last
             guard batch.resealed > 0 else { continue }
-            tell(.resealed(tokens: course.resealed, of: total))
+            reportProgress(.resealed(tokens: progress.resealed, of: total))
             // Pause for as long as the batch took, so that other writers get at least half of the time.
             try await pause(max(.milliseconds(1), time.sinceBoot - started))
         }
     }
 
-    private func outcome(with key: KeyID, _ picture: RotationState, _ course: Course) -> Outcome {
+    private func outcome(with key: KeyID, _ state: RotationState, _ progress: Progress) -> Outcome {
         Outcome(
             sealingKeyID: key,
-            resealed: course.resealed,
-            retirable: picture.roster.entries.filter { $0.role == .opens && (picture.keysInUse[$0.id] ?? 0) == 0 }
+            resealed: progress.resealed,
+            retirable: state.keys.entries.filter { $0.role == .opens && (state.keysInUse[$0.id] ?? 0) == 0 }
                 .map(\.id),
-            removable: picture.roster.expired(at: time.now).filter { (picture.keysInUse[$0] ?? 0) == 0 },
-            unreadable: course.unreadable,
-            leftTokens: picture.outdatedTokens,
-            warnings: KeyListing.warnings(roster: picture.roster, keysInUse: picture.keysInUse)
+            removable: state.keys.expired(at: time.now).filter { (state.keysInUse[$0] ?? 0) == 0 },
+            unreadable: progress.unreadable,
+            leftTokens: state.outdatedTokens,
+            warnings: KeyListing.warnings(keys: state.keys, keysInUse: state.keysInUse)
         )
     }
 }

@@ -3,7 +3,7 @@ import Store
 
 /// The facts from which a rotation derives its next step.
 struct RotationState: Equatable, Sendable {
-    var roster: KeyRingSummary
+    var keys: KeyRingSummary
     var workers: [WorkerReport]
     /// The number of stored tokens that each key seals.
     var keysInUse: [KeyID: Int]
@@ -14,7 +14,7 @@ struct RotationState: Equatable, Sendable {
 
     /// Keys of the ring, other than the sealing key, that seal stored tokens.
     var outdatedKeys: Set<KeyID> {
-        Set(keysInUse.filter { $0.value > 0 && $0.key != roster.sealingKeyID && roster.role(of: $0.key) != nil }.keys)
+        Set(keysInUse.filter { $0.value > 0 && $0.key != keys.sealingKeyID && keys.role(of: $0.key) != nil }.keys)
     }
 
     /// The number of tokens to seal again.
@@ -34,16 +34,16 @@ enum RotationStep: Equatable, Sendable {
     case reseal(with: KeyID)
     case finish(with: KeyID)
 
-    static func next(in picture: RotationState) -> RotationStep {
-        if let key = picture.roster.firstPending {
-            let lacking = picture.workers.filter { !$0.keyIDs.contains(key) }.map(\.id)
+    static func next(in state: RotationState) -> RotationStep {
+        if let key = state.keys.firstPending {
+            let lacking = state.workers.filter { !$0.keyIDs.contains(key) }.map(\.id)
             return lacking.isEmpty ? .promote(key) : .awaitHolders(of: key, lacking: lacking)
         }
-        let key = picture.roster.sealingKeyID
-        let lacking = picture.workers.filter { $0.sealingKeyID != key }.map(\.id)
-        let isUnfinished = !picture.outdatedKeys.isEmpty || !lacking.isEmpty
-        guard picture.isBegun || isUnfinished else { return .addKey }
+        let key = state.keys.sealingKeyID
+        let lacking = state.workers.filter { $0.sealingKeyID != key }.map(\.id)
+        let isUnfinished = !state.outdatedKeys.isEmpty || !lacking.isEmpty
+        guard state.isBegun || isUnfinished else { return .addKey }
         guard lacking.isEmpty else { return .awaitSealers(with: key, lacking: lacking) }
-        return picture.outdatedKeys.isEmpty || picture.isExhausted ? .finish(with: key) : .reseal(with: key)
+        return state.outdatedKeys.isEmpty || state.isExhausted ? .finish(with: key) : .reseal(with: key)
     }
 }

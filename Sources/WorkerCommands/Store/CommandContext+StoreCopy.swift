@@ -73,7 +73,7 @@ extension CommandContext {
     }
 
     private func place(_ text: String, of flag: String) throws(CommandFailure) -> DatabaseLocation {
-        let given = SettingSources.Given(value: text, origin: flag, isArgument: true)
+        let given = SettingSources.GivenValue(value: text, origin: flag, isArgument: true)
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(text)
             return try DatabaseLocation.read(given, files: inputs.files)

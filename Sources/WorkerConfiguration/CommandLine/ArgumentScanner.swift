@@ -49,7 +49,7 @@ struct ArgumentScanner {
     }
 
     private mutating func addWord(_ word: String) {
-        if CredentialShape.matches(word) {
+        if CredentialDetector.matches(word) {
             problems.append(
                 """
                 argument \(words.count + 1) looks like a token or a secret (not shown), and those are never arguments, \
@@ -93,7 +93,7 @@ struct ArgumentScanner {
     }
 
     private mutating func addFlag(_ name: String, value: String) {
-        if CredentialShape.matches(value) {
+        if CredentialDetector.matches(value) {
             problems.append(
                 """
                 the value of --\(name) looks like a token or a secret (not shown), and those are never arguments, \
@@ -111,7 +111,7 @@ struct ArgumentScanner {
     private mutating func reportUnknown(_ name: String) {
         let candidates = takesValue.keys.sorted() + ["help", "version"]
         var hint = ""
-        if let nearest = NearestName.of(name, among: candidates) {
+        if let nearest = NameSuggestion.of(name, among: candidates) {
             hint = "; did you mean --\(nearest)?"
         } else if name.contains("token") || name.contains("secret") {
             hint = "; tokens and secrets are never arguments: give them on standard input or in a file"

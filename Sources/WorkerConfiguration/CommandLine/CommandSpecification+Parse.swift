@@ -46,7 +46,7 @@ extension CommandSpecification {
 
     private func unknownSubcommand(_ word: String) -> String {
         let names = subcommands.compactMap(\.words.last)
-        let nearest = NearestName.of(word, among: names)
+        let nearest = NameSuggestion.of(word, among: names)
         let hint = nearest.map { "did you mean \($0)?" } ?? "the commands are \(names.joined(separator: ", "))"
         return "unknown command \(DisplayedText((words + [word]).joined(separator: " "))); \(hint)"
     }
@@ -116,7 +116,7 @@ extension OptionSpecification {
                 break
             case .choice(let choices, _):
                 guard !choices.contains(value) else { break }
-                let hint = NearestName.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
+                let hint = NameSuggestion.of(value, among: choices).map { "; did you mean \($0)?" } ?? ""
                 return "--\(name): \(DisplayedText(value)) is not one of \(choices.joined(separator: ", "))\(hint)"
             case .seconds(let range):
                 _ = try SettingValue.seconds(value, in: range)

@@ -50,7 +50,7 @@ package struct UserFieldMap: Equatable, Sendable {
                 throw ImportProblem("\(DisplayedText(String(pair))) is not FIELD=NAME")
             }
             guard Self.fields.contains(parts[0]) else {
-                let hint = NearestName.of(parts[0], among: Self.fields).map { "; did you mean \($0)?" } ?? ""
+                let hint = NameSuggestion.of(parts[0], among: Self.fields).map { "; did you mean \($0)?" } ?? ""
                 throw ImportProblem(
                     "\(DisplayedText(parts[0])) is not a field of a user\(hint); the fields are \(Self.fieldList)"
                 )

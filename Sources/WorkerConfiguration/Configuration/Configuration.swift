@@ -22,7 +22,7 @@ package struct Configuration: Equatable, Sendable {
     /// The configured client ids in order, without duplicates; may be empty, because a grant can carry its own.
     package var clientIDs: [String]
     package var clientSecretFile: String?
-    package let endpoints: Endpoints
+    package let endpoints: GoogleEndpoints
     package let caFile: String?
     package let metricsLog: MetricsLog
     package var logLevel: LogLevel
@@ -67,7 +67,7 @@ package struct Configuration: Equatable, Sendable {
         keyFile = resolver.value(of: .keyFile, SettingValue.path, insteadOfDefault: resolver.credential("key-ring"))
         clientIDs = resolver.clientIDs()
         clientSecretFile = resolver.optional(.clientSecretFile, SettingValue.path)
-        endpoints = Endpoints(
+        endpoints = GoogleEndpoints(
             token: resolver.value(of: .tokenEndpoint, SettingValue.endpoint),
             userinfo: resolver.value(of: .userinfoEndpoint, SettingValue.endpoint),
             tokeninfo: resolver.value(of: .tokeninfoEndpoint, SettingValue.endpoint),

@@ -13,7 +13,7 @@ extension ConfigurationResolver {
 
 extension DatabaseLocation {
     /// Parses a setting or a flag: a path, an address, or a file that holds an address.
-    package static func read(_ given: SettingSources.Given, files: FileReader) throws(SettingValue.Refusal)
+    package static func read(_ given: SettingSources.GivenValue, files: FileReader) throws(SettingValue.Refusal)
         -> DatabaseLocation
     {
         guard given.value.hasPrefix(urlFilePrefix) else {

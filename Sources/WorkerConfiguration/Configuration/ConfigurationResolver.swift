@@ -1,7 +1,7 @@
 /// Chooses the value of highest precedence for each setting and collects the problems.
 struct ConfigurationResolver {
     typealias Reader<Value> = (String) throws(SettingValue.Refusal) -> Value
-    typealias PlacedReader<Value> = (SettingSources.Given) throws(SettingValue.Refusal) -> Value
+    typealias PlacedReader<Value> = (SettingSources.GivenValue) throws(SettingValue.Refusal) -> Value
 
     private let sources: SettingSources
     let files: FileReader
@@ -40,12 +40,12 @@ struct ConfigurationResolver {
         let origin = "default of --\(name.rawValue)"
         if let value = optional(name, read) { return value }
         if !isGiven(name), let replacement,
-            let value = check(SettingSources.Given(value: replacement, origin: origin), read)
+            let value = check(SettingSources.GivenValue(value: replacement, origin: origin), read)
         {
             return value
         }
         guard let text = Setting.named(name)?.defaultValue,
-            let value = check(SettingSources.Given(value: text, origin: origin), read)
+            let value = check(SettingSources.GivenValue(value: text, origin: origin), read)
         else { preconditionFailure("the default of \(name) is missing or invalid") }
         return value
     }
@@ -57,7 +57,7 @@ struct ConfigurationResolver {
 
     /// Returns the value of a setting without a default.
     mutating func optional<Value>(_ name: Setting.Name, _ read: Reader<Value>) -> Value? {
-        optional(name) { (given: SettingSources.Given) throws(SettingValue.Refusal) in try read(given.value) }
+        optional(name) { (given: SettingSources.GivenValue) throws(SettingValue.Refusal) in try read(given.value) }
     }
 
     private mutating func optional<Value>(_ name: Setting.Name, _ read: PlacedReader<Value>) -> Value? {
@@ -114,7 +114,7 @@ struct ConfigurationResolver {
         for (index, line) in lines.enumerated() {
             let trimmed = String(line.trimmingBlanks())
             guard !trimmed.isEmpty else { continue }
-            let given = SettingSources.Given(value: trimmed, origin: "credential client-id, line \(index + 1)")
+            let given = SettingSources.GivenValue(value: trimmed, origin: "credential client-id, line \(index + 1)")
             identifiers += check(given, SettingValue.clientIDs) ?? []
         }
         return identifiers
@@ -124,11 +124,11 @@ struct ConfigurationResolver {
         sources.layers.contains { $0[name] != nil }
     }
 
-    private mutating func check<Value>(_ given: SettingSources.Given, _ read: Reader<Value>) -> Value? {
-        check(given) { (given: SettingSources.Given) throws(SettingValue.Refusal) in try read(given.value) }
+    private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: Reader<Value>) -> Value? {
+        check(given) { (given: SettingSources.GivenValue) throws(SettingValue.Refusal) in try read(given.value) }
     }
 
-    private mutating func check<Value>(_ given: SettingSources.Given, _ read: PlacedReader<Value>) -> Value? {
+    private mutating func check<Value>(_ given: SettingSources.GivenValue, _ read: PlacedReader<Value>) -> Value? {
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(given.value)
             return try read(given)

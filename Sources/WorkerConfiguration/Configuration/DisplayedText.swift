@@ -6,7 +6,7 @@ package struct DisplayedText: CustomStringConvertible {
     package let description: String
 
     package init(_ text: String) {
-        guard !CredentialShape.matches(text) else {
+        guard !CredentialDetector.matches(text) else {
             description = "(not shown: it looks like a token or a secret)"
             return
         }

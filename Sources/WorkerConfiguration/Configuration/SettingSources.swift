@@ -1,7 +1,7 @@
 /// The given settings, layer by layer, before their values are parsed.
 package struct SettingSources {
     /// One given value and its origin.
-    package struct Given: Equatable {
+    package struct GivenValue: Equatable {
         let value: String
         /// The origin as an error names it: `--max-rate`, `environment variable …` or `file:line: …`.
         let origin: String
@@ -16,7 +16,7 @@ package struct SettingSources {
     }
 
     /// The values of each layer for each setting, in order of precedence; a repeated flag has several.
-    private(set) var layers: [[Setting.Name: [Given]]] = []
+    private(set) var layers: [[Setting.Name: [GivenValue]]] = []
     private(set) var problems: [ConfigurationError.Problem] = []
     /// The configuration file that was named, if any.
     private(set) var file: String?
@@ -32,10 +32,10 @@ package struct SettingSources {
         }
     }
 
-    private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [Given]] {
-        var layer: [Setting.Name: [Given]] = [:]
+    private static func flagLayer(_ flags: [ConfigurationInputs.Flag]) -> [Setting.Name: [GivenValue]] {
+        var layer: [Setting.Name: [GivenValue]] = [:]
         for flag in flags {
-            let given = Given(value: flag.value, origin: "--\(flag.name.rawValue)", isArgument: true)
+            let given = GivenValue(value: flag.value, origin: "--\(flag.name.rawValue)", isArgument: true)
             let isRepeatable = Setting.named(flag.name)?.isRepeatable ?? false
             // The last of a repeated flag wins, as in most programs, so that a wrapper's flags can be overridden.
             layer[flag.name] = isRepeatable ? layer[flag.name, default: []] + [given] : [given]
@@ -43,21 +43,21 @@ package struct SettingSources {
         return layer
     }
 
-    private mutating func environmentLayer(_ environment: [String: String]) -> [Setting.Name: [Given]] {
-        var layer: [Setting.Name: [Given]] = [:]
+    private mutating func environmentLayer(_ environment: [String: String]) -> [Setting.Name: [GivenValue]] {
+        var layer: [Setting.Name: [GivenValue]] = [:]
         let own = environment.keys.filter { $0.hasPrefix(Setting.environmentPrefix) }
         let shared = environment.keys.filter(\.isSharedName)
         // The last assignment wins: the shared name comes first because the worker's own name is more specific.
         for variable in shared + own.sorted() {
             let origin = "environment variable \(DisplayedText(variable))"
             guard let name = recognise(variable, origin: origin, isNamedByOrigin: true) else { continue }
-            add(Given(value: environment[variable] ?? "", origin: origin), to: name, in: &layer)
+            add(GivenValue(value: environment[variable] ?? "", origin: origin), to: name, in: &layer)
         }
         return layer
     }
 
-    private mutating func fileLayer(_ file: Given, _ files: FileReader) -> [Setting.Name: [Given]] {
-        var layer: [Setting.Name: [Given]] = [:]
+    private mutating func fileLayer(_ file: GivenValue, _ files: FileReader) -> [Setting.Name: [GivenValue]] {
+        var layer: [Setting.Name: [GivenValue]] = [:]
         let path = file.value
         do throws(SettingValue.Refusal) {
             try SettingValue.checkText(path)
@@ -91,13 +91,13 @@ package struct SettingSources {
                 problems.append(.init(origin: origin, message: "cannot stand in the configuration file itself"))
                 continue
             }
-            add(Given(value: entry.value, origin: origin), to: name, in: &layer)
+            add(GivenValue(value: entry.value, origin: origin), to: name, in: &layer)
         }
         return layer
     }
 
     /// Adds a value; an empty one means "not set here", so that the next layer decides.
-    private func add(_ given: Given, to name: Setting.Name, in layer: inout [Setting.Name: [Given]]) {
+    private func add(_ given: GivenValue, to name: Setting.Name, in layer: inout [Setting.Name: [GivenValue]]) {
         if !given.value.isEmpty {
             layer[name] = [given]
         }
@@ -111,7 +111,7 @@ package struct SettingSources {
         // The most likely mistakes are a key without the prefix, or one spelled like the flag.
         let asVariable = key.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
         let nearest =
-            known.first { $0 == Setting.environmentPrefix + asVariable } ?? NearestName.of(key, among: known)
+            known.first { $0 == Setting.environmentPrefix + asVariable } ?? NameSuggestion.of(key, among: known)
         let hint = nearest.map { "; did you mean \($0)?" } ?? "; refresh-worker --help lists the settings"
         let shown = isNamedByOrigin ? "" : "\(DisplayedText(key)) "
         problems.append(.init(origin: origin, message: "\(shown)is not a setting\(hint)"))

@@ -25,7 +25,7 @@ package enum SettingValue {
             throw Refusal(message: "must be one line without NUL bytes")
         }
         guard !text.isEmpty else { throw Refusal(message: "is empty") }
-        guard !CredentialShape.matches(text) else {
+        guard !CredentialDetector.matches(text) else {
             throw Refusal(
                 message: """
                     looks like a token or a secret (not shown), which no setting takes: tokens are read from standard \
@@ -64,7 +64,7 @@ package enum SettingValue {
     where Word.RawValue == String {
         guard let word = Word(rawValue: text) else {
             let words = Word.allCases.map(\.rawValue)
-            let hint = NearestName.of(text, among: words).map { "; did you mean \($0)?" } ?? ""
+            let hint = NameSuggestion.of(text, among: words).map { "; did you mean \($0)?" } ?? ""
             throw Refusal(message: "\(DisplayedText(text)) is not one of \(words.joined(separator: ", "))\(hint)")
         }
         return word

@@ -83,7 +83,7 @@ extension CommandContext {
         if let notices { await deliver(notices, within: closing - time.sinceBoot) }
         companions.cancel()
         signals.stop()
-        await Deadline.wait(atMost: Self.timeToClose, by: time) {
+        await TimeLimit.wait(atMost: Self.timeToClose, by: time) {
             if await !engine.isStoreFailing { await presence.leave() }
             await store.close()
         }
@@ -115,7 +115,7 @@ extension CommandContext {
         let span = min(span, Self.longestDelivery)
         guard span > .zero else { return }
         let delivery = Task { try await notices.deliverDue() }
-        let hasEnded = await Deadline.wait(atMost: span, by: time) {
+        let hasEnded = await TimeLimit.wait(atMost: span, by: time) {
             do {
                 _ = try await delivery.value
                 try await notices.stop()

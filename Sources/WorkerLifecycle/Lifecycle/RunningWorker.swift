@@ -30,8 +30,8 @@ struct RunningWorker: Sendable {
     let presence: WorkerHeartbeat
     let notifier: SystemdNotifier
     let pulse: LoopHeartbeats
-    let listeners: Listeners
-    let database: DatabaseWatch
+    let listeners: HTTPListeners
+    let database: DatabaseReadiness
     /// Delivers notices to the backend; `nil` if they are not configured.
     let notices: NoticeDispatcher?
 
@@ -49,7 +49,7 @@ struct RunningWorker: Sendable {
         async let drained: Void = listeners.drain(within: deadline)
         let unstored = await engine.stop(within: deadline)
         await drained
-        await Deadline.wait(atMost: Self.timeToClose, by: context.time) { await close(loops) }
+        await TimeLimit.wait(atMost: Self.timeToClose, by: context.time) { await close(loops) }
         http.shutDown()
         metrics.record(StoppedEvent(uptime: context.time.sinceBoot - started))
         _ = await writer.flush()

@@ -6,7 +6,7 @@ package import Store
 package import WorkerConfiguration
 
 /// The access that a command needs to the database.
-package enum DatabaseUse {
+package enum DatabaseAccess {
     case reading
     case changing
 }
@@ -24,7 +24,7 @@ extension CommandContext {
     }
 
     /// Opens the database for a command that needs an existing one and must not create it.
-    package func openExistingStore(for use: DatabaseUse) async throws -> any AccountStore {
+    package func openExistingStore(for use: DatabaseAccess) async throws -> any AccountStore {
         guard let store = try await openStoreIfThere(for: use) else {
             throw CommandFailure(missing: configuration.database)
         }
@@ -32,14 +32,14 @@ extension CommandContext {
     }
 
     /// Opens the database if it exists.
-    package func openStoreIfThere(for use: DatabaseUse) async throws -> (any AccountStore)? {
+    package func openStoreIfThere(for use: DatabaseAccess) async throws -> (any AccountStore)? {
         guard let store = try await open(configuration.database, time: time, makesTables: false) else { return nil }
         return try await usable(store, for: use)
     }
 
     /// Runs `body` with the database and closes the database in every case.
     package func withExistingStore<Result>(
-        for use: DatabaseUse,
+        for use: DatabaseAccess,
         _ body: (any AccountStore) async throws -> Result
     ) async throws -> Result {
         let store = try await openExistingStore(for: use)
@@ -108,7 +108,7 @@ extension CommandContext {
     }
 
     /// Refuses an incomplete database, and any use but reading of one that was moved elsewhere.
-    private func usable(_ store: any StoreArchive, for use: DatabaseUse) async throws -> any AccountStore {
+    private func usable(_ store: any StoreArchive, for use: DatabaseAccess) async throws -> any AccountStore {
         let place = configuration.database
         do {
             if try await store.isReceiving { throw CommandFailure(unfinished: place) }

@@ -22,11 +22,11 @@ extension CommandContext {
     }
 
     /// Stores the results in spill files of the configured database, before any other use of it.
-    func recoverResults(into store: any GrantStore, use: DatabaseUse) async throws {
+    func recoverResults(into store: any GrantStore, use: DatabaseAccess) async throws {
         try await recoverResults(into: store, of: configuration.database, use: use)
     }
 
-    package func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseUse)
+    package func recoverResults(into store: any GrantStore, of database: DatabaseLocation, use: DatabaseAccess)
         async throws
     {
         let place = spillPlace(of: database)

@@ -41,7 +41,7 @@ package final class ResultSpillFile: ResultSpill {
             do {
                 try write(SpillFormat.bytes(of: results))
             } catch {
-                throw SpillError(
+                throw SpillFileError(
                     """
                     Results that the database does not take could not be written next to it either: \(error). Make \
                     room in \(place.folder), or make it writable for this user.
@@ -100,7 +100,7 @@ package final class ResultSpillFile: ResultSpill {
         // A file of an earlier try that failed.
         try SpillFile.remove(path)
         let file = try SpillFile.create(path)
-        guard try file.tryLock() else { throw SpillError("\(path) is in use by another process") }
+        guard try file.tryLock() else { throw SpillFileError("\(path) is in use by another process") }
         return file
     }
 

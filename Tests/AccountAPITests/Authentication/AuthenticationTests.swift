@@ -15,12 +15,12 @@ struct AuthenticationTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var expected: String
-        var headers: @Sendable (AccountWorld) throws -> [ServerRequest.Field]
+        var headers: @Sendable (AccountFixture) throws -> [ServerRequest.Field]
 
         init(
             _ name: String,
             _ expected: String,
-            _ headers: @escaping @Sendable (AccountWorld) throws -> [ServerRequest.Field]
+            _ headers: @escaping @Sendable (AccountFixture) throws -> [ServerRequest.Field]
         ) {
             testDescription = name
             self.expected = expected
@@ -40,42 +40,42 @@ struct AuthenticationTests {
             Case("a scheme without a token", "401 INVALID_CREDENTIALS") { _ in [("Authorization", "Bearer ")] },
             Case("another scheme", "401 INVALID_CREDENTIALS") { _ in [("Authorization", "Basic YTpi")] },
             Case("a token of Google's", "401 INVALID_TOKEN") { _ in [("Authorization", "Bearer ya29.jane")] },
-            Case("two headers", "401 INVALID_TOKEN") { world in
-                [1, 2].map { _ in ("Authorization", "Bearer \(world.token(ofUser: "42"))") }
+            Case("two headers", "401 INVALID_TOKEN") { fixture in
+                [1, 2].map { _ in ("Authorization", "Bearer \(fixture.token(ofUser: "42"))") }
             },
-            Case("two tokens in one header", "401 INVALID_TOKEN") { world in
-                [("Authorization", "Bearer \(world.token(ofUser: "42")) \(world.token(ofUser: "42"))")]
+            Case("two tokens in one header", "401 INVALID_TOKEN") { fixture in
+                [("Authorization", "Bearer \(fixture.token(ofUser: "42")) \(fixture.token(ofUser: "42"))")]
             },
-            Case("two tokens with a comma between", "401 INVALID_TOKEN") { world in
-                [("Authorization", "Bearer \(world.token(ofUser: "42")),Bearer")]
+            Case("two tokens with a comma between", "401 INVALID_TOKEN") { fixture in
+                [("Authorization", "Bearer \(fixture.token(ofUser: "42")),Bearer")]
             },
-            Case("the scheme in another case", "200") { world in
-                [("authorization", "bEARER \(world.token(ofUser: "42"))")]
+            Case("the scheme in another case", "200") { fixture in
+                [("authorization", "bEARER \(fixture.token(ofUser: "42"))")]
             },
-            Case("signed by the secret that is being retired", "200") { world in
-                let old = try TokenSigner(secrets: [AccountWorld.oldSecret])
-                return [("Authorization", "Bearer \(world.sign(by: old) { $0.field("sub", "42") })")]
+            Case("signed by the secret that is being retired", "200") { fixture in
+                let old = try TokenSigner(secrets: [AccountFixture.oldSecret])
+                return [("Authorization", "Bearer \(fixture.sign(by: old) { $0.field("sub", "42") })")]
             },
-            Case("signed with another secret", "401 INVALID_TOKEN") { world in
+            Case("signed with another secret", "401 INVALID_TOKEN") { fixture in
                 let stranger = try TokenSigner(secrets: [Secret("a stranger's secret of thirty-two bytes")])
-                return [("Authorization", "Bearer \(world.sign(by: stranger) { $0.field("sub", "42") })")]
+                return [("Authorization", "Bearer \(fixture.sign(by: stranger) { $0.field("sub", "42") })")]
             },
-            Case("without a signature", "401 INVALID_TOKEN") { world in
-                let parts = world.token(ofUser: "42").split(separator: ".")
+            Case("without a signature", "401 INVALID_TOKEN") { fixture in
+                let parts = fixture.token(ofUser: "42").split(separator: ".")
                 let header = Base64URL.encode(Array(#"{"alg":"none","typ":"JWT"}"#.utf8))
                 return [("Authorization", "Bearer \(header).\(parts[1]).")]
             },
-            Case("expired", "401 TOKEN_EXPIRED") { world in
-                [("Authorization", "Bearer \(world.sign(lifetime: .seconds(-1)) { $0.field("sub", "42") })")]
+            Case("expired", "401 TOKEN_EXPIRED") { fixture in
+                [("Authorization", "Bearer \(fixture.sign(lifetime: .seconds(-1)) { $0.field("sub", "42") })")]
             },
-            Case("expired and forged", "401 INVALID_TOKEN") { world in
-                let token = world.sign(lifetime: .seconds(-1)) { $0.field("sub", "42") }
+            Case("expired and forged", "401 INVALID_TOKEN") { fixture in
+                let token = fixture.sign(lifetime: .seconds(-1)) { $0.field("sub", "42") }
                 return [("Authorization", "Bearer \(token.dropLast(4))AAAA")]
             },
-            Case("without an end", "401 INVALID_TOKEN") { world in
+            Case("without an end", "401 INVALID_TOKEN") { fixture in
                 var claims = JSONLine()
                 claims.field("sub", "42")
-                return [("Authorization", "Bearer \(world.signer.sign(claims).reveal())")]
+                return [("Authorization", "Bearer \(fixture.signer.sign(claims).reveal())")]
             },
             Case("the user in sub", "200") { $0.field("sub", "42") },
             Case("the user in user_id", "200") { $0.field("user_id", "42") },
@@ -123,16 +123,16 @@ struct AuthenticationTests {
         ]
     )
     func presenting(_ example: Case) async throws {
-        let world = try AccountWorld()
-        let inactive = User(id: "inactive", createdAt: world.time.now, isActive: false)
-        try await world.store.transact { try $0.insert(inactive) }
-        let answer = try await world.ask("GET", Self.path, headers: try example.headers(world))
+        let fixture = try AccountFixture()
+        let inactive = User(id: "inactive", createdAt: fixture.time.now, isActive: false)
+        try await fixture.store.transact { try $0.insert(inactive) }
+        let answer = try await fixture.ask("GET", Self.path, headers: try example.headers(fixture))
         #expect(answer.payPulse == example.expected)
         #expect((answer.header("WWW-Authenticate") == "Bearer") == (answer.status == 401))
         #expect(answer.header("Cache-Control") == "no-store")
         #expect(answer.header("X-Content-Type-Options") == "nosniff")
 
-        let other = try await world.ask("GET", "/api/auth/me", headers: try example.headers(world))
+        let other = try await fixture.ask("GET", "/api/auth/me", headers: try example.headers(fixture))
         let isIn = example.expected == "200"
         #expect(other.comprehension == (isIn ? "200" : "401 Could not validate credentials"))
         #expect((other.header("WWW-Authenticate") == "Bearer") == !isIn)
@@ -140,13 +140,17 @@ struct AuthenticationTests {
 
     @Test("an unknown user is created from the claims")
     func creation() async throws {
-        let world = try AccountWorld()
-        let answer = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "jane@example.com"))
+        let fixture = try AccountFixture()
+        let answer = try await fixture.ask(
+            "GET",
+            Self.path,
+            token: fixture.token(ofUser: "42", email: "jane@example.com")
+        )
         #expect(answer.status == 200)
-        let user = try #require(try await world.store.user("42"))
+        let user = try #require(try await fixture.store.user("42"))
         #expect(user.email == "jane@example.com")
         #expect(user.name == nil)
-        #expect(user.createdAt == world.time.now)
+        #expect(user.createdAt == fixture.time.now)
     }
 
     @Test(
@@ -154,44 +158,52 @@ struct AuthenticationTests {
         arguments: [(nil, false), (true, true), (false, false)] as [(Bool?, Bool)]
     )
     func unverifiedAddress(claim: Bool?, isLinked: Bool) async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let token = world.sign { claims in
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let token = fixture.sign { claims in
             claims.field("sub", "42")
             claims.field("email", "jane@gmail.com")
             if let claim { claims.field("email_verified", claim) }
         }
-        _ = try await world.ask("GET", Self.path, token: token)
-        let tokens = try await world.signIn()
-        let answer = try await world.ask("GET", "/api/auth/me", token: tokens.access)
+        _ = try await fixture.ask("GET", Self.path, token: token)
+        let tokens = try await fixture.signIn()
+        let answer = try await fixture.ask("GET", "/api/auth/me", token: tokens.access)
         #expect((answer["id"] == .string("42")) == isLinked)
     }
 
     @Test("fields that an import did not know are taken from the claims")
     func completion() async throws {
-        let world = try AccountWorld()
-        try await world.importGrant()
-        let answer = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "jane@example.com"))
+        let fixture = try AccountFixture()
+        try await fixture.importGrant()
+        let answer = try await fixture.ask(
+            "GET",
+            Self.path,
+            token: fixture.token(ofUser: "42", email: "jane@example.com")
+        )
         #expect(answer.data?["email"] == .string("jane@example.com"))
-        let other = try await world.ask("GET", Self.path, token: world.token(ofUser: "42", email: "other@example.com"))
+        let other = try await fixture.ask(
+            "GET",
+            Self.path,
+            token: fixture.token(ofUser: "42", email: "other@example.com")
+        )
         #expect(other.data?["email"] == .string("jane@example.com"))
     }
 
     @Test("a session of another user is refused")
     func foreignSession() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let tokens = try await world.signIn()
-        let claims = try world.signer.claims(of: tokens.access, at: world.time.now)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let tokens = try await fixture.signIn()
+        let claims = try fixture.signer.claims(of: tokens.access, at: fixture.time.now)
         let sid = try #require(claims["sid"]?.string)
-        let forged = world.sign { line in
+        let forged = fixture.sign { line in
             line.field("sub", "42")
             line.field("sid", sid)
         }
-        #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
-        #expect(try await world.store.user("42") == nil)
+        #expect(try await fixture.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
+        #expect(try await fixture.store.user("42") == nil)
         // A session that was never stored does not admit a known user either.
-        #expect(try await world.ask("GET", Self.path, token: world.token(ofUser: "42")).status == 200)
-        #expect(try await world.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
+        #expect(try await fixture.ask("GET", Self.path, token: fixture.token(ofUser: "42")).status == 200)
+        #expect(try await fixture.ask("GET", Self.path, token: forged).payPulse == "401 INVALID_TOKEN")
     }
 }

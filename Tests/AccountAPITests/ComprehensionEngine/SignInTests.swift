@@ -78,25 +78,25 @@ struct SignInTests {
         ]
     )
     func matching(_ example: Case) async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane", example.account)
-        try await world.store.transact { transaction in
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane", example.account)
+        try await fixture.store.transact { transaction in
             for user in example.stored { try transaction.insert(user) }
         }
-        let tokens = try await world.signIn()
-        let answer = try await world.ask("GET", "/api/auth/me", token: tokens.access)
+        let tokens = try await fixture.signIn()
+        let answer = try await fixture.ask("GET", "/api/auth/me", token: tokens.access)
         let id = try #require(answer["id"]?.string)
         if let expected = example.signsIn {
             #expect(id == expected)
         } else {
             #expect(!example.stored.map(\.id).contains(id))
         }
-        let user = try #require(try await world.store.user(id))
+        let user = try #require(try await fixture.store.user(id))
         #expect(user.googleUserID == "g-1")
         #expect(user.email == example.account.email)
-        #expect(user.lastLoginAt == world.time.now)
+        #expect(user.lastLoginAt == fixture.time.now)
         // Signing in again returns the same user.
-        let again = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        let again = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
         #expect(again["id"]?.string == id)
     }
 
@@ -109,93 +109,94 @@ struct SignInTests {
         ] as [(EmailLinking, Bool?, Bool)]
     )
     func linking(_ linking: EmailLinking, isVerified: Bool?, isLinked: Bool) async throws {
-        let world = try AccountWorld(emailLinking: linking)
-        world.google.know("ya29.jane")
+        let fixture = try AccountFixture(emailLinking: linking)
+        fixture.google.know("ya29.jane")
         let stored = Self.user("jane@gmail.com", isVerified: isVerified)
-        try await world.store.transact { try $0.insert(stored) }
-        let answer = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        try await fixture.store.transact { try $0.insert(stored) }
+        let answer = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
         #expect((answer["id"]?.string == stored.id) == isLinked)
     }
 
     @Test("a user who signed up with another person's address does not share the owner's account")
     func claimedAddress() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let stranger = world.token(ofUser: "stranger", email: "jane@gmail.com")
-        #expect(try await world.ask("GET", "/v1/user/me", token: stranger).status == 200)
-        let owner = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let stranger = fixture.token(ofUser: "stranger", email: "jane@gmail.com")
+        #expect(try await fixture.ask("GET", "/v1/user/me", token: stranger).status == 200)
+        let owner = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
         #expect(owner["id"]?.string != "stranger")
     }
 
     @Test("a later backend token with a verified address allows linking the account")
     func verifiedLater() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
         for isVerified in [false, true] {
-            let token = world.sign { claims in
+            let token = fixture.sign { claims in
                 claims.field("user_id", "42")
                 claims.field("email", "jane@gmail.com")
                 claims.field("email_verified", isVerified)
             }
-            #expect(try await world.ask("GET", "/v1/user/me", token: token).status == 200)
+            #expect(try await fixture.ask("GET", "/v1/user/me", token: token).status == 200)
         }
-        let answer = try await world.ask("GET", "/api/auth/me", token: try await world.signIn().access)
+        let answer = try await fixture.ask("GET", "/api/auth/me", token: try await fixture.signIn().access)
         #expect(answer["id"]?.string == "42")
     }
 
     @Test("a token that the worker obtained by a refresh is not accepted, even after the next refresh")
     func vendedToken() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
         // The Google token that the app itself obtained is still accepted.
-        _ = try await world.signIn()
+        _ = try await fixture.signIn()
         var vended: [String] = []
         for _ in 1...2 {
-            let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken.reveal()
+            let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
+                .reveal()
             vended.append(token)
-            world.google.know(token)
-            world.time.advance(by: .seconds(600))
+            fixture.google.know(token)
+            fixture.time.advance(by: .seconds(600))
         }
         for token in vended {
             let body = #"{"access_token":"\#(token)"}"#
-            let answer = try await world.ask("POST", "/api/auth/mobile/google", json: body)
+            let answer = try await fixture.ask("POST", "/api/auth/mobile/google", json: body)
             #expect(answer.comprehension == "400 Invalid Google access token")
-            #expect(try await world.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
+            #expect(try await fixture.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
         }
     }
 
     @Test("a vended token is not accepted either if only the address of its account is known")
     func vendedTokenByAddress() async throws {
-        let world = try AccountWorld()
-        try await world.importGrant(owner: Grant.Owner(email: "JANE@gmail.com"))
-        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
-        world.google.know(token)
+        let fixture = try AccountFixture()
+        try await fixture.importGrant(owner: Grant.Owner(email: "JANE@gmail.com"))
+        let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
+        fixture.google.know(token)
         let body = #"{"access_token":"\#(token)"}"#
-        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
     }
 
     @Test("a vended token is not accepted even after a service replaced it as often as allowed")
     func replacedTokens() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
-        let first = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
-        let obtained = world.time.sinceBoot
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let first = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken
+        let obtained = fixture.time.sinceBoot
         var last = first
         // One refresh that is not quick, then five that are: the worker does not refresh more often.
         let pauses = [380, 11, 11, 11, 11, 25]
         for number in 0... {
-            world.time.advance(by: .seconds(pauses[number % pauses.count]))
-            guard world.time.sinceBoot - obtained < .seconds(3500) else { break }
-            let next = try await world.engine.renewedToken(of: "42", insteadOf: last).accessToken
+            fixture.time.advance(by: .seconds(pauses[number % pauses.count]))
+            guard fixture.time.sinceBoot - obtained < .seconds(3500) else { break }
+            let next = try await fixture.engine.renewedToken(of: "42", insteadOf: last).accessToken
             #expect(next != last)
             last = next
         }
         for token in [first, last] {
-            world.google.know(token.reveal())
+            fixture.google.know(token.reveal())
             let body = #"{"access_token":"\#(token.reveal())"}"#
-            #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+            #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
         }
     }
 
@@ -208,47 +209,47 @@ struct SignInTests {
         arguments: Change.allCases
     )
     func vendedTokenOfFormerAccount(change: Change) async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
-        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken.reveal()
-        world.google.know(token)
-        let now = world.time.now
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400)).accessToken.reveal()
+        fixture.google.know(token)
+        let now = fixture.time.now
         switch change {
         case .switchOfAccount:
-            world.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
-            #expect(try await world.connect("ya29.john", refreshToken: "1//john").status == 201)
+            fixture.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
+            #expect(try await fixture.connect("ya29.john", refreshToken: "1//john").status == 201)
         case .disconnection:
-            try await world.change { _ = $0.disconnectByRequest(revokes: false, at: now) }
+            try await fixture.change { _ = $0.disconnectByRequest(revokes: false, at: now) }
         case .deletion:
-            try await world.change { _ = $0.disconnectByRequest(revokes: false, reason: .userDeleted, at: now) }
+            try await fixture.change { _ = $0.disconnectByRequest(revokes: false, reason: .userDeleted, at: now) }
         }
         let body = #"{"access_token":"\#(token)"}"#
-        let answer = try await world.ask("POST", "/api/auth/mobile/google", json: body)
+        let answer = try await fixture.ask("POST", "/api/auth/mobile/google", json: body)
         #expect(answer.comprehension == "400 Invalid Google access token")
-        #expect(try await world.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
+        #expect(try await fixture.connect(token, user: "stranger").payPulse == "400 INVALID_CREDENTIALS")
     }
 
     @Test("a vended token of a grant without an account is not accepted for its user")
     func vendedTokenOfUnknownAccount() async throws {
-        let world = try AccountWorld()
-        let now = world.time.now
-        try await world.store.transact { try $0.insert(User(id: "42", createdAt: now, googleUserID: "g-1")) }
-        try await world.importGrant()
-        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
-        world.google.know(token)
+        let fixture = try AccountFixture()
+        let now = fixture.time.now
+        try await fixture.store.transact { try $0.insert(User(id: "42", createdAt: now, googleUserID: "g-1")) }
+        try await fixture.importGrant()
+        let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(60)).accessToken.reveal()
+        fixture.google.know(token)
         let body = #"{"access_token":"\#(token)"}"#
-        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
+        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: body).status == 400)
     }
 
     @Test("new users have ids that look like UUIDs and differ")
     func identifiers() async throws {
-        let world = try AccountWorld()
+        let fixture = try AccountFixture()
         var ids: Set<String> = []
         for number in 1...20 {
-            world.google.know("ya29.\(number)", .init(id: "g-\(number)", email: "user\(number)@x.org"))
-            let tokens = try await world.signIn("ya29.\(number)")
-            let answer = try await world.ask("GET", "/api/auth/me", token: tokens.access)
+            fixture.google.know("ya29.\(number)", .init(id: "g-\(number)", email: "user\(number)@x.org"))
+            let tokens = try await fixture.signIn("ya29.\(number)")
+            let answer = try await fixture.ask("GET", "/api/auth/me", token: tokens.access)
             let id = try #require(answer["id"]?.string)
             #expect(id.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil)
             ids.insert(id)
@@ -258,11 +259,11 @@ struct SignInTests {
 
     @Test("an inactive user cannot sign in")
     func inactive() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let user = User(id: "42", createdAt: world.time.now, googleUserID: "g-1", isActive: false)
-        try await world.store.transact { try $0.insert(user) }
-        let answer = try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let user = User(id: "42", createdAt: fixture.time.now, googleUserID: "g-1", isActive: false)
+        try await fixture.store.transact { try $0.insert(user) }
+        let answer = try await fixture.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
         #expect(answer.comprehension == "401 Could not validate credentials")
     }
 }

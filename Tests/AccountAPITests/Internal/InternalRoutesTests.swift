@@ -18,9 +18,9 @@ struct InternalRoutesTests {
         ]
     )
     func routes(method: String, path: String, expected: String) async throws {
-        let world = try VendWorld()
-        try await world.add(user: "42")
-        let response = try await Self.answer(method, path, VendWorld.credential, in: world)
+        let fixture = try VendingFixture()
+        try await fixture.add(user: "42")
+        let response = try await Self.answer(method, path, VendingFixture.credential, in: fixture)
         #expect(VendAnswer(response).error == expected)
         #expect((response.status == 405) == response.headers.contains { $0.name == "Allow" })
     }
@@ -29,34 +29,35 @@ struct InternalRoutesTests {
         "require a credential from other machines, and serve them metrics only if configured",
         arguments: [
             ("/v1/grants/42/token", nil, false, "401 unauthorized"),
-            ("/v1/grants/42/token", VendWorld.credential, false, "200 "),
+            ("/v1/grants/42/token", VendingFixture.credential, false, "200 "),
             ("/status", nil, false, "401 unauthorized"), ("/status", "wrong", true, "401 unauthorized"),
-            ("/status", VendWorld.limitedCredential, false, "200 "), ("/healthz", nil, false, "200 "),
-            ("/metrics", nil, false, "404 metrics_off"), ("/metrics", VendWorld.credential, false, "404 metrics_off"),
+            ("/status", VendingFixture.limitedCredential, false, "200 "), ("/healthz", nil, false, "200 "),
+            ("/metrics", nil, false, "404 metrics_off"),
+            ("/metrics", VendingFixture.credential, false, "404 metrics_off"),
             ("/metrics", nil, true, "200 "),
         ] as [(String, String?, Bool, String)]
     )
     func overNetwork(path: String, credential: String?, servesMetrics: Bool, expected: String) async throws {
-        let world = try VendWorld()
-        try await world.add(user: "42")
+        let fixture = try VendingFixture()
+        try await fixture.add(user: "42")
         let exposure = InternalRoutes.Exposure.network(servesMetrics: servesMetrics)
         for method in ["GET", "HEAD"] {
-            let response = try await Self.answer(method, path, credential, exposure, in: world)
+            let response = try await Self.answer(method, path, credential, exposure, in: fixture)
             #expect(VendAnswer(response).error == expected)
         }
     }
 
     @Test("show only services why the worker is not ready")
     func readinessOverNetwork() async throws {
-        let world = try VendWorld()
+        let fixture = try VendingFixture()
         let network = InternalRoutes.Exposure.network(servesMetrics: true)
-        let stranger = try await Self.answer("GET", "/readyz", nil, network, in: world)
+        let stranger = try await Self.answer("GET", "/readyz", nil, network, in: fixture)
         #expect(stranger.status == 503)
         #expect(stranger.body == Array("not ready\n".utf8))
-        let service = try await Self.answer("GET", "/readyz", VendWorld.credential, network, in: world)
+        let service = try await Self.answer("GET", "/readyz", VendingFixture.credential, network, in: fixture)
         #expect(service.status == 503)
         #expect(JSONValue.object(in: service.body)?["checks"] != nil)
-        let neighbor = try await Self.answer("GET", "/readyz", nil, in: world)
+        let neighbor = try await Self.answer("GET", "/readyz", nil, in: fixture)
         #expect(neighbor.body == service.body)
     }
 
@@ -67,16 +68,16 @@ struct InternalRoutesTests {
         _ path: String,
         _ credential: String?,
         _ exposure: InternalRoutes.Exposure = .thisMachine,
-        in world: VendWorld
+        in fixture: VendingFixture
     ) async throws -> ServerResponse {
-        let probes = Probes(
-            store: world.store,
-            database: DatabaseWatch(store: world.store, time: world.time),
-            engine: world.engine,
-            counters: world.counters.running,
-            metrics: world.metrics,
-            phase: world.phase,
-            time: world.time,
+        let probes = MonitoringHandler(
+            store: fixture.store,
+            database: DatabaseReadiness(store: fixture.store, time: fixture.time),
+            engine: fixture.engine,
+            counters: fixture.counters.running,
+            metrics: fixture.metrics,
+            phase: fixture.phase,
+            time: fixture.time,
             stalledLoops: { [] },
             statusReport: { "{}" }
         )
@@ -85,7 +86,7 @@ struct InternalRoutesTests {
             path: path,
             headers: credential.map { [("Authorization", "Bearer \($0)")] } ?? []
         )
-        let router = InternalRoutes(desk: world.desk, probes: probes, exposure: exposure).router
+        let router = InternalRoutes(desk: fixture.desk, probes: probes, exposure: exposure).router
         if case .respond(let response)? = router.quickAnswer(request) { return response }
         guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }
         return response

@@ -10,20 +10,20 @@ import Testing
 @Suite("Health, readiness, status and metrics", .timeLimit(.minutes(10)))
 struct ProbesTests {
     private func probes(
-        _ world: VendWorld,
+        _ fixture: VendingFixture,
         stalled: [String] = [],
         report: @escaping @Sendable () async throws -> String = { "{}" }
-    ) async -> Probes {
-        let database = DatabaseWatch(store: world.store, time: world.time)
+    ) async -> MonitoringHandler {
+        let database = DatabaseReadiness(store: fixture.store, time: fixture.time)
         await database.check()
-        return Probes(
-            store: world.store,
+        return MonitoringHandler(
+            store: fixture.store,
             database: database,
-            engine: world.engine,
-            counters: world.counters.running,
-            metrics: world.metrics,
-            phase: world.phase,
-            time: world.time,
+            engine: fixture.engine,
+            counters: fixture.counters.running,
+            metrics: fixture.metrics,
+            phase: fixture.phase,
+            time: fixture.time,
             stalledLoops: { stalled },
             statusReport: report
         )
@@ -31,9 +31,9 @@ struct ProbesTests {
 
     @Test("The process is healthy while its loops turn")
     func health() async throws {
-        let world = try VendWorld()
-        #expect(await probes(world).health().status == 200)
-        let stalled = await probes(world, stalled: ["scan", "http"]).health()
+        let fixture = try VendingFixture()
+        #expect(await probes(fixture).health().status == 200)
+        let stalled = await probes(fixture, stalled: ["scan", "http"]).health()
         #expect(stalled.status == 503)
         #expect(String(decoding: stalled.body, as: UTF8.self) == "stalled: scan, http\n")
     }
@@ -43,9 +43,9 @@ struct ProbesTests {
         arguments: [(ServingPhase.Phase.starting, 503), (.serving, 200), (.draining, 503)]
     )
     func readiness(phase: ServingPhase.Phase, status: Int) async throws {
-        let world = try VendWorld()
-        world.phase.enter(phase)
-        let answer = VendAnswer(await probes(world).readiness())
+        let fixture = try VendingFixture()
+        fixture.phase.enter(phase)
+        let answer = VendAnswer(await probes(fixture).readiness())
         #expect(answer.status == status)
         #expect(answer.body["ready"]?.bool == (status == 200))
         #expect(answer.body["checks"]?["phase"]?.string == phase.rawValue)
@@ -54,12 +54,12 @@ struct ProbesTests {
 
     @Test("An outage of Google is shown in the body and does not make the worker unready")
     func outage() async throws {
-        let world = try VendWorld()
-        try await world.add(accessToken: nil)
-        world.endpoint.answer(.clientFault(code: "invalid_client"))
-        _ = await world.ask()
-        world.phase.enter(.serving)
-        let answer = VendAnswer(await probes(world).readiness())
+        let fixture = try VendingFixture()
+        try await fixture.add(accessToken: nil)
+        fixture.endpoint.answer(.clientFault(code: "invalid_client"))
+        _ = await fixture.ask()
+        fixture.phase.enter(.serving)
+        let answer = VendAnswer(await probes(fixture).readiness())
         #expect(answer.status == 200)
         let client = try #require(answer.body["clients"]?.array?.first)
         #expect(client["client_id"]?.string == "client" && client["breaker"]?.string == "open")
@@ -67,31 +67,31 @@ struct ProbesTests {
 
     @Test("Without its database it is not ready, and the metrics say that it is down")
     func database() async throws {
-        let world = try VendWorld()
-        world.phase.enter(.serving)
-        await world.store.close()
-        let answer = VendAnswer(await probes(world).readiness())
+        let fixture = try VendingFixture()
+        fixture.phase.enter(.serving)
+        await fixture.store.close()
+        let answer = VendAnswer(await probes(fixture).readiness())
         #expect(answer.status == 503)
         #expect(answer.body["checks"]?["database"]?.string == "closed")
-        let metrics = await probes(world).prometheus()
+        let metrics = await probes(fixture).prometheus()
         #expect(metrics.status == 200)
         #expect(String(decoding: metrics.body, as: UTF8.self).contains("refresh_worker_store_up 0\n"))
-        #expect(await world.ask().error == "503 store_unavailable")
+        #expect(await fixture.ask().error == "503 store_unavailable")
     }
 
     @Test("Readiness shows the last check without waiting for the database, and only for a short time")
     func knowledge() async throws {
-        let world = try VendWorld()
-        let watch = DatabaseWatch(store: world.store, time: world.time)
+        let fixture = try VendingFixture()
+        let watch = DatabaseReadiness(store: fixture.store, time: fixture.time)
         #expect(watch.trouble == "not_checked" && watch.sinceLastSuccess == nil)
         await watch.check()
         #expect(watch.trouble == nil && watch.sinceLastSuccess == .zero)
-        await world.store.close()
+        await fixture.store.close()
         #expect(watch.trouble == nil)
         // A check that hangs counts as failed once its time is over.
-        world.time.advance(by: DatabaseWatch.interval + DatabaseWatch.patience)
+        fixture.time.advance(by: DatabaseReadiness.interval + DatabaseReadiness.patience)
         #expect(watch.trouble == nil)
-        world.time.advance(by: .milliseconds(1))
+        fixture.time.advance(by: .milliseconds(1))
         #expect(watch.trouble == "no_answer" && watch.sinceLastSuccess == .milliseconds(5_001))
         await watch.check()
         #expect(watch.trouble == "closed" && watch.sinceLastSuccess == .milliseconds(5_001))
@@ -99,21 +99,21 @@ struct ProbesTests {
 
     @Test("The status is the report, or 503 without one")
     func status() async throws {
-        let world = try VendWorld()
-        let report = await probes(world) { #"{"grants":7}"# }.status()
+        let fixture = try VendingFixture()
+        let report = await probes(fixture) { #"{"grants":7}"# }.status()
         #expect(report.status == 200 && String(decoding: report.body, as: UTF8.self) == #"{"grants":7}"#)
-        let none = await probes(world) { throw StoreError(.busy, "busy") }.status()
+        let none = await probes(fixture) { throw StoreError(.busy, "busy") }.status()
         #expect(none.status == 503)
         #expect(!String(decoding: none.body, as: UTF8.self).contains("busy"))
     }
 
     @Test("Metrics count events, and do not contain user ids")
     func metrics() async throws {
-        let world = try VendWorld()
-        try await world.add(user: "u/1", accessToken: nil)
-        try await world.add(user: "u/2")
-        _ = await world.ask()
-        let answer = await probes(world).prometheus()
+        let fixture = try VendingFixture()
+        try await fixture.add(user: "u/1", accessToken: nil)
+        try await fixture.add(user: "u/2")
+        _ = await fixture.ask()
+        let answer = await probes(fixture).prometheus()
         #expect(answer.headers.first?.value == "text/plain; version=0.0.4; charset=utf-8")
         let text = String(decoding: answer.body, as: UTF8.self)
         for line in [
@@ -129,13 +129,13 @@ struct ProbesTests {
 
     @Test("Grants are counted again after five seconds, not for each request")
     func cache() async throws {
-        let world = try VendWorld()
-        let cache = CensusCache(store: world.store, time: world.time)
+        let fixture = try VendingFixture()
+        let cache = CensusCache(store: fixture.store, time: fixture.time)
         #expect(try await cache.census().grants == 0)
-        try await world.add()
-        world.time.advance(by: .milliseconds(4_999))
+        try await fixture.add()
+        fixture.time.advance(by: .milliseconds(4_999))
         #expect(try await cache.census().grants == 0)
-        world.time.advance(by: .milliseconds(1))
+        fixture.time.advance(by: .milliseconds(1))
         #expect(try await cache.census().grants == 1)
         #expect(await cache.glimpse()?.grants == 1)
     }

@@ -37,7 +37,7 @@ final class GrantLifeModel {
         let events: Int
     }
 
-    private let world: AccountWorld
+    private let fixture: AccountFixture
     private let random: SeededRandom
     private let rules = RefreshRules(maxRate: 100)
     private var steps: [String] = []
@@ -53,14 +53,14 @@ final class GrantLifeModel {
     private var connectedAt: Timestamp?
 
     init(seed: UInt64) throws {
-        world = try AccountWorld(signInsPerMinute: 60_000_000, writesPerMinute: 60_000_000)
+        fixture = try AccountFixture(signInsPerMinute: 60_000_000, writesPerMinute: 60_000_000)
         random = SeededRandom(seed: seed)
     }
 
     func run(_ count: Int) async throws {
         for _ in 0..<count {
             // At least a second, so that the whole seconds of events tell any two steps apart.
-            world.time.advance(by: .seconds(1 + pick(pick(2) == 0 ? 5 : 1200)))
+            fixture.time.advance(by: .seconds(1 + pick(pick(2) == 0 ? 5 : 1200)))
             let before = try await picture()
             try await step(before)
             try await checkStanding(before, try await picture())
@@ -86,28 +86,28 @@ final class GrantLifeModel {
         if switching { account = account == "g-1" ? "g-2" : "g-1" }
         let (access, refresh) = ("ya29.\(numbers)", withRefreshToken ? "1//refresh-token-\(numbers)" : nil)
         note("connect \(account) \(refresh ?? "without a refresh token")")
-        world.google.know(access, FakeGoogle.Account(id: account, email: "\(account)@gmail.com"))
-        let answer = try await world.connect(access, refreshToken: refresh, user: user)
+        fixture.google.know(access, FakeGoogle.Account(id: account, email: "\(account)@gmail.com"))
+        let answer = try await fixture.connect(access, refreshToken: refresh, user: user)
         try expect(answer.status == 201, "the connection was refused: \(answer.status)")
         let after = try await picture()
         let keeps = before.grant.map { !switching && $0.reason != .userRequest } ?? false
         try expect(after.token == refresh ?? (keeps ? before.token : nil), "another refresh token is stored")
         try expect(after.grant?.state == .active, "connected, and not active")
-        (expected, isEnded, connectedAt) = (after.token, false, world.time.now)
+        (expected, isEnded, connectedAt) = (after.token, false, fixture.time.now)
     }
 
     private func disconnect() async throws {
         note("the user disconnects")
-        let answer = try await world.ask("DELETE", "/v1/auth/gmail-tokens", token: world.token(ofUser: user))
+        let answer = try await fixture.ask("DELETE", "/v1/auth/gmail-tokens", token: fixture.token(ofUser: user))
         try expect(answer.status == 200, "the disconnection was refused: \(answer.status)")
         (expected, isEnded) = (nil, true)
     }
 
     private func deleteUser() async throws {
         note("the user is deleted")
-        let answer = try await world.ask("DELETE", "/v1/user/me", token: world.token(ofUser: user))
+        let answer = try await fixture.ask("DELETE", "/v1/user/me", token: fixture.token(ofUser: user))
         try expect(answer.status == 200, "the deletion was refused: \(answer.status)")
-        if let grant = try await world.grant(ofUser: user) {
+        if let grant = try await fixture.grant(ofUser: user) {
             try expect(!grant.state.isConnected, "a deleted user's grant is connected")
         }
         numbers += 1
@@ -116,7 +116,7 @@ final class GrantLifeModel {
 
     private func claim(_ before: Picture) async throws {
         guard let id = before.grant?.id,
-            let grant = try await world.store.claim([id], dueBy: nil, owner: "w", for: .seconds(45)).first,
+            let grant = try await fixture.store.claim([id], dueBy: nil, owner: "w", for: .seconds(45)).first,
             let lease = grant.lease
         else { return }
         note("claim \(before.token ?? "nothing") at generation \(grant.generation)")
@@ -140,8 +140,8 @@ final class GrantLifeModel {
         let answer = try answer(to: flight, rotated: rotated)
         let result = RefreshResult(attempt: flight.attempt, answer: answer)
         note("answer \(result.code) to \(flight.sent ?? "nothing"), rotated \(rotated ?? "not")")
-        let (rules, now, unit) = (rules, world.time.now, random.nextUnit())
-        let outcome = try await world.store.transact { transaction -> (Bool, GrantState)? in
+        let (rules, now, unit) = (rules, fixture.time.now, random.nextUnit())
+        let outcome = try await fixture.store.transact { transaction -> (Bool, GrantState)? in
             guard let grant = try transaction.grant(flight.attempt.grant) else { return nil }
             let context = DecisionContext(
                 result: result,
@@ -174,14 +174,14 @@ final class GrantLifeModel {
         if flight.isRevocation { return .revocation(failure: pick(2) == 0 ? nil : .unavailable(code: "connect")) }
         guard flight.sent != nil else { return .nothingToSend }
         let id = flight.attempt.grant
-        let successor = try rotated.map { try world.vault.seal(refreshToken: Secret($0), for: id) }
+        let successor = try rotated.map { try fixture.vault.seal(refreshToken: Secret($0), for: id) }
         switch pick(10) {
         case 0...3:
             let lifetime = Duration.seconds([30, 300, 3599][pick(3)])
             let token = Grant.AccessToken(
-                sealed: try world.vault.seal(accessToken: Secret("ya29.refreshed"), for: id),
-                obtainedAt: world.time.now,
-                expiresAt: world.time.now + lifetime
+                sealed: try fixture.vault.seal(accessToken: Secret("ya29.refreshed"), for: id),
+                obtainedAt: fixture.time.now,
+                expiresAt: fixture.time.now + lifetime
             )
             return .granted(RefreshedTokens(accessToken: token, rotated: successor))
         case 4: return .flawed(code: "flawed_answer", rotated: successor)
@@ -196,8 +196,8 @@ final class GrantLifeModel {
     private func recall(_ before: Picture) async throws {
         guard let id = before.grant?.id else { return }
         note("recall")
-        let now = world.time.now
-        try await world.store.transact { transaction in
+        let now = fixture.time.now
+        try await fixture.store.transact { transaction in
             guard var grant = try transaction.grant(id) else { return }
             let events = grant.recall(confirmAt: now + .seconds(300), at: now)
             try transaction.update(grant)
@@ -209,7 +209,7 @@ final class GrantLifeModel {
 
     /// Makes something happen at Google; its event is delivered in a later step.
     private func happen(_ before: Picture) async throws {
-        let now = world.time.now
+        let now = fixture.time.now
         let token = before.token
         let kinds: [(SecurityEvent.Kind, String?)] = [
             (.tokensRevoked, nil), (.accountDisabled(reason: nil), nil), (.accountEnabled, nil),
@@ -226,7 +226,7 @@ final class GrantLifeModel {
     }
 
     private func deliver(_ before: Picture) async throws {
-        let now = world.time.now
+        let now = fixture.time.now
         guard let place = pending.firstIndex(where: { $0.issuedAt <= now }) else { return }
         let event = pending.remove(at: place)
         numbers += 1
@@ -237,7 +237,7 @@ final class GrantLifeModel {
             events: [event.event]
         )
         note("delivery of \(event.event.code), \(token.happenedAt == nil ? "without" : "with") its time")
-        try await world.store.transact { transaction in
+        try await fixture.store.transact { transaction in
             _ = try SecurityEventApplication(transaction: transaction, token: token, now: now).apply(event.event)
         }
         let after = try await picture()
@@ -263,31 +263,31 @@ final class GrantLifeModel {
         }
         try expect(!(isEnded && grant.state.isConnected), "connected again without new tokens")
         if grant.state.isConnected, after.token == nil {
-            let end = grant.accessToken?.expiresAt ?? world.time.now
-            let isEndedSoon = grant.dueAt.map { $0 <= max(end, world.time.now) } ?? false
+            let end = grant.accessToken?.expiresAt ?? fixture.time.now
+            let isEndedSoon = grant.dueAt.map { $0 <= max(end, fixture.time.now) } ?? false
             try expect(isEndedSoon, "connected without any usable token")
         }
         guard let former = before.grant, former.id == grant.id else { return }
         try expect(grant.generation >= former.generation, "the generation went back")
         if grant.state != former.state {
-            let last = try await world.store.events(of: grant.id, atMost: 1).first
+            let last = try await fixture.store.events(of: grant.id, atMost: 1).first
             try expect(after.events > before.events && last?.to == grant.state, "a change of state without an event")
         }
     }
 
     private func picture() async throws -> Picture {
-        let grant = try await world.grant(ofUser: user)
+        let grant = try await fixture.grant(ofUser: user)
         guard let grant else { return Picture(grant: nil, token: nil, events: 0) }
         return Picture(
             grant: grant,
-            token: try world.vault.openRefreshToken(of: grant)?.reveal(),
-            events: try await world.store.events(of: grant.id, atMost: 1000).count
+            token: try fixture.vault.openRefreshToken(of: grant)?.reveal(),
+            events: try await fixture.store.events(of: grant.id, atMost: 1000).count
         )
     }
 
     private func pick(_ count: Int) -> Int { Int(random.nextBits() % UInt64(count)) }
 
-    private func note(_ step: String) { steps.append("\(world.time.now.milliseconds / 1000 % 1_000_000) s: \(step)") }
+    private func note(_ step: String) { steps.append("\(fixture.time.now.milliseconds / 1000 % 1_000_000) s: \(step)") }
 
     private func expect(_ condition: Bool, _ message: String) throws {
         guard !condition else { return }

@@ -12,7 +12,7 @@ private struct Case: CustomTestStringConvertible, Sendable {
     var hasRefreshToken = true
     var isDead = false
     var endedByUser = false
-    var learnt = ConnectionRules.Learnt.notAsked
+    var learnt = ConnectionRules.LearnedAccount.notAsked
     var expected: ConnectionRules.Step
 
     var testDescription: String {

@@ -65,13 +65,13 @@ struct StoringRefusalTests {
         ]
     )
     func badBodies(_ example: BadBody) async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let answer = try await world.ask("POST", Self.path, token: world.token(ofUser: "42"), json: example.body)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let answer = try await fixture.ask("POST", Self.path, token: fixture.token(ofUser: "42"), json: example.body)
         #expect(answer.payPulse == example.expected)
         #expect(answer["error"]?["message"]?.string?.contains(example.names) ?? false || example.names.isEmpty)
-        #expect(world.google.lookups == 0)
-        #expect(try await world.store.user("42") == nil)
+        #expect(fixture.google.lookups == 0)
+        #expect(try await fixture.store.user("42") == nil)
     }
 
     @Test(
@@ -79,18 +79,18 @@ struct StoringRefusalTests {
         arguments: [path, "/api/auth/mobile/google", "/api/auth/refresh"]
     )
     func undeclared(path: String) async throws {
-        let world = try AccountWorld()
-        let token = world.token(ofUser: "42")
-        #expect(try await world.ask("POST", path, token: token, declaringLength: false).status == 411)
+        let fixture = try AccountFixture()
+        let token = fixture.token(ofUser: "42")
+        #expect(try await fixture.ask("POST", path, token: token, declaringLength: false).status == 411)
     }
 
     @Test("a body of another media type", arguments: ["text/plain", "multipart/form-data; boundary=x", ""])
     func otherMediaType(_ type: String) async throws {
-        let world = try AccountWorld()
-        let answer = try await world.ask(
+        let fixture = try AccountFixture()
+        let answer = try await fixture.ask(
             "POST",
             Self.path,
-            token: world.token(ofUser: "42"),
+            token: fixture.token(ofUser: "42"),
             headers: type.isEmpty ? [] : [("Content-Type", type)]
         )
         #expect(answer.payPulse == "415 INVALID_JSON")
@@ -98,11 +98,11 @@ struct StoringRefusalTests {
 
     @Test("a repeated field of a form is refused")
     func repeatedField() async throws {
-        let world = try AccountWorld()
-        let answer = try await world.ask(
+        let fixture = try AccountFixture()
+        let answer = try await fixture.ask(
             "POST",
             Self.path,
-            token: world.token(ofUser: "42"),
+            token: fixture.token(ofUser: "42"),
             form: "access_token=ya29.jane&access_token=ya29.john"
         )
         #expect(answer.payPulse == "400 INVALID_JSON")
@@ -145,14 +145,14 @@ struct StoringRefusalTests {
         ]
     )
     func doubts(_ doubt: Doubt) async throws {
-        let world = try AccountWorld()
-        world.google.say("ya29.jane", userInfo: doubt.userInfo, tokenInfo: doubt.tokenInfo)
-        let answer = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        let fixture = try AccountFixture()
+        fixture.google.say("ya29.jane", userInfo: doubt.userInfo, tokenInfo: doubt.tokenInfo)
+        let answer = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
         #expect(answer.payPulse == (doubt.isRefusal ? "400 INVALID_CREDENTIALS" : "502 DEPENDENCY_FAILURE"))
-        #expect(try await world.grant() == nil)
-        #expect(try await world.store.user("42") == nil)
+        #expect(try await fixture.grant() == nil)
+        #expect(try await fixture.store.user("42") == nil)
 
-        let signIn = try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
+        let signIn = try await fixture.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"ya29.jane"}"#)
         #expect(
             signIn.comprehension
                 == (doubt.isRefusal ? "400 Invalid Google access token" : "502 Google cannot be reached; try again")
@@ -161,58 +161,58 @@ struct StoringRefusalTests {
 
     @Test("Google does not answer before the deadline", .timeLimit(.minutes(10)))
     func deadline() async throws {
-        let world = try AccountWorld()
-        world.google.say("ya29.jane", userInfo: .nothing, tokenInfo: .nothing)
-        async let answer = world.connect("ya29.jane")
-        await world.time.sleepers(atLeast: 1)
-        world.time.advance(by: AccountWorld.googleDeadline)
+        let fixture = try AccountFixture()
+        fixture.google.say("ya29.jane", userInfo: .nothing, tokenInfo: .nothing)
+        async let answer = fixture.connect("ya29.jane")
+        await fixture.time.sleepers(atLeast: 1)
+        fixture.time.advance(by: AccountFixture.googleDeadline)
         #expect(try await answer.payPulse == "502 DEPENDENCY_FAILURE")
-        #expect(world.google.lookups == 2)
+        #expect(fixture.google.lookups == 2)
     }
 
     @Test("an address with too many sign-ins must wait")
     func budget() async throws {
-        let world = try AccountWorld(signInsPerMinute: 2)
-        world.google.know("ya29.jane")
+        let fixture = try AccountFixture(signInsPerMinute: 2)
+        fixture.google.know("ya29.jane")
         let signIn = #"{"access_token":"ya29.jane"}"#
-        #expect(try await world.connect("ya29.jane").status == 201)
-        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: signIn).status == 200)
-        let refused = try await world.connect("ya29.jane")
+        #expect(try await fixture.connect("ya29.jane").status == 201)
+        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: signIn).status == 200)
+        let refused = try await fixture.connect("ya29.jane")
         #expect(refused.payPulse == "429 DEPENDENCY_FAILURE")
         #expect(refused.header("Retry-After").flatMap { Int($0) } ?? 0 > 0)
-        let other = try await world.ask("POST", "/api/auth/mobile/google", json: signIn)
+        let other = try await fixture.ask("POST", "/api/auth/mobile/google", json: signIn)
         #expect(other.comprehension == "429 Too many requests; try again later")
         #expect(other.header("Retry-After") != nil)
         // The limit does not apply to another address, or to routes that do not call Google.
-        #expect(try await world.ask("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200)
-        #expect(try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42")).status == 200)
-        world.time.advance(by: .seconds(60))
-        #expect(try await world.connect("ya29.jane").status == 201)
+        #expect(try await fixture.ask("POST", "/api/auth/mobile/google", json: signIn, from: "192.0.2.2").status == 200)
+        #expect(try await fixture.ask("GET", "/v1/user/me", token: fixture.token(ofUser: "42")).status == 200)
+        fixture.time.advance(by: .seconds(60))
+        #expect(try await fixture.connect("ya29.jane").status == 201)
     }
 
     @Test("an address with too many failures must wait, and successful sign-ins do not count")
     func failures() async throws {
-        let world = try AccountWorld(failuresPerMinute: 2)
-        world.google.know("ya29.jane")
+        let fixture = try AccountFixture(failuresPerMinute: 2)
+        fixture.google.know("ya29.jane")
         let signIn = { (token: String) in
-            try await world.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(token)"}"#).status
+            try await fixture.ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(token)"}"#).status
         }
         for _ in 1...20 { #expect(try await signIn("ya29.jane") == 200) }
         #expect(try await signIn("ya29.guessed") == 400)
-        for _ in 1...20 { #expect(try await world.connect("ya29.jane").status == 201) }
-        #expect(try await world.connect("ya29.guessed").status == 400)
+        for _ in 1...20 { #expect(try await fixture.connect("ya29.jane").status == 201) }
+        #expect(try await fixture.connect("ya29.guessed").status == 400)
         #expect(try await signIn("ya29.jane") == 429)
-        #expect(try await world.connect("ya29.jane").status == 429)
-        world.time.advance(by: .seconds(60))
+        #expect(try await fixture.connect("ya29.jane").status == 429)
+        fixture.time.advance(by: .seconds(60))
         #expect(try await signIn("ya29.jane") == 200)
     }
 
     @Test("an outage of Google does not count as a failure of the address")
     func outage() async throws {
-        let world = try AccountWorld(failuresPerMinute: 1)
-        world.google.know("ya29.jane")
-        world.google.say("ya29.away", userInfo: .failure(.unavailable(code: "http_503")), tokenInfo: .nothing)
-        for _ in 1...5 { #expect(try await world.connect("ya29.away").status == 502) }
-        #expect(try await world.connect("ya29.jane").status == 201)
+        let fixture = try AccountFixture(failuresPerMinute: 1)
+        fixture.google.know("ya29.jane")
+        fixture.google.say("ya29.away", userInfo: .failure(.unavailable(code: "http_503")), tokenInfo: .nothing)
+        for _ in 1...5 { #expect(try await fixture.connect("ya29.away").status == 502) }
+        #expect(try await fixture.connect("ya29.jane").status == 201)
     }
 }

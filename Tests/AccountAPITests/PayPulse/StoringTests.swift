@@ -16,12 +16,12 @@ struct StoringTests {
 
     @Test("a first connection", arguments: [path, "/v1/auth/gmail/store-tokens"])
     func first(path: String) async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        let answer = try await world.ask(
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        let answer = try await fixture.ask(
             "POST",
             path,
-            token: world.token(ofUser: "42"),
+            token: fixture.token(ofUser: "42"),
             json: """
                 {"access_token":"ya29.jane","refresh_token":"1//jane","expires_in":3600,"scope":["a","b"],
                 "email":"liar@example.com"}
@@ -35,95 +35,95 @@ struct StoringTests {
             "message": .string("First Gmail connection"),
         ]
         #expect(answer.data?.object == expected)
-        let grant = try #require(try await world.grant())
+        let grant = try #require(try await fixture.grant())
         #expect(grant.state == .active)
         #expect(grant.clientID == FakeGoogle.clientID)
         #expect(grant.owner.googleUserID == "g-1")
-        #expect(grant.accessToken?.expiresAt == world.time.now + .seconds(1800))
-        #expect(try await world.refreshToken() == "1//jane")
-        #expect(try await world.accessToken() == "ya29.jane")
-        #expect(try await world.store.user("42")?.name == "Jane Smith")
+        #expect(grant.accessToken?.expiresAt == fixture.time.now + .seconds(1800))
+        #expect(try await fixture.refreshToken() == "1//jane")
+        #expect(try await fixture.accessToken() == "ya29.jane")
+        #expect(try await fixture.store.user("42")?.name == "Jane Smith")
     }
 
     @Test("the body's values are used if Google has none")
     func silentGoogle() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
         let fields = #","expires_in":"600","scope":"a,b  c","refresh_token_expires_in":604800"#
-        let answer = try await world.connect("ya29.jane", refreshToken: "1//jane", also: fields)
+        let answer = try await fixture.connect("ya29.jane", refreshToken: "1//jane", also: fields)
         #expect(answer.data?["scope"] == .string("a b c"))
-        let grant = try #require(try await world.grant())
-        #expect(grant.accessToken?.expiresAt == world.time.now + .seconds(600))
-        #expect(grant.refreshToken?.expiresAt == world.time.now + .seconds(604_800))
+        let grant = try #require(try await fixture.grant())
+        #expect(grant.accessToken?.expiresAt == fixture.time.now + .seconds(600))
+        #expect(grant.refreshToken?.expiresAt == fixture.time.now + .seconds(604_800))
     }
 
     @Test("an unknown lifetime counts as an hour")
     func usualLifetime() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
-        let answer = try await world.connect("ya29.jane")
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
+        let answer = try await fixture.connect("ya29.jane")
         #expect(answer.data?["scope"] == .string(""))
-        #expect(try await world.grant()?.accessToken?.expiresAt == world.time.now + .seconds(3600))
+        #expect(try await fixture.grant()?.accessToken?.expiresAt == fixture.time.now + .seconds(3600))
     }
 
     @Test("a form")
     func form() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
-        let answer = try await world.ask(
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane", .init(scope: nil, lifetime: nil))
+        let answer = try await fixture.ask(
             "POST",
             Self.path,
-            token: world.token(ofUser: "42"),
+            token: fixture.token(ofUser: "42"),
             form: "access_token=ya29.jane&refresh_token=1%2F%2Fjane&expires_in=600&scope=a+b&scope=c"
         )
         #expect(answer.status == 201)
         #expect(answer.data?["scope"] == .string("a b c"))
-        #expect(try await world.refreshToken() == "1//jane")
+        #expect(try await fixture.refreshToken() == "1//jane")
     }
 
     // MARK: The same account and another
 
     @Test("without a refresh token the same account's stored one stays")
     func sameAccount() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
-        let former = try #require(try await world.grant())
-        world.google.know("ya29.wider", .init(scope: "openid gmail calendar"))
-        let answer = try await world.connect("ya29.wider")
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let former = try #require(try await fixture.grant())
+        fixture.google.know("ya29.wider", .init(scope: "openid gmail calendar"))
+        let answer = try await fixture.connect("ya29.wider")
         #expect(answer.data?["account_switch"] == .bool(false))
         #expect(answer.data?["message"] == .string("Same Google account or first connection"))
-        #expect(try await world.refreshToken() == "1//jane")
-        let grant = try #require(try await world.grant())
+        #expect(try await fixture.refreshToken() == "1//jane")
+        let grant = try #require(try await fixture.grant())
         #expect(grant.id == former.id && grant.generation == former.generation)
         #expect(grant.scope == "openid gmail calendar")
     }
 
     @Test("an already stored refresh token does not count as new")
     func sameToken() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
-        let former = try #require(try await world.grant())
-        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
-        #expect(try await world.grant()?.generation == former.generation)
-        _ = try await world.connect("ya29.jane", refreshToken: "1//newer")
-        #expect(try await world.grant()?.generation == former.generation + 1)
-        #expect(try await world.refreshToken() == "1//newer")
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let former = try #require(try await fixture.grant())
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        #expect(try await fixture.grant()?.generation == former.generation)
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//newer")
+        #expect(try await fixture.grant()?.generation == former.generation + 1)
+        #expect(try await fixture.refreshToken() == "1//newer")
     }
 
     @Test("a connection of another account keeps nothing of the former one")
     func accountSwitch() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane", .init(lifetime: 3599))
-        world.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
-        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
-        let answer = try await world.connect("ya29.john")
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane", .init(lifetime: 3599))
+        fixture.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let answer = try await fixture.connect("ya29.john")
         #expect(answer.data?["account_switch"] == .bool(true))
         #expect(answer.data?["message"] == .string("Switching from jane@gmail.com to john@gmail.com"))
-        #expect(try await world.refreshToken() == nil)
-        #expect(try await world.accessToken() == "ya29.john")
-        #expect(try await world.grant()?.owner.email == "john@gmail.com")
+        #expect(try await fixture.refreshToken() == nil)
+        #expect(try await fixture.accessToken() == "ya29.john")
+        #expect(try await fixture.grant()?.owner.email == "john@gmail.com")
     }
 
     @Test(
@@ -131,135 +131,135 @@ struct StoringTests {
         arguments: ["42", "43"]
     )
     func foreignRefreshToken(user: String) async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane", .init(lifetime: 3599))
-        world.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
-        _ = try await world.connect("ya29.jane", refreshToken: "1//jane")
-        let answer = try await world.connect("ya29.john", refreshToken: "1//jane", user: user)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane", .init(lifetime: 3599))
+        fixture.google.know("ya29.john", .init(id: "g-2", email: "john@gmail.com", name: "John"))
+        _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
+        let answer = try await fixture.connect("ya29.john", refreshToken: "1//jane", user: user)
         #expect(answer.status == 201)
-        #expect(try await world.refreshToken(ofUser: user) == nil)
-        #expect(try await world.grant(ofUser: user)?.owner.email == "john@gmail.com")
+        #expect(try await fixture.refreshToken(ofUser: user) == nil)
+        #expect(try await fixture.grant(ofUser: user)?.owner.email == "john@gmail.com")
     }
 
     @Test("a token found to be another account's is not kept, even if the app brings it again")
     func learntForeignRefreshToken() async throws {
-        let world = try AccountWorld()
-        try await world.importGrant()
-        world.google.knowOwner(ofRefreshToken: "1//imported", .account(.init(id: "g-2", email: "stored@gmail.com")))
-        world.google.know("ya29.jane")
-        let answer = try await world.connect("ya29.jane", refreshToken: "1//imported")
+        let fixture = try AccountFixture()
+        try await fixture.importGrant()
+        fixture.google.knowOwner(ofRefreshToken: "1//imported", .account(.init(id: "g-2", email: "stored@gmail.com")))
+        fixture.google.know("ya29.jane")
+        let answer = try await fixture.connect("ya29.jane", refreshToken: "1//imported")
         #expect(answer.data?["account_switch"] == .bool(true))
-        #expect(try await world.refreshToken() == nil)
+        #expect(try await fixture.refreshToken() == nil)
     }
 
     @Test("two users may connect one account with one refresh token")
     func sharedAccount() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
         for user in ["42", "43"] {
-            _ = try await world.connect("ya29.jane", refreshToken: "1//jane", user: user)
-            #expect(try await world.refreshToken(ofUser: user) == "1//jane")
+            _ = try await fixture.connect("ya29.jane", refreshToken: "1//jane", user: user)
+            #expect(try await fixture.refreshToken(ofUser: user) == "1//jane")
         }
     }
 
     @Test("an unknown owner is looked up before the decision", arguments: ["g-1", "g-2"])
     func learning(owner: String) async throws {
-        let world = try AccountWorld()
-        try await world.importGrant()
-        world.google.knowOwner(ofRefreshToken: "1//imported", .account(.init(id: owner, email: "stored@gmail.com")))
-        world.google.know("ya29.jane")
-        let answer = try await world.connect("ya29.jane")
+        let fixture = try AccountFixture()
+        try await fixture.importGrant()
+        fixture.google.knowOwner(ofRefreshToken: "1//imported", .account(.init(id: owner, email: "stored@gmail.com")))
+        fixture.google.know("ya29.jane")
+        let answer = try await fixture.connect("ya29.jane")
         let isSwitch = owner != "g-1"
         #expect(answer.data?["account_switch"] == .bool(isSwitch))
-        #expect(try await world.refreshToken() == (isSwitch ? nil : "1//imported"))
-        #expect(world.google.refreshed == ["1//imported"])
-        #expect(try await world.grant()?.owner.googleUserID == "g-1")
+        #expect(try await fixture.refreshToken() == (isSwitch ? nil : "1//imported"))
+        #expect(fixture.google.refreshed == ["1//imported"])
+        #expect(try await fixture.grant()?.owner.googleUserID == "g-1")
     }
 
     @Test("a dead grant without an owner is not a switch, and its token is not kept")
     func deadUnknown() async throws {
-        let world = try AccountWorld()
-        try await world.importGrant()
-        world.google.answerRefreshes { _ in .answer(.invalidGrant) }
-        world.google.know("ya29.jane")
-        let answer = try await world.connect("ya29.jane")
+        let fixture = try AccountFixture()
+        try await fixture.importGrant()
+        fixture.google.answerRefreshes { _ in .answer(.invalidGrant) }
+        fixture.google.know("ya29.jane")
+        let answer = try await fixture.connect("ya29.jane")
         #expect(answer.data?["account_switch"] == .bool(false))
         #expect(answer.data?["message"] == .string("Same Google account or first connection"))
-        #expect(try await world.refreshToken() == nil)
-        #expect(try await world.grant()?.state == .active)
+        #expect(try await fixture.refreshToken() == nil)
+        #expect(try await fixture.grant()?.state == .active)
     }
 
     @Test("an owner that cannot be looked up now changes nothing")
     func unreachable() async throws {
-        let world = try AccountWorld()
-        try await world.importGrant()
-        world.google.answerRefreshes { _ in .answer(.noAnswer(code: "timeout")) }
-        world.google.know("ya29.jane")
-        let answer = try await world.connect("ya29.jane", refreshToken: "1//jane")
+        let fixture = try AccountFixture()
+        try await fixture.importGrant()
+        fixture.google.answerRefreshes { _ in .answer(.noAnswer(code: "timeout")) }
+        fixture.google.know("ya29.jane")
+        let answer = try await fixture.connect("ya29.jane", refreshToken: "1//jane")
         #expect(answer.payPulse == "502 DEPENDENCY_FAILURE")
-        #expect(try await world.refreshToken() == "1//imported")
-        #expect(try await world.grant()?.owner == Grant.Owner())
+        #expect(try await fixture.refreshToken() == "1//imported")
+        #expect(try await fixture.grant()?.owner == Grant.Owner())
 
-        world.google.answerRefreshes { _ in .grant }
-        world.google.knowOwner(ofRefreshToken: "1//imported", .failure(.unavailable(code: "http_503")))
-        world.time.advance(by: .seconds(3600))
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").payPulse == "502 DEPENDENCY_FAILURE")
-        #expect(try await world.refreshToken() == "1//imported")
+        fixture.google.answerRefreshes { _ in .grant }
+        fixture.google.knowOwner(ofRefreshToken: "1//imported", .failure(.unavailable(code: "http_503")))
+        fixture.time.advance(by: .seconds(3600))
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").payPulse == "502 DEPENDENCY_FAILURE")
+        #expect(try await fixture.refreshToken() == "1//imported")
     }
 
     @Test("a refresh token of another account is recognised at its first refresh and never used again")
     func foreignRefreshToken() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        world.google.knowOwner(ofRefreshToken: "1//other", .account(.init(id: "g-2", email: "other@x.org")))
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//other").status == 201)
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        fixture.google.knowOwner(ofRefreshToken: "1//other", .account(.init(id: "g-2", email: "other@x.org")))
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//other").status == 201)
         await #expect(throws: VendingFailure.self) {
-            try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+            try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
         }
-        let grant = try #require(try await world.grant())
+        let grant = try #require(try await fixture.grant())
         #expect(grant.state == .reauthRequired && grant.reason == .accountMismatch)
         #expect(grant.accessToken == nil)
-        #expect(try await world.refreshToken() == "1//other")
-        let profile = try await world.ask("GET", "/v1/user/me", token: world.token(ofUser: "42"))
+        #expect(try await fixture.refreshToken() == "1//other")
+        let profile = try await fixture.ask("GET", "/v1/user/me", token: fixture.token(ofUser: "42"))
         #expect(profile.data?["gmail_account_connected"] == .bool(false))
         // A connection without a refresh token does not bring it back.
-        #expect(try await world.connect("ya29.jane").status == 201)
-        #expect(try await world.refreshToken() == nil)
+        #expect(try await fixture.connect("ya29.jane").status == 201)
+        #expect(try await fixture.refreshToken() == nil)
         // With a refresh token of the right account the user is connected again.
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
-        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(3000))
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(3000))
         #expect(token.accessToken.reveal().hasPrefix("fresh-"))
-        #expect(try await world.grant()?.state == .active)
+        #expect(try await fixture.grant()?.state == .active)
     }
 
     @Test("a grant that was imported with a wrong account is connected again by a sign-in with the token's account")
     func wrongImport() async throws {
-        let world = try AccountWorld()
-        try await world.importGrant(owner: Grant.Owner(googleUserID: "g-wrong"))
+        let fixture = try AccountFixture()
+        try await fixture.importGrant(owner: Grant.Owner(googleUserID: "g-wrong"))
         let other = FakeGoogle.Account(id: "g-2", email: "other@x.org")
-        world.google.knowOwner(ofRefreshToken: "1//imported", .account(other))
+        fixture.google.knowOwner(ofRefreshToken: "1//imported", .account(other))
         await #expect(throws: VendingFailure.self) {
-            try await world.engine.freshToken(of: "42", minimumLife: .seconds(60))
+            try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(60))
         }
-        #expect(try await world.grant()?.reason == .accountMismatch)
-        world.google.know("ya29.other", other)
-        #expect(try await world.connect("ya29.other", refreshToken: "1//imported").status == 201)
-        _ = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
-        let grant = try #require(try await world.grant())
+        #expect(try await fixture.grant()?.reason == .accountMismatch)
+        fixture.google.know("ya29.other", other)
+        #expect(try await fixture.connect("ya29.other", refreshToken: "1//imported").status == 201)
+        _ = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+        let grant = try #require(try await fixture.grant())
         #expect(grant.state == .active && grant.owner.googleUserID == "g-2" && grant.isProven)
     }
 
     @Test("while the account of a new refresh token cannot be looked up, the app's own token is vended")
     func uncheckedRefreshToken() async throws {
-        let world = try AccountWorld()
-        world.google.know("ya29.jane")
-        world.google.knowOwner(ofRefreshToken: "1//jane", .failure(.unavailable(code: "http_503")))
-        #expect(try await world.connect("ya29.jane", refreshToken: "1//jane").status == 201)
-        let token = try await world.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
+        let fixture = try AccountFixture()
+        fixture.google.know("ya29.jane")
+        fixture.google.knowOwner(ofRefreshToken: "1//jane", .failure(.unavailable(code: "http_503")))
+        #expect(try await fixture.connect("ya29.jane", refreshToken: "1//jane").status == 201)
+        let token = try await fixture.engine.freshToken(of: "42", minimumLife: .seconds(86_400))
         #expect(token.accessToken == Secret("ya29.jane") && token.warning == "account_unchecked")
-        let grant = try #require(try await world.grant())
+        let grant = try #require(try await fixture.grant())
         #expect(grant.state == .retrying && grant.reason == .accountUnchecked)
-        #expect(try await world.accessToken() == "ya29.jane")
-        #expect(try await world.refreshToken() == "1//jane")
+        #expect(try await fixture.accessToken() == "ya29.jane")
+        #expect(try await fixture.refreshToken() == "1//jane")
     }
 }

@@ -10,14 +10,14 @@ import Testing
 
 @Suite("Google's security events", .timeLimit(.minutes(10)))
 struct SecurityEventReceiverTests {
-    private let bench: SecurityEventBench
+    private let fixture: SecurityEventFixture
 
     init() throws {
-        bench = try SecurityEventBench()
+        fixture = try SecurityEventFixture()
     }
 
     private static func about(_ kind: SecurityEvent.Kind) -> SecurityEvent {
-        SecurityEvent(kind, googleUserID: SecurityEventBench.account)
+        SecurityEvent(kind, googleUserID: SecurityEventFixture.account)
     }
 
     @Test(
@@ -25,51 +25,51 @@ struct SecurityEventReceiverTests {
         arguments: [GrantState.active, .retrying, .suspended, .reauthRequired]
     )
     func tokensRevoked(state: GrantState) async throws {
-        try await bench.connect(1, state: state)
-        try await bench.connect(2)
-        try await bench.connect(3, account: "another")
-        try await bench.connect(4, account: nil)
-        let response = await bench.post(Self.about(.tokensRevoked))
+        try await fixture.connect(1, state: state)
+        try await fixture.connect(2)
+        try await fixture.connect(3, account: "another")
+        try await fixture.connect(4, account: nil)
+        let response = await fixture.post(Self.about(.tokensRevoked))
         #expect(response.status == 202 && response.body.isEmpty)
         for number: Int64 in [1, 2] {
-            let grant = try await bench.grant(number)
+            let grant = try await fixture.grant(number)
             #expect(grant.state == .disconnected && grant.reason == .tokensRevoked)
             #expect(grant.refreshToken == nil && grant.accessToken == nil && grant.dueAt == nil)
             #expect(grant.generation == 2)
-            let history = try await bench.store.events(of: grant.id, atMost: 5)
+            let history = try await fixture.store.events(of: grant.id, atMost: 5)
             #expect(history.map(\.kind) == [.state, .connected])
         }
-        for number: Int64 in [3, 4] { #expect(try await bench.grant(number).state == .active) }
-        #expect(bench.lines.events == ["tokens_revoked applied 2 0"])
-        #expect(bench.lines.of("state").count == 2)
+        for number: Int64 in [3, 4] { #expect(try await fixture.grant(number).state == .active) }
+        #expect(fixture.lines.events == ["tokens_revoked applied 2 0"])
+        #expect(fixture.lines.of("state").count == 2)
     }
 
     @Test("A token is recognised by its first 16 characters and by its double hash", arguments: [false, true])
     func tokenRevoked(byHash: Bool) async throws {
         let token = "1//0e0123456789abcdef"
-        try await bench.connect(1, refreshToken: token)
-        try await bench.connect(2)
+        try await fixture.connect(1, refreshToken: token)
+        try await fixture.connect(2)
         let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
         let standard = hash.replacing("-", with: "+").replacing("_", with: "/") + "=="
         let name = byHash ? SecurityEvent.TokenName.doubleHash(standard) : .prefix(String(token.prefix(16)))
-        await bench.post(SecurityEvent(.tokenRevoked(name)))
-        let grant = try await bench.grant(1)
+        await fixture.post(SecurityEvent(.tokenRevoked(name)))
+        let grant = try await fixture.grant(1)
         #expect(grant.state == .disconnected && grant.reason == .tokenRevoked && grant.refreshToken == nil)
-        #expect(try await bench.grant(2).state == .active)
-        #expect(bench.lines.events == ["token_revoked applied 1 0"])
+        #expect(try await fixture.grant(2).state == .active)
+        #expect(fixture.lines.events == ["token_revoked applied 1 0"])
     }
 
     @Test("A prefix that several tokens share ends none of them: each grant is probed")
     func ambiguousToken() async throws {
-        for number: Int64 in [1, 2] { try await bench.connect(number, refreshToken: "1//0e0123456789ab-\(number)") }
-        try await bench.connect(3)
-        await bench.post(SecurityEvent(.tokenRevoked(.prefix("1//0e0123456789a"))))
+        for number: Int64 in [1, 2] { try await fixture.connect(number, refreshToken: "1//0e0123456789ab-\(number)") }
+        try await fixture.connect(3)
+        await fixture.post(SecurityEvent(.tokenRevoked(.prefix("1//0e0123456789a"))))
         for number: Int64 in [1, 2] {
-            let grant = try await bench.grant(number)
-            #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == bench.time.now)
+            let grant = try await fixture.grant(number)
+            #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == fixture.time.now)
         }
-        #expect(try await bench.grant(3).dueAt != bench.time.now)
-        #expect(bench.lines.events == ["token_revoked ambiguous 2 0"])
+        #expect(try await fixture.grant(3).dueAt != fixture.time.now)
+        #expect(fixture.lines.events == ["token_revoked ambiguous 2 0"])
     }
 
     @Test(
@@ -84,56 +84,56 @@ struct SecurityEventReceiverTests {
         ]
     )
     func unmatched(event: SecurityEvent, kind: String) async throws {
-        try await bench.connect(1)
-        try await bench.startSessions(2, of: "user-1")
-        let before = try await bench.grant(1)
-        #expect(await bench.post(event).status == 202)
-        #expect(try await bench.grant(1) == before)
-        #expect(try await bench.sessions(of: "user-1") == 2)
-        #expect(bench.lines.events == ["\(kind) unmatched 0 0"])
+        try await fixture.connect(1)
+        try await fixture.startSessions(2, of: "user-1")
+        let before = try await fixture.grant(1)
+        #expect(await fixture.post(event).status == 202)
+        #expect(try await fixture.grant(1) == before)
+        #expect(try await fixture.sessions(of: "user-1") == 2)
+        #expect(fixture.lines.events == ["\(kind) unmatched 0 0"])
     }
 
     @Test("sessions-revoked ends the sessions of users that sign in with the account or connected it")
     func sessionsRevoked() async throws {
-        try await bench.connect(1)
-        try await bench.startSessions(2, of: "user-1")
-        try await bench.startSessions(3, of: "signed in", account: SecurityEventBench.account)
-        try await bench.startSessions(1, of: "stranger", account: "another")
-        let before = try await bench.grant(1)
-        await bench.post(Self.about(.sessionsRevoked))
-        #expect(try await bench.grant(1) == before)
-        #expect(bench.lines.events == ["sessions_revoked applied 0 5"])
-        #expect(try await bench.sessions(of: "user-1") == 0)
-        #expect(try await bench.sessions(of: "signed in") == 0)
-        #expect(try await bench.sessions(of: "stranger") == 1)
+        try await fixture.connect(1)
+        try await fixture.startSessions(2, of: "user-1")
+        try await fixture.startSessions(3, of: "signed in", account: SecurityEventFixture.account)
+        try await fixture.startSessions(1, of: "stranger", account: "another")
+        let before = try await fixture.grant(1)
+        await fixture.post(Self.about(.sessionsRevoked))
+        #expect(try await fixture.grant(1) == before)
+        #expect(fixture.lines.events == ["sessions_revoked applied 0 5"])
+        #expect(try await fixture.sessions(of: "user-1") == 0)
+        #expect(try await fixture.sessions(of: "signed in") == 0)
+        #expect(try await fixture.sessions(of: "stranger") == 1)
     }
 
     @Test("account-disabled suspends the grant and ends the sessions; account-enabled probes the grant immediately")
     func accountDisabledAndEnabled() async throws {
-        try await bench.connect(1)
-        try await bench.startSessions(1, of: "user-1")
-        await bench.post(Self.about(.accountDisabled(reason: "hijacking")))
-        let suspended = try await bench.grant(1)
+        try await fixture.connect(1)
+        try await fixture.startSessions(1, of: "user-1")
+        await fixture.post(Self.about(.accountDisabled(reason: "hijacking")))
+        let suspended = try await fixture.grant(1)
         #expect(suspended.state == .suspended && suspended.reason == .accountDisabled)
         #expect(suspended.refreshToken != nil)
-        #expect(suspended.dueAt == bench.time.now + .seconds(86_400))
-        bench.time.advance(by: .seconds(3600))
-        await bench.post(Self.about(.accountEnabled), id: "later")
-        #expect(try await bench.grant(1).dueAt == bench.time.now)
-        #expect(bench.lines.events == ["account_disabled applied 1 1", "account_enabled applied 1 0"])
-        _ = await bench.engine.runLoopIteration()
-        await bench.google.waitUntilAsked()
-        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
-        #expect(try await bench.grant(1).state == .active)
+        #expect(suspended.dueAt == fixture.time.now + .seconds(86_400))
+        fixture.time.advance(by: .seconds(3600))
+        await fixture.post(Self.about(.accountEnabled), id: "later")
+        #expect(try await fixture.grant(1).dueAt == fixture.time.now)
+        #expect(fixture.lines.events == ["account_disabled applied 1 1", "account_enabled applied 1 0"])
+        _ = await fixture.engine.runLoopIteration()
+        await fixture.google.waitUntilAsked()
+        #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
+        #expect(try await fixture.grant(1).state == .active)
     }
 
     @Test("account-disabled leaves ended grants unchanged")
     func accountDisabledTooLate() async throws {
-        try await bench.connect(1)
-        await bench.post(Self.about(.tokensRevoked))
-        let over = try await bench.grant(1)
-        await bench.post(Self.about(.accountDisabled(reason: nil)), Self.about(.accountEnabled), id: "later")
-        #expect(try await bench.grant(1) == over)
+        try await fixture.connect(1)
+        await fixture.post(Self.about(.tokensRevoked))
+        let over = try await fixture.grant(1)
+        await fixture.post(Self.about(.accountDisabled(reason: nil)), Self.about(.accountEnabled), id: "later")
+        #expect(try await fixture.grant(1) == over)
     }
 
     @Test(
@@ -141,46 +141,46 @@ struct SecurityEventReceiverTests {
         arguments: [SecurityEvent.Kind.credentialChangeRequired, .verification(state: "x"), .other]
     )
     func recorded(kind: SecurityEvent.Kind) async throws {
-        try await bench.connect(1)
-        try await bench.startSessions(1, of: "user-1")
-        let before = try await bench.grant(1)
+        try await fixture.connect(1)
+        try await fixture.startSessions(1, of: "user-1")
+        let before = try await fixture.grant(1)
         let event = Self.about(kind)
-        #expect(await bench.post(event).status == 202)
-        #expect(try await bench.grant(1) == before)
-        #expect(try await bench.sessions(of: "user-1") == 1)
-        #expect(bench.lines.events == ["\(event.code) recorded 0 0"])
+        #expect(await fixture.post(event).status == 202)
+        #expect(try await fixture.grant(1) == before)
+        #expect(try await fixture.sessions(of: "user-1") == 1)
+        #expect(fixture.lines.events == ["\(event.code) recorded 0 0"])
     }
 
     @Test("A repeated token is accepted and changes nothing")
     func repeated() async throws {
-        try await bench.connect(1)
-        await bench.post(Self.about(.tokensRevoked))
-        try await bench.connect(1, ago: .zero)
-        let reconnected = try await bench.grant(1)
-        #expect(await bench.post(Self.about(.tokensRevoked)).status == 202)
-        #expect(try await bench.grant(1) == reconnected)
-        #expect(bench.lines.events == ["tokens_revoked applied 1 0", "token repeated 0 0"])
-        #expect(bench.counters.running.counts.securityEvents == ["tokens_revoked": 1])
+        try await fixture.connect(1)
+        await fixture.post(Self.about(.tokensRevoked))
+        try await fixture.connect(1, ago: .zero)
+        let reconnected = try await fixture.grant(1)
+        #expect(await fixture.post(Self.about(.tokensRevoked)).status == 202)
+        #expect(try await fixture.grant(1) == reconnected)
+        #expect(fixture.lines.events == ["tokens_revoked applied 1 0", "token repeated 0 0"])
+        #expect(fixture.counters.running.counts.securityEvents == ["tokens_revoked": 1])
     }
 
     @Test("An event from before the user's reconnect only probes the grant", arguments: [false, true])
     func outdated(tellsWhenItHappened: Bool) async throws {
-        try await bench.connect(1)
-        bench.time.advance(by: .seconds(5))
-        let then = bench.time.now
-        bench.time.advance(by: .seconds(60))
-        try await bench.connect(1, ago: .zero)
-        bench.time.advance(by: .seconds(60))
-        await bench.post(
+        try await fixture.connect(1)
+        fixture.time.advance(by: .seconds(5))
+        let then = fixture.time.now
+        fixture.time.advance(by: .seconds(60))
+        try await fixture.connect(1, ago: .zero)
+        fixture.time.advance(by: .seconds(60))
+        await fixture.post(
             Self.about(.tokensRevoked),
             issuedAt: tellsWhenItHappened ? nil : then,
             happenedAt: tellsWhenItHappened ? then : nil
         )
-        let grant = try await bench.grant(1)
-        #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == bench.time.now)
-        #expect(bench.lines.events == ["tokens_revoked outdated 1 0"])
-        await bench.post(Self.about(.tokensRevoked), id: "newer", happenedAt: bench.time.now)
-        #expect(try await bench.grant(1).state == .disconnected)
+        let grant = try await fixture.grant(1)
+        #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == fixture.time.now)
+        #expect(fixture.lines.events == ["tokens_revoked outdated 1 0"])
+        await fixture.post(Self.about(.tokensRevoked), id: "newer", happenedAt: fixture.time.now)
+        #expect(try await fixture.grant(1).state == .disconnected)
     }
 
     @Test(
@@ -192,14 +192,14 @@ struct SecurityEventReceiverTests {
         ]
     )
     func issuedSoonAfterReconnect(event: SecurityEvent) async throws {
-        try await bench.connect(1)
-        bench.time.advance(by: .seconds(5))
-        try await bench.connect(1, refreshToken: "1//0e-after-the-disconnect", ago: .zero)
-        bench.time.advance(by: .seconds(15))
-        await bench.post(event)
-        let grant = try await bench.grant(1)
-        #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == bench.time.now)
-        #expect(bench.lines.events.first?.contains(" outdated 1 ") ?? false)
+        try await fixture.connect(1)
+        fixture.time.advance(by: .seconds(5))
+        try await fixture.connect(1, refreshToken: "1//0e-after-the-disconnect", ago: .zero)
+        fixture.time.advance(by: .seconds(15))
+        await fixture.post(event)
+        let grant = try await fixture.grant(1)
+        #expect(grant.state == .active && grant.refreshToken != nil && grant.dueAt == fixture.time.now)
+        #expect(fixture.lines.events.first?.contains(" outdated 1 ") ?? false)
     }
 
     @Test(
@@ -207,163 +207,163 @@ struct SecurityEventReceiverTests {
         arguments: [(15 * 60, true), (15 * 60 + 1, false)]
     )
     func edgeOfTheWindow(seconds: Int, isChecked: Bool) async throws {
-        try await bench.connect(1, ago: .seconds(seconds))
-        await bench.post(Self.about(.tokensRevoked))
-        #expect(try await bench.grant(1).state == (isChecked ? .active : .disconnected))
+        try await fixture.connect(1, ago: .seconds(seconds))
+        await fixture.post(Self.about(.tokensRevoked))
+        #expect(try await fixture.grant(1).state == (isChecked ? .active : .disconnected))
     }
 
     @Test("A clock that runs an hour behind Google's does not shorten the 15 minutes")
     func slowClock() async throws {
-        try await bench.connect(1, ago: .seconds(20))
-        await bench.post(Self.about(.tokensRevoked), issuedAt: bench.time.now + .seconds(3600))
-        #expect(try await bench.grant(1).state == .active)
+        try await fixture.connect(1, ago: .seconds(20))
+        await fixture.post(Self.about(.tokensRevoked), issuedAt: fixture.time.now + .seconds(3600))
+        #expect(try await fixture.grant(1).state == .active)
     }
 
     @Test("A grant without a connection in its history counts as connected at its creation")
     func connectionWithoutHistory() async throws {
-        let (time, vault) = (bench.time, bench.vault)
+        let (time, vault) = (fixture.time, fixture.vault)
         let id = GrantID(rawValue: 1)
         let handover = IncomingTokens(
             clientID: "client",
-            owner: Grant.Owner(googleUserID: SecurityEventBench.account),
+            owner: Grant.Owner(googleUserID: SecurityEventFixture.account),
             refreshToken: try vault.seal(refreshToken: Secret("1//0e-imported"), for: id)
         )
-        try await bench.store.transact { transaction in
+        try await fixture.store.transact { transaction in
             let (grant, _) = Grant.connected(id: id, userID: "u", handover: handover, dueAt: time.now, at: time.now)
             try transaction.insert(grant)
         }
         time.advance(by: .seconds(60))
-        await bench.post(Self.about(.tokensRevoked))
-        #expect(try await bench.grant(1).refreshToken != nil)
+        await fixture.post(Self.about(.tokensRevoked))
+        #expect(try await fixture.grant(1).refreshToken != nil)
     }
 
     @Test("Google's answer decides about a grant that an event probes", arguments: [false, true])
     func googleDecides(isRevoked: Bool) async throws {
-        try await bench.connect(1, ago: .seconds(20))
-        await bench.post(Self.about(.tokensRevoked))
-        if isRevoked { await bench.google.refuse() }
-        _ = await bench.engine.runLoopIteration()
-        await bench.google.waitUntilAsked()
-        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
-        let grant = try await bench.grant(1)
+        try await fixture.connect(1, ago: .seconds(20))
+        await fixture.post(Self.about(.tokensRevoked))
+        if isRevoked { await fixture.google.refuse() }
+        _ = await fixture.engine.runLoopIteration()
+        await fixture.google.waitUntilAsked()
+        #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
+        let grant = try await fixture.grant(1)
         #expect(grant.state == (isRevoked ? .disconnected : .active))
         #expect(grant.reason == (isRevoked ? .invalidGrant : .none))
     }
 
     @Test("A replayed token whose id was deleted has no effect")
     func playedBack() async throws {
-        try await bench.connect(1)
-        try await bench.startSessions(2, of: "user-1")
-        bench.time.advance(by: .seconds(5))
-        let happenedAt = bench.time.now
-        bench.time.advance(by: .seconds(61 * 86_400))
-        let before = try await bench.grant(1)
-        #expect(await bench.post(Self.about(.accountDisabled(reason: nil)), issuedAt: happenedAt).status == 202)
-        #expect(try await bench.grant(1) == before)
-        #expect(try await bench.sessions(of: "user-1") == 2)
-        #expect(bench.lines.events == ["account_disabled outdated 0 0"])
+        try await fixture.connect(1)
+        try await fixture.startSessions(2, of: "user-1")
+        fixture.time.advance(by: .seconds(5))
+        let happenedAt = fixture.time.now
+        fixture.time.advance(by: .seconds(61 * 86_400))
+        let before = try await fixture.grant(1)
+        #expect(await fixture.post(Self.about(.accountDisabled(reason: nil)), issuedAt: happenedAt).status == 202)
+        #expect(try await fixture.grant(1) == before)
+        #expect(try await fixture.sessions(of: "user-1") == 2)
+        #expect(fixture.lines.events == ["account_disabled outdated 0 0"])
     }
 
     @Test("An event in the second of the connection is trusted")
     func sameSecond() async throws {
-        bench.time.advance(by: .milliseconds(700))
-        try await bench.connect(1, ago: .zero)
-        let second = Timestamp(secondsSince1970: bench.time.now.milliseconds / 1000)
-        await bench.post(Self.about(.tokensRevoked), happenedAt: second)
-        #expect(try await bench.grant(1).state == .disconnected)
+        fixture.time.advance(by: .milliseconds(700))
+        try await fixture.connect(1, ago: .zero)
+        let second = Timestamp(secondsSince1970: fixture.time.now.milliseconds / 1000)
+        await fixture.post(Self.about(.tokensRevoked), happenedAt: second)
+        #expect(try await fixture.grant(1).state == .disconnected)
     }
 
     @Test("A hash identifies the stored token itself, however late the app brought it again")
     func hashOfTokenBroughtAgain() async throws {
-        let happenedAt = bench.time.now
-        bench.time.advance(by: .seconds(60))
+        let happenedAt = fixture.time.now
+        fixture.time.advance(by: .seconds(60))
         let token = "1//0e0123456789abcdef"
-        try await bench.connect(1, refreshToken: token, ago: .zero)
+        try await fixture.connect(1, refreshToken: token, ago: .zero)
         let hash = Base64URL.encode(Digest.sha512(Digest.sha512(Array(token.utf8))))
-        await bench.post(SecurityEvent(.tokenRevoked(.doubleHash(hash))), issuedAt: happenedAt)
-        #expect(try await bench.grant(1).state == .disconnected)
+        await fixture.post(SecurityEvent(.tokenRevoked(.doubleHash(hash))), issuedAt: happenedAt)
+        #expect(try await fixture.grant(1).state == .disconnected)
     }
 
     @Test("A refresh in flight does not revive a grant that an event has ended since")
     func raceWithRefresh() async throws {
-        try await bench.connect(1)
-        bench.time.advance(by: .seconds(3001))
-        await bench.google.hold()
-        _ = await bench.engine.runLoopIteration()
-        await bench.google.waitUntilAsked()
-        await bench.post(Self.about(.tokensRevoked))
-        await bench.google.release()
-        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
-        let grant = try await bench.grant(1)
+        try await fixture.connect(1)
+        fixture.time.advance(by: .seconds(3001))
+        await fixture.google.hold()
+        _ = await fixture.engine.runLoopIteration()
+        await fixture.google.waitUntilAsked()
+        await fixture.post(Self.about(.tokensRevoked))
+        await fixture.google.release()
+        #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
+        let grant = try await fixture.grant(1)
         #expect(grant.state == .disconnected && grant.reason == .tokensRevoked)
         #expect(grant.refreshToken == nil && grant.accessToken == nil)
-        #expect(bench.lines.of("refresh").map { $0["outcome"]?.string } == ["void"])
+        #expect(fixture.lines.of("refresh").map { $0["outcome"]?.string } == ["void"])
     }
 
     @Test("A refresh that was sent before its account was disabled keeps its tokens and leaves the grant suspended")
     func successBehindSuspension() async throws {
-        try await bench.connect(1)
-        bench.time.advance(by: .seconds(3001))
-        await bench.google.hold()
-        _ = await bench.engine.runLoopIteration()
-        await bench.google.waitUntilAsked()
-        await bench.post(Self.about(.accountDisabled(reason: nil)))
-        let suspended = try await bench.grant(1)
-        bench.time.advance(by: .seconds(1))
-        await bench.google.release()
-        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
-        let grant = try await bench.grant(1)
+        try await fixture.connect(1)
+        fixture.time.advance(by: .seconds(3001))
+        await fixture.google.hold()
+        _ = await fixture.engine.runLoopIteration()
+        await fixture.google.waitUntilAsked()
+        await fixture.post(Self.about(.accountDisabled(reason: nil)))
+        let suspended = try await fixture.grant(1)
+        fixture.time.advance(by: .seconds(1))
+        await fixture.google.release()
+        #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
+        let grant = try await fixture.grant(1)
         #expect(grant.state == .suspended && grant.reason == .accountDisabled && grant.since == suspended.since)
         #expect(grant.dueAt == suspended.dueAt)
-        #expect(try bench.vault.openRefreshToken(of: grant)?.reveal() == "1//0e-late")
+        #expect(try fixture.vault.openRefreshToken(of: grant)?.reveal() == "1//0e-late")
     }
 
     @Test("The probe of a suspended account that succeeds ends the suspension")
     func successOfProbe() async throws {
-        try await bench.connect(1)
-        await bench.post(Self.about(.accountDisabled(reason: nil)))
-        bench.time.advance(by: .seconds(60))
-        await bench.post(Self.about(.accountEnabled), id: "enabled")
-        _ = await bench.engine.runLoopIteration()
-        await bench.google.waitUntilAsked()
-        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
-        #expect(try await bench.grant(1).state == .active)
+        try await fixture.connect(1)
+        await fixture.post(Self.about(.accountDisabled(reason: nil)))
+        fixture.time.advance(by: .seconds(60))
+        await fixture.post(Self.about(.accountEnabled), id: "enabled")
+        _ = await fixture.engine.runLoopIteration()
+        await fixture.google.waitUntilAsked()
+        #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
+        #expect(try await fixture.grant(1).state == .active)
     }
 
     @Test("A probe does not count if the account is disabled again while it is in flight")
     func disabledAgainDuringProbe() async throws {
-        try await bench.connect(1)
-        await bench.post(Self.about(.accountDisabled(reason: nil)))
-        bench.time.advance(by: .seconds(60))
-        await bench.post(Self.about(.accountEnabled), id: "enabled")
-        await bench.google.hold()
-        _ = await bench.engine.runLoopIteration()
-        await bench.google.waitUntilAsked()
-        bench.time.advance(by: .seconds(1))
-        await bench.post(Self.about(.accountDisabled(reason: nil)), id: "again")
-        await bench.google.release()
-        #expect(await bench.engine.stop(within: .seconds(5)) == UnstoredResults())
-        #expect(try await bench.grant(1).state == .suspended)
+        try await fixture.connect(1)
+        await fixture.post(Self.about(.accountDisabled(reason: nil)))
+        fixture.time.advance(by: .seconds(60))
+        await fixture.post(Self.about(.accountEnabled), id: "enabled")
+        await fixture.google.hold()
+        _ = await fixture.engine.runLoopIteration()
+        await fixture.google.waitUntilAsked()
+        fixture.time.advance(by: .seconds(1))
+        await fixture.post(Self.about(.accountDisabled(reason: nil)), id: "again")
+        await fixture.google.release()
+        #expect(await fixture.engine.stop(within: .seconds(5)) == UnstoredResults())
+        #expect(try await fixture.grant(1).state == .suspended)
     }
 
     @Test("All events of one token are stored, or none")
     func allOrNothing() async throws {
-        try await bench.connect(1)
-        await bench.store.close()
-        let response = await bench.post(Self.about(.tokensRevoked), Self.about(.sessionsRevoked))
+        try await fixture.connect(1)
+        await fixture.store.close()
+        let response = await fixture.post(Self.about(.tokensRevoked), Self.about(.sessionsRevoked))
         #expect(response.status == 503)
         #expect(response.headers.contains { $0.name == "Retry-After" && $0.value == "5" })
-        #expect(bench.lines.events.isEmpty)
+        #expect(fixture.lines.events.isEmpty)
     }
 
     @Test("An invalid token gets 400 and the body of RFC 8935")
     func invalid() async throws {
-        let response = await bench.refuse(.invalid(.key, "not signed"))
+        let response = await fixture.refuse(.invalid(.key, "not signed"))
         #expect(response.status == 400)
         #expect(response.headers.contains { $0.name == "Content-Type" && $0.value == "application/json" })
         let body = try #require(JSONValue.object(in: response.body))
         #expect(body == .object(["err": .string("invalid_key"), "description": .string("not signed")]))
-        #expect(bench.lines.events.isEmpty)
+        #expect(fixture.lines.events.isEmpty)
     }
 
     @Test(
@@ -371,18 +371,18 @@ struct SecurityEventReceiverTests {
         arguments: [(10_000, "10"), (1, "1"), (0, "1")]
     )
     func unavailable(milliseconds: Int, retryAfter: String) async throws {
-        let response = await bench.refuse(.unavailable(retryAfter: .milliseconds(milliseconds)))
+        let response = await fixture.refuse(.unavailable(retryAfter: .milliseconds(milliseconds)))
         #expect(response.status == 503)
         #expect(response.headers.contains { $0.name == "Retry-After" && $0.value == retryAfter })
     }
 
     @Test("No log line contains the event's user or its id")
     func quietLines() async throws {
-        try await bench.connect(1)
-        await bench.post(Self.about(.tokensRevoked), id: "jti-that-is-secret")
-        for line in bench.lines.of("security_event") + bench.lines.of("state") {
+        try await fixture.connect(1)
+        await fixture.post(Self.about(.tokensRevoked), id: "jti-that-is-secret")
+        for line in fixture.lines.of("security_event") + fixture.lines.of("state") {
             #expect(
-                !"\(line)".contains("jti-that-is-secret") && !"\(line)".contains("\"\(SecurityEventBench.account)\"")
+                !"\(line)".contains("jti-that-is-secret") && !"\(line)".contains("\"\(SecurityEventFixture.account)\"")
             )
         }
     }

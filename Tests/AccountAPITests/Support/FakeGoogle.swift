@@ -26,7 +26,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     enum Saying: Sendable {
         case account(Account)
-        case failure(LookupFailure)
+        case failure(AccountLookupFailure)
         /// Does not answer until the request is cancelled.
         case nothing
     }
@@ -72,7 +72,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     // MARK: Lookups
 
-    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
         let token = accessToken.reveal()
         // A token from a refresh belongs to the usual account, unless a test sets another one.
         let usual: Saying? = token.hasPrefix("fresh-") ? .account(Account()) : nil
@@ -88,7 +88,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         return info
     }
 
-    func tokenInfo(accessToken: Secret) async throws(LookupFailure) -> TokenInfo {
+    func tokenInfo(accessToken: Secret) async throws(AccountLookupFailure) -> TokenInfo {
         let account = try await account(state.withLock { $0.tokenInfo[accessToken.reveal()] })
         var members: [String: JSONValue] = ["aud": .string(account.audience)]
         members["azp"] = account.authorizedParty.map { .string($0) }
@@ -99,7 +99,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
         return info
     }
 
-    private func account(_ saying: Saying?) async throws(LookupFailure) -> Account {
+    private func account(_ saying: Saying?) async throws(AccountLookupFailure) -> Account {
         state.withLock { $0.lookups += 1 }
         switch saying {
         case .account(let account): return account
@@ -138,7 +138,7 @@ final class FakeGoogle: GoogleLookups, AnsweringEndpoint {
 
     func refresh(
         _ token: Secret,
-        client: OAuthClient,
+        client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse {
         guard mayStillSend() else { return ParsedRefreshResponse(verdict: .notSent(code: "withheld")) }

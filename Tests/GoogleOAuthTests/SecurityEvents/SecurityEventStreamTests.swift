@@ -63,13 +63,13 @@ struct SecurityEventStreamTests {
     }
 
     @Test("shows its configuration and status")
-    func standing() async throws {
+    func state() async throws {
         let body = #"{"delivery":{"url":"https://a/b"},"events_requested":["x"],"status":"disabled"}"#
         try await withStream(answering: "200 OK", body) { stream, _, _ in
-            let standing = try await stream.standing()
-            #expect(standing.url == "https://a/b")
-            #expect(standing.status == "disabled")
-            #expect(standing.events == ["x"])
+            let state = try await stream.state()
+            #expect(state.url == "https://a/b")
+            #expect(state.status == "disabled")
+            #expect(state.events == ["x"])
         }
     }
 

@@ -122,9 +122,9 @@ struct ClientHealthTextTests {
                 "usual":"\(number)/\(number)/\(number)"},"refusals":{"since":\(number),"count":\(number),"grants":[5]},\
                 "believed":[{"grant":"0000000000000001","at":\(number)},{"grant":"x"},5]}
                 """
-            var bench = Bench()
-            bench.health = ClientHealth(stored: Array(text.utf8), epoch: "boot")
-            try Self.exercise(&bench)
+            var fixture = RulesFixture()
+            fixture.health = ClientHealth(stored: Array(text.utf8), epoch: "boot")
+            try Self.exercise(&fixture)
         }
     }
 
@@ -143,31 +143,31 @@ struct ClientHealthTextTests {
                 }
                 if bytes.isEmpty { break }
             }
-            var bench = Bench()
-            bench.health = ClientHealth(stored: bytes, epoch: "boot \"1\"")
-            #expect(bench.health.window.answers.count <= AnswerWindow.span, "seed \(seed), round \(round)")
-            try Self.exercise(&bench)
+            var fixture = RulesFixture()
+            fixture.health = ClientHealth(stored: bytes, epoch: "boot \"1\"")
+            #expect(fixture.health.window.answers.count <= AnswerWindow.span, "seed \(seed), round \(round)")
+            try Self.exercise(&fixture)
         }
     }
 
     /// Exercises a health in every way that an engine does: no call may trap, and the result can be stored again.
-    private static func exercise(_ bench: inout Bench) throws {
+    private static func exercise(_ fixture: inout RulesFixture) throws {
         let verdicts: [RefreshVerdict] = [
             .noAnswer(code: "timeout"), .clientFault(code: "invalid_client"), .throttled(code: "http_429"),
             .clientOrForeignToken(code: "unauthorized_client"), .invalidGrant,
         ]
         for verdict in verdicts {
             var grant = try Sample.grant(1)
-            _ = bench.health.breaker.permits(at: bench.instant)
-            _ = bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
-            _ = bench.refuse(verdict, on: &grant, retryAfter: .seconds(3))
+            _ = fixture.health.breaker.permits(at: fixture.instant)
+            _ = fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
+            _ = fixture.refuse(verdict, on: &grant, retryAfter: .seconds(3))
             var pacer = Pacer(maxRate: 200)
-            pacer.limits = bench.health.limits
-            _ = pacer.take(upTo: 5, at: bench.instant)
-            #expect(pacer.nextAvailable(at: bench.instant) >= .zero)
-            bench.advance(by: .seconds(1))
+            pacer.limits = fixture.health.limits
+            _ = pacer.take(upTo: 5, at: fixture.instant)
+            #expect(pacer.nextAvailable(at: fixture.instant) >= .zero)
+            fixture.advance(by: .seconds(1))
         }
-        let stored = bench.health.stored
-        #expect(ClientHealth(stored: stored, epoch: bench.health.epoch).stored == stored)
+        let stored = fixture.health.stored
+        #expect(ClientHealth(stored: stored, epoch: fixture.health.epoch).stored == stored)
     }
 }

@@ -33,8 +33,8 @@ struct FenceTests {
             for state in GrantState.allCases {
                 var grant = try Sample.grant(state: state, accessToken: Sample.accessToken())
                 let before = grant
-                var bench = Bench()
-                let decision = bench.decide(answer, on: &grant, generation: 2)
+                var fixture = RulesFixture()
+                let decision = fixture.decide(answer, on: &grant, generation: 2)
                 #expect(decision.outcome == .void)
                 #expect(decision.events.isEmpty && decision.recalls.isEmpty)
                 #expect(grant == before, "\(answer)")
@@ -45,24 +45,24 @@ struct FenceTests {
     @Test("An answer that is void for its grant still counts for the client's health")
     func healthLearns() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
-        _ = bench.decide(.refused(.throttled(code: "http_429"), retryAfter: .seconds(60)), on: &grant, generation: 2)
-        #expect(bench.health.limits.pausedUntil == bench.instant + .seconds(60))
+        var fixture = RulesFixture()
+        _ = fixture.decide(.refused(.throttled(code: "http_429"), retryAfter: .seconds(60)), on: &grant, generation: 2)
+        #expect(fixture.health.limits.pausedUntil == fixture.instant + .seconds(60))
         for number in 0..<20 {
             var other = try Sample.grant(Int64(number))
-            _ = bench.decide(.refused(.noAnswer(code: "timeout"), retryAfter: nil), on: &other, generation: 2)
+            _ = fixture.decide(.refused(.noAnswer(code: "timeout"), retryAfter: nil), on: &other, generation: 2)
         }
-        #expect(bench.health.breaker.isOpen)
+        #expect(fixture.health.breaker.isOpen)
     }
 
     @Test("A void invalid_grant does not count towards a wave")
     func voidIsNoWave() throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         for number in 0..<40 {
             var grant = try Sample.grant(Int64(number))
-            _ = bench.decide(.refused(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
+            _ = fixture.decide(.refused(.invalidGrant, retryAfter: nil), on: &grant, generation: 2)
         }
-        #expect(bench.health.window.answers.isEmpty)
+        #expect(fixture.health.window.answers.isEmpty)
     }
 
     @Test("A refusal under an expired claim does not count", arguments: [nil, 78] as [Int64?])
@@ -70,8 +70,8 @@ struct FenceTests {
         for verdict in Self.refusals {
             var grant = try Sample.grant(accessToken: Sample.accessToken())
             let before = grant
-            var bench = Bench()
-            let decision = bench.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
+            var fixture = RulesFixture()
+            let decision = fixture.decide(.refused(verdict, retryAfter: nil), on: &grant, leasedAs: lease)
             #expect(decision.outcome == .lostLease)
             #expect(decision.events.isEmpty)
             #expect(grant.lease?.claim == lease, "another worker's lease stays")
@@ -83,9 +83,9 @@ struct FenceTests {
     @Test("A success under an expired claim counts", arguments: [nil, 78] as [Int64?])
     func successUnderExpiredClaim(lease: Int64?) throws {
         var grant = try Sample.grant(state: .retrying)
-        var bench = Bench()
+        var fixture = RulesFixture()
         let successor = try Sample.refreshToken("successor")
-        let decision = bench.decide(try Sample.granted(rotated: successor), on: &grant, leasedAs: lease)
+        let decision = fixture.decide(try Sample.granted(rotated: successor), on: &grant, leasedAs: lease)
         #expect(decision.outcome == .refreshed)
         #expect(grant.state == .active && grant.refreshToken == successor && grant.generation == 4)
         #expect(grant.lease?.claim == lease, "another worker's lease stays")
@@ -94,10 +94,10 @@ struct FenceTests {
     @Test("The refresh token in a faulty 200 is stored even if another worker has the lease now")
     func rotationUnderExpiredClaim() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
+        var fixture = RulesFixture()
         let successor = try Sample.refreshToken("successor")
         let answer = RefreshResult.Answer.flawed(code: "flawed_answer", rotated: successor)
-        let decision = bench.decide(answer, on: &grant, leasedAs: 78)
+        let decision = fixture.decide(answer, on: &grant, leasedAs: 78)
         #expect(decision.outcome == .lostLease)
         #expect(grant.refreshToken == successor && grant.generation == 4)
         #expect(grant.state == .active && grant.attempts == 0)
@@ -108,43 +108,43 @@ struct FenceTests {
     func refreshedTokenWins() throws {
         let stored = try Sample.accessToken("app's own", lifetime: .seconds(3600))
         var grant = try Sample.grant(accessToken: stored)
-        var bench = Bench()
-        bench.advance(by: .seconds(10))
-        let decision = bench.decide(try Sample.granted(at: bench.now, lifetime: .seconds(600)), on: &grant)
+        var fixture = RulesFixture()
+        fixture.advance(by: .seconds(10))
+        let decision = fixture.decide(try Sample.granted(at: fixture.now, lifetime: .seconds(600)), on: &grant)
         #expect(decision.outcome == .refreshed)
         #expect(grant.accessToken?.sealed == (try Sample.sealed("new access")))
-        #expect(try #require(grant.dueAt) > bench.now)
+        #expect(try #require(grant.dueAt) > fixture.now)
     }
 
     @Test("A token that comes late does not replace one that was obtained after it")
     func lateToken() throws {
-        var bench = Bench()
-        bench.advance(by: .seconds(100))
-        let stored = try Sample.accessToken("newer", obtainedAt: bench.now - .seconds(10))
+        var fixture = RulesFixture()
+        fixture.advance(by: .seconds(100))
+        let stored = try Sample.accessToken("newer", obtainedAt: fixture.now - .seconds(10))
         var grant = try Sample.grant(accessToken: stored)
-        #expect(bench.decide(try Sample.granted(at: start), on: &grant).outcome == .refreshed)
+        #expect(fixture.decide(try Sample.granted(at: start), on: &grant).outcome == .refreshed)
         #expect(grant.accessToken == stored)
-        #expect(try #require(grant.dueAt) > bench.now)
+        #expect(try #require(grant.dueAt) > fixture.now)
     }
 
     @Test("An expiry beyond the longest possible lifetime is cut off")
     func boundedLifetime() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
-        _ = bench.decide(try Sample.granted(lifetime: .seconds(400 * 86_400)), on: &grant)
+        var fixture = RulesFixture()
+        _ = fixture.decide(try Sample.granted(lifetime: .seconds(400 * 86_400)), on: &grant)
         #expect(grant.accessToken?.expiresAt == start + .seconds(86_400))
     }
 
     @Test("A result that is stored already, because its commit's confirmation was lost, changes nothing")
     func storedAlready() throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         var grant = try Sample.grant()
-        let answer = try Sample.granted(at: bench.now)
-        #expect(bench.decide(answer, on: &grant).outcome == .refreshed)
-        let (stored, health) = (grant, bench.health)
-        bench.advance(by: .seconds(5))
-        let again = bench.decide(answer, on: &grant, leasedAs: nil)
+        let answer = try Sample.granted(at: fixture.now)
+        #expect(fixture.decide(answer, on: &grant).outcome == .refreshed)
+        let (stored, health) = (grant, fixture.health)
+        fixture.advance(by: .seconds(5))
+        let again = fixture.decide(answer, on: &grant, leasedAs: nil)
         #expect(again.outcome == .refreshed && again.events.isEmpty)
-        #expect(grant == stored && bench.health == health)
+        #expect(grant == stored && fixture.health == health)
     }
 }

@@ -18,8 +18,8 @@ struct LostScopeTests {
     func lost(former: String, granted: String, lost: [String]) throws {
         var grant = try Sample.grant()
         grant.scope = former
-        var bench = Bench()
-        let decision = bench.decide(try Sample.granted(at: bench.now, scope: granted), on: &grant)
+        var fixture = RulesFixture()
+        let decision = fixture.decide(try Sample.granted(at: fixture.now, scope: granted), on: &grant)
         #expect(decision.lostScopes == lost)
         #expect(Set(grant.scope.split(separator: " ")) == Set(granted.split(separator: " ")))
     }
@@ -28,8 +28,8 @@ struct LostScopeTests {
     func silence() throws {
         for answer in [try Sample.granted(), .refused(.invalidGrant, retryAfter: nil)] {
             var grant = try Sample.grant()
-            var bench = Bench()
-            #expect(bench.decide(answer, on: &grant).lostScopes.isEmpty)
+            var fixture = RulesFixture()
+            #expect(fixture.decide(answer, on: &grant).lostScopes.isEmpty)
         }
     }
 }

@@ -33,7 +33,7 @@ struct RuleFuzzTests {
 
 private struct RuleModel {
     let random: SeededRandom
-    var bench = Bench()
+    var fixture = RulesFixture()
     var grants: [Grant]
     var tokens = 0
 
@@ -48,13 +48,13 @@ private struct RuleModel {
     mutating func step(verdicts: [RefreshVerdict]) throws -> String? {
         let place = draw(grants.count)
         switch draw(12) {
-        case 0: bench.now = bench.now + .seconds(draw(200_000) - 100_000)
+        case 0: fixture.now = fixture.now + .seconds(draw(200_000) - 100_000)
         case 1: return try reconnect(place)
         case 2:
-            _ = grants[place].disconnectByEvent(reason: .tokensRevoked, at: bench.now)
+            _ = grants[place].disconnectByEvent(reason: .tokensRevoked, at: fixture.now)
             return grants[place].refreshToken == nil ? nil : "an ended grant kept its token"
-        case 3: _ = grants[place].recall(confirmAt: bench.now + .seconds(300), at: bench.now)
-        case 4...6: bench.advance(by: .seconds(draw(4_000)))
+        case 3: _ = grants[place].recall(confirmAt: fixture.now + .seconds(300), at: fixture.now)
+        case 4...6: fixture.advance(by: .seconds(draw(4_000)))
         default: return try answer(place, verdicts)
         }
         return nil
@@ -67,8 +67,8 @@ private struct RuleModel {
             IncomingTokens(clientID: "client", refreshToken: try Sample.refreshToken("brought \(tokens)")),
             bringsOtherRefreshToken: true,
             switchesAccount: false,
-            dueAt: bench.now,
-            at: bench.now
+            dueAt: fixture.now,
+            at: fixture.now
         )
         return grants[place].generation > former ? nil : "a reconnect did not raise the generation"
     }
@@ -76,7 +76,7 @@ private struct RuleModel {
     private mutating func answer(_ place: Int, _ verdicts: [RefreshVerdict]) throws -> String? {
         var grant = grants[place]
         guard !grant.state.endsCalls, grant.refreshToken != nil else { return nil }
-        bench.unit = random.nextUnit()
+        fixture.unit = random.nextUnit()
         let before = grant
         tokens += 1
         let rotated = draw(3) == 0 ? try Sample.refreshToken("rotated \(tokens)") : nil
@@ -84,20 +84,20 @@ private struct RuleModel {
         let isGood = draw(2) == 0
         let access = try Sample.accessToken(
             "access \(tokens)",
-            obtainedAt: bench.now,
+            obtainedAt: fixture.now,
             lifetime: .seconds(lifetimes[draw(lifetimes.count)])
         )
         let answer: RefreshResult.Answer =
             isGood
             ? .granted(RefreshedTokens(accessToken: access, rotated: rotated))
             : .refused(verdicts[draw(verdicts.count)], retryAfter: nil)
-        let decision = bench.decide(answer, on: &grant)
+        let decision = fixture.decide(answer, on: &grant)
         grants[place] = grant
-        if let problem = Self.problem(after: decision, grant, before, at: bench.now) { return problem }
+        if let problem = Self.problem(after: decision, grant, before, at: fixture.now) { return problem }
         if isGood, grant.accessToken?.sealed != access.sealed { return "a fresh access token was not stored" }
         if isGood, let rotated, grant.refreshToken != rotated { return "a rotated token was lost" }
         if !isGood, grant.refreshToken != before.refreshToken { return "a refusal changed the refresh token" }
-        let stored = bench.health.stored
+        let stored = fixture.health.stored
         if ClientHealth(stored: stored, epoch: "boot").stored != stored { return "the health is not read as written" }
         if stored.count > 12_000 { return "the health has \(stored.count) bytes" }
         return nil

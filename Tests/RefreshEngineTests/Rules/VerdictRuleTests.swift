@@ -97,8 +97,8 @@ struct VerdictRuleTests {
             let reason = state == .suspended ? GrantReason(rawValue: "access_denied") : .none
             var grant = try Sample.grant(state: state, reason: reason)
             let before = grant
-            var bench = Bench()
-            let decision = bench.refuse(rule.verdict, on: &grant)
+            var fixture = RulesFixture()
+            let decision = fixture.refuse(rule.verdict, on: &grant)
 
             let expected = state == .suspended ? rule.stateIfSuspended : rule.state ?? state
             #expect(decision.outcome == rule.outcome)
@@ -121,8 +121,8 @@ struct VerdictRuleTests {
     @Test("A good answer makes each refreshed grant active", arguments: [GrantState.active, .retrying, .suspended])
     func granted(state: GrantState) throws {
         var grant = try Sample.grant(state: state, attempts: 4, failingSince: start - .seconds(60))
-        var bench = Bench()
-        let decision = bench.decide(try Sample.granted(), on: &grant)
+        var fixture = RulesFixture()
+        let decision = fixture.decide(try Sample.granted(), on: &grant)
         #expect(decision.outcome == .refreshed)
         #expect(grant.state == .active && grant.reason == .none)
         #expect(grant.attempts == 0 && grant.failingSince == nil)
@@ -130,15 +130,15 @@ struct VerdictRuleTests {
         #expect(grant.generation == 3)
         let dueAt = try #require(grant.dueAt)
         #expect((.seconds(2700) ... .seconds(3300)).contains(dueAt - start))
-        #expect(bench.health.provenSuccessAt == start)
+        #expect(fixture.health.provenSuccessAt == start)
     }
 
     @Test("A rotated token is stored with its access token, and the generation grows")
     func rotation() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
+        var fixture = RulesFixture()
         let successor = try Sample.refreshToken("successor")
-        let decision = bench.decide(try Sample.granted(rotated: successor), on: &grant)
+        let decision = fixture.decide(try Sample.granted(rotated: successor), on: &grant)
         #expect(decision.outcome == .refreshed)
         #expect(grant.refreshToken == successor)
         #expect(grant.generation == 4)
@@ -149,60 +149,60 @@ struct VerdictRuleTests {
     func flawed(rotates: Bool) throws {
         for state in [GrantState.active, .suspended] {
             var grant = try Sample.grant(state: state)
-            var bench = Bench()
+            var fixture = RulesFixture()
             let successor = rotates ? try Sample.refreshToken("successor") : nil
-            let decision = bench.decide(.flawed(code: "flawed_answer", rotated: successor), on: &grant)
+            let decision = fixture.decide(.flawed(code: "flawed_answer", rotated: successor), on: &grant)
             #expect(decision.outcome == .retrying)
             #expect(grant.state == (state == .active ? .retrying : .suspended))
             #expect(try grant.refreshToken == (rotates ? successor : Sample.refreshToken()))
             #expect(grant.generation == (rotates ? 4 : 3))
             #expect(decision.events.contains { $0.kind == .rotated } == rotates)
-            #expect(bench.health.breaker.isOpen == false)
+            #expect(fixture.health.breaker.isOpen == false)
         }
     }
 
     @Test("Waits double up to ten minutes, and shrink with the remaining life of the token")
     func backOff() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
-        bench.unit = 0
+        var fixture = RulesFixture()
+        fixture.unit = 0
         var waits: [Duration] = []
         for _ in 0..<9 {
-            _ = bench.refuse(.endpointFault(code: "http_500"), on: &grant)
-            waits.append(try #require(grant.dueAt) - bench.now)
-            bench.advance(by: waits[waits.count - 1])
+            _ = fixture.refuse(.endpointFault(code: "http_500"), on: &grant)
+            waits.append(try #require(grant.dueAt) - fixture.now)
+            fixture.advance(by: waits[waits.count - 1])
         }
         #expect(waits.map(\.inSeconds) == [10, 20, 40, 80, 160, 320, 600, 600, 600])
         #expect(grant.attempts == 9 && grant.failingSince == start)
 
         let token = try Sample.accessToken(obtainedAt: start - .seconds(3600), lifetime: .seconds(3690))
-        bench = Bench()
-        bench.unit = 0
+        fixture = RulesFixture()
+        fixture.unit = 0
         var living = try Sample.grant(accessToken: token, attempts: 8, failingSince: start - .seconds(3600))
-        _ = bench.refuse(.endpointFault(code: "http_500"), on: &living)
-        #expect(try #require(living.dueAt) - bench.now == .seconds(30))
+        _ = fixture.refuse(.endpointFault(code: "http_500"), on: &living)
+        #expect(try #require(living.dueAt) - fixture.now == .seconds(30))
     }
 
     @Test("An unknown answer is retried hourly after a day")
     func unknownSlowsDown() throws {
         var grant = try Sample.grant(state: .retrying, attempts: 50, failingSince: start - .seconds(86_399))
-        var bench = Bench()
-        bench.unit = 0
-        _ = bench.refuse(.unknown(code: "new"), on: &grant)
-        #expect(try #require(grant.dueAt) - bench.now == .seconds(600))
-        bench.advance(by: .seconds(1))
-        _ = bench.refuse(.unknown(code: "new"), on: &grant)
-        #expect(try #require(grant.dueAt) - bench.now == .seconds(3600))
+        var fixture = RulesFixture()
+        fixture.unit = 0
+        _ = fixture.refuse(.unknown(code: "new"), on: &grant)
+        #expect(try #require(grant.dueAt) - fixture.now == .seconds(600))
+        fixture.advance(by: .seconds(1))
+        _ = fixture.refuse(.unknown(code: "new"), on: &grant)
+        #expect(try #require(grant.dueAt) - fixture.now == .seconds(3600))
     }
 
     @Test("A blocked grant is probed a day later, and again while it is blocked")
     func suspended() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
-        _ = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
+        var fixture = RulesFixture()
+        _ = fixture.refuse(.blocked(code: "policy_enforced"), on: &grant)
         #expect(grant.dueAt == start + .seconds(86_400))
-        bench.advance(by: .seconds(86_400))
-        let decision = bench.refuse(.blocked(code: "policy_enforced"), on: &grant)
+        fixture.advance(by: .seconds(86_400))
+        let decision = fixture.refuse(.blocked(code: "policy_enforced"), on: &grant)
         #expect(decision.outcome == .suspended && decision.events.isEmpty)
         #expect(grant.since == start)
         #expect(grant.dueAt == start + .seconds(2 * 86_400))
@@ -212,8 +212,8 @@ struct VerdictRuleTests {
     func retryAfter(seconds: Int) throws {
         for verdict in [RefreshVerdict.throttled(code: "http_429"), .endpointFault(code: "http_503")] {
             var grant = try Sample.grant()
-            var bench = Bench()
-            _ = bench.refuse(verdict, on: &grant, retryAfter: .seconds(seconds))
+            var fixture = RulesFixture()
+            _ = fixture.refuse(verdict, on: &grant, retryAfter: .seconds(seconds))
             #expect(try #require(grant.dueAt) - start == .seconds(max(5, seconds)))
         }
     }
@@ -222,23 +222,23 @@ struct VerdictRuleTests {
     func noRefreshToken() throws {
         let token = try Sample.accessToken(lifetime: .seconds(100))
         var grant = try Sample.grant(isProven: false, hasRefreshToken: false, accessToken: token)
-        var bench = Bench()
-        #expect(bench.decide(.nothingToSend, on: &grant).outcome == .unchanged)
+        var fixture = RulesFixture()
+        #expect(fixture.decide(.nothingToSend, on: &grant).outcome == .unchanged)
         #expect(grant.state == .active && grant.dueAt == start + .seconds(100))
-        bench.advance(by: .seconds(100))
-        let decision = bench.decide(.nothingToSend, on: &grant)
+        fixture.advance(by: .seconds(100))
+        let decision = fixture.decide(.nothingToSend, on: &grant)
         #expect(decision.outcome == .reauthRequired)
         #expect(grant.state == .reauthRequired && grant.reason == .noRefreshToken && grant.dueAt == nil)
         #expect(decision.events.count == 1)
-        #expect(bench.health == ClientHealth(epoch: "boot"))
+        #expect(fixture.health == ClientHealth(epoch: "boot"))
     }
 
     @Test("A token that no key opens changes nothing, and is tried again ten minutes later")
     func unreadable() throws {
         for state in [GrantState.active, .retrying, .suspended] {
             var grant = try Sample.grant(state: state)
-            var bench = Bench()
-            let decision = bench.decide(.unreadable(.malformed), on: &grant)
+            var fixture = RulesFixture()
+            let decision = fixture.decide(.unreadable(.malformed), on: &grant)
             #expect(decision.outcome == .unchanged && decision.alarm?.kind == .unreadableToken)
             #expect(grant.state == state && grant.generation == 3)
             #expect(grant.dueAt == start + .seconds(600))
@@ -248,19 +248,19 @@ struct VerdictRuleTests {
     @Test("A revocation is tried for a day; then the tokens are deleted anyway")
     func revocation() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
+        var fixture = RulesFixture()
         _ = grant.disconnectByRequest(revokes: true, at: start)
         #expect(grant.generation == 4)
         for _ in 0..<3 {
             #expect(
-                bench.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant).outcome == .disconnected
+                fixture.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant).outcome == .disconnected
             )
             #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
-            #expect(try #require(grant.dueAt) > bench.now)
-            bench.advance(by: .seconds(3600))
+            #expect(try #require(grant.dueAt) > fixture.now)
+            fixture.advance(by: .seconds(3600))
         }
-        bench.advance(by: .seconds(86_400))
-        _ = bench.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant)
+        fixture.advance(by: .seconds(86_400))
+        _ = fixture.decide(.revocation(failure: .unavailable(code: "connect")), on: &grant)
         #expect(grant.refreshToken == nil && grant.accessToken == nil)
         #expect(grant.revocationAskedAt == nil && grant.dueAt == nil)
         #expect(grant.state == .disconnected && grant.reason == .userRequest)
@@ -269,22 +269,22 @@ struct VerdictRuleTests {
     @Test("A revocation whose token cannot be opened is given up after a day: the tokens are deleted")
     func unreadableRevocation() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
+        var fixture = RulesFixture()
         _ = grant.disconnectByRequest(revokes: true, at: start)
-        #expect(bench.decide(.unreadable(.malformed), on: &grant).alarm?.kind == .unreadableToken)
+        #expect(fixture.decide(.unreadable(.malformed), on: &grant).alarm?.kind == .unreadableToken)
         #expect(grant.refreshToken != nil && grant.revocationAskedAt == start)
         #expect(grant.dueAt == start + .seconds(600))
-        bench.advance(by: .seconds(86_400))
-        #expect(bench.decide(.unreadable(.malformed), on: &grant).outcome == .disconnected)
+        fixture.advance(by: .seconds(86_400))
+        #expect(fixture.decide(.unreadable(.malformed), on: &grant).outcome == .disconnected)
         #expect(grant.refreshToken == nil && grant.revocationAskedAt == nil && grant.dueAt == nil)
     }
 
     @Test("A revocation that Google confirms deletes the tokens at once")
     func revoked() throws {
         var grant = try Sample.grant()
-        var bench = Bench()
+        var fixture = RulesFixture()
         _ = grant.disconnectByRequest(revokes: true, at: start)
-        #expect(bench.decide(.revocation(failure: nil), on: &grant).outcome == .disconnected)
+        #expect(fixture.decide(.revocation(failure: nil), on: &grant).outcome == .disconnected)
         #expect(grant.refreshToken == nil && grant.dueAt == nil)
     }
 }

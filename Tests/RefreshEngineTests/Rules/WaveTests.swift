@@ -15,36 +15,36 @@ struct WaveTests {
         ]
     )
     func threshold(valid: Int, invalid: Int, isWave: Bool) {
-        var bench = Bench()
-        bench.recordAnswers(valid: valid, invalid: invalid)
-        #expect(bench.health.window.isWave == isWave)
-        #expect(bench.health.window.answers.count == min(200, valid + invalid))
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: valid, invalid: invalid)
+        #expect(fixture.health.window.isWave == isWave)
+        #expect(fixture.health.window.answers.count == min(200, valid + invalid))
     }
 
     @Test("leaves the window with the answers that follow")
     func ends() {
-        var bench = Bench()
-        bench.recordAnswers(valid: 0, invalid: 200)
-        bench.recordAnswers(valid: 159, invalid: 0)
-        #expect(bench.health.window.isWave)
-        bench.recordAnswers(valid: 1, invalid: 0)
-        #expect(!bench.health.window.isWave)
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 200)
+        fixture.recordAnswers(valid: 159, invalid: 0)
+        #expect(fixture.health.window.isWave)
+        fixture.recordAnswers(valid: 1, invalid: 0)
+        #expect(!fixture.health.window.isWave)
     }
 
     @Test("counts only proven grants: an import of dead tokens is not a wave")
     func unprovenGrantsDoNotCount() throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         for number in 0..<200 {
             var grant = try Sample.grant(Int64(number), isProven: false)
-            let decision = bench.refuse(.invalidGrant, on: &grant)
+            let decision = fixture.refuse(.invalidGrant, on: &grant)
             #expect(decision.outcome == .disconnected)
         }
-        #expect(bench.health.window.answers.isEmpty)
+        #expect(fixture.health.window.answers.isEmpty)
     }
 
     @Test("counts every answer that shows if a proven grant's token is alive")
     func countedAnswers() throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         let counted: [RefreshVerdict] = [
             .invalidGrant, .signInRequired(code: "invalid_rapt"), .blocked(code: "policy_enforced"),
         ]
@@ -55,133 +55,133 @@ struct WaveTests {
         ]
         for verdict in counted + silent {
             var grant = try Sample.grant()
-            _ = bench.refuse(verdict, on: &grant)
+            _ = fixture.refuse(verdict, on: &grant)
         }
         var grant = try Sample.grant()
-        _ = bench.decide(try Sample.granted(), on: &grant)
-        #expect(bench.health.window.answers == [true, false, false, false])
+        _ = fixture.decide(try Sample.granted(), on: &grant)
+        #expect(fixture.health.window.answers == [true, false, false, false])
     }
 
     @Test("The answer that shows it recalls the grants that were ended, and is held itself")
     func recall() throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         var first = try Sample.grant(1)
-        #expect(bench.refuse(.invalidGrant, on: &first).outcome == .disconnected, "the first may be a user who left")
+        #expect(fixture.refuse(.invalidGrant, on: &first).outcome == .disconnected, "the first may be a user who left")
         var second = try Sample.grant(2)
-        let held = bench.refuse(.invalidGrant, on: &second)
+        let held = fixture.refuse(.invalidGrant, on: &second)
         #expect(held.outcome == .held && held.recalls.isEmpty, "two of two are unusual, but may be chance")
         var third = try Sample.grant(3)
-        let decision = bench.refuse(.invalidGrant, on: &third)
+        let decision = fixture.refuse(.invalidGrant, on: &third)
         #expect(decision.outcome == .held && decision.recalls == [first.id])
         #expect(third.state == .retrying && third.reason == .invalidGrantUnconfirmed)
         #expect(third.dueAt == start + .seconds(300) && third.suspectedSince == start)
         #expect(third.generation == 3, "a held grant keeps its generation")
 
         var next = try Sample.grant(4)
-        let fourth = bench.refuse(.invalidGrant, on: &next)
+        let fourth = fixture.refuse(.invalidGrant, on: &next)
         #expect(fourth.outcome == .held && fourth.recalls.isEmpty, "each grant is recalled once")
     }
 
     @Test("A second invalid_grant is believed after the end of the wave, and after 50 minutes in any case")
     func confirmation() throws {
-        var bench = Bench()
-        bench.recordAnswers(valid: 0, invalid: 50)
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
         var other = try Sample.grant(2)
-        #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
-        #expect(bench.refuse(.invalidGrant, on: &other).outcome == .held)
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        #expect(fixture.refuse(.invalidGrant, on: &other).outcome == .held)
         for minute in [5, 15, 30] {
             #expect(grant.dueAt == start + .seconds(60 * minute))
-            bench.advance(by: try #require(grant.dueAt) - bench.now)
-            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
+            fixture.advance(by: try #require(grant.dueAt) - fixture.now)
+            #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
             #expect(grant.suspectedSince == start)
         }
-        bench.advance(by: try #require(grant.dueAt) - bench.now)
-        #expect(bench.now == start + RefreshRules.longestDoubt)
-        let decision = bench.refuse(.invalidGrant, on: &grant)
+        fixture.advance(by: try #require(grant.dueAt) - fixture.now)
+        #expect(fixture.now == start + RefreshRules.longestDoubt)
+        let decision = fixture.refuse(.invalidGrant, on: &grant)
         #expect(decision.outcome == .disconnected && decision.events.count == 1)
         #expect(grant.state == .disconnected && grant.reason == .invalidGrant && grant.generation == 4)
 
-        bench.recordAnswers(valid: 200, invalid: 0)
-        #expect(bench.refuse(.invalidGrant, on: &other).outcome == .disconnected)
+        fixture.recordAnswers(valid: 200, invalid: 0)
+        #expect(fixture.refuse(.invalidGrant, on: &other).outcome == .disconnected)
     }
 
     @Test("A known client's single invalid_grant needs a confirmation, unless such answers are usual for it")
     func knownClient() throws {
         for (share, outcome) in [(0, RefreshOutcome.held), (50, .disconnected)] {
-            var bench = Bench()
+            var fixture = RulesFixture()
             for minute in 0..<600 {
                 for number in 0..<20 {
-                    bench.health.recordAnswer(isInvalidGrant: false, at: bench.now)
+                    fixture.health.recordAnswer(isInvalidGrant: false, at: fixture.now)
                     guard share > 0, (20 * minute + number) % share == 0 else { continue }
-                    bench.health.rate.record(isInvalidGrant: true, at: bench.now)
-                    bench.health.recordEnd(of: GrantID(rawValue: 9), isConfirmed: true, at: bench.now)
+                    fixture.health.rate.record(isInvalidGrant: true, at: fixture.now)
+                    fixture.health.recordEnd(of: GrantID(rawValue: 9), isConfirmed: true, at: fixture.now)
                 }
-                bench.advance(by: .seconds(60))
+                fixture.advance(by: .seconds(60))
             }
             var grant = try Sample.grant()
-            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == outcome)
+            #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == outcome)
             guard outcome == .held else { continue }
-            bench.advance(by: .seconds(300))
-            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held, "a wave may last for ten minutes")
-            bench.advance(by: .seconds(600))
-            #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected, "confirmed")
+            fixture.advance(by: .seconds(300))
+            #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held, "a wave may last for ten minutes")
+            fixture.advance(by: .seconds(600))
+            #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected, "confirmed")
         }
     }
 
     @Test("A caller before the confirmation is due does not count as one")
     func askedEarly() throws {
-        var bench = Bench()
-        bench.recordAnswers(valid: 0, invalid: 50)
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
-        _ = bench.refuse(.invalidGrant, on: &grant)
-        bench.recordAnswers(valid: 200, invalid: 0)
+        _ = fixture.refuse(.invalidGrant, on: &grant)
+        fixture.recordAnswers(valid: 200, invalid: 0)
         for _ in 0..<29 {
-            bench.advance(by: .seconds(10))
-            let decision = bench.refuse(.invalidGrant, on: &grant)
+            fixture.advance(by: .seconds(10))
+            let decision = fixture.refuse(.invalidGrant, on: &grant)
             #expect(decision.outcome == .held && decision.events.isEmpty)
             #expect(grant.state == .retrying && grant.dueAt == start + .seconds(300))
         }
-        bench.advance(by: .seconds(10))
-        #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+        fixture.advance(by: .seconds(10))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 
     @Test("A good answer in place of the confirmation, early or not, makes the grant active", arguments: [10, 300])
     func successInPlaceOfConfirmation(seconds: Int) throws {
-        var bench = Bench()
-        bench.recordAnswers(valid: 0, invalid: 50)
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant()
-        _ = bench.refuse(.invalidGrant, on: &grant)
-        bench.advance(by: .seconds(seconds))
-        #expect(bench.decide(try Sample.granted(at: bench.now), on: &grant).outcome == .refreshed)
+        _ = fixture.refuse(.invalidGrant, on: &grant)
+        fixture.advance(by: .seconds(seconds))
+        #expect(fixture.decide(try Sample.granted(at: fixture.now), on: &grant).outcome == .refreshed)
         #expect(grant.state == .active && grant.reason == .none)
     }
 
     @Test("A grant that was recalled is confirmed like the others")
     func recalledGrant() throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         var grant = try Sample.grant()
-        #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
-        bench.advance(by: .seconds(60))
-        let events = grant.recall(confirmAt: bench.now + .seconds(300), at: bench.now)
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+        fixture.advance(by: .seconds(60))
+        let events = grant.recall(confirmAt: fixture.now + .seconds(300), at: fixture.now)
         #expect(events.count == 1)
         #expect(grant.state == .retrying && grant.reason == .invalidGrantUnconfirmed)
-        bench.advance(by: .seconds(299))
-        #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .held)
-        bench.advance(by: .seconds(1))
-        #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+        fixture.advance(by: .seconds(299))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .held)
+        fixture.advance(by: .seconds(1))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 
     @Test("A suspended grant is held without ever showing as connected")
     func suspendedInWave() throws {
-        var bench = Bench()
-        bench.recordAnswers(valid: 0, invalid: 50)
+        var fixture = RulesFixture()
+        fixture.recordAnswers(valid: 0, invalid: 50)
         var grant = try Sample.grant(state: .suspended, reason: GrantReason(rawValue: "policy_enforced"))
-        let decision = bench.refuse(.invalidGrant, on: &grant)
+        let decision = fixture.refuse(.invalidGrant, on: &grant)
         #expect(decision.outcome == .held && decision.events.isEmpty)
         #expect(grant.state == .suspended && grant.dueAt == start + .seconds(300))
-        bench.recordAnswers(valid: 200, invalid: 0)
-        bench.advance(by: .seconds(300))
-        #expect(bench.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
+        fixture.recordAnswers(valid: 200, invalid: 0)
+        fixture.advance(by: .seconds(300))
+        #expect(fixture.refuse(.invalidGrant, on: &grant).outcome == .disconnected)
     }
 }

@@ -14,7 +14,7 @@ struct AccountCheckTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var idToken: String?
-        var userInfo: Result<String, LookupFailure>?
+        var userInfo: Result<String, AccountLookupFailure>?
         var mayAsk = true
         var code: String
     }
@@ -101,10 +101,10 @@ struct AccountCheckTests {
 
 /// An endpoint that only answers questions about accounts.
 private final class LookupEndpoint: AnsweringEndpoint {
-    private let saying: Result<String, LookupFailure>?
+    private let saying: Result<String, AccountLookupFailure>?
     private let count = Mutex(0)
 
-    init(_ saying: Result<String, LookupFailure>?) {
+    init(_ saying: Result<String, AccountLookupFailure>?) {
         self.saying = saying
     }
 
@@ -112,13 +112,13 @@ private final class LookupEndpoint: AnsweringEndpoint {
 
     func refresh(
         _ token: Secret,
-        client: OAuthClient,
+        client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse { .good }
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo {
+    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo {
         count.withLock { $0 += 1 }
         let account = try saying?.get()
         guard let info = UserInfo(.object(["sub": .string(account ?? "nobody")])) else { throw .refused }

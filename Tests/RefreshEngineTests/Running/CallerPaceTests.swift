@@ -16,20 +16,20 @@ struct CallerPaceTests {
     )
     func laterProcess(reason: String, answer: ParsedRefreshResponse) async throws {
         let asked = Mutex(0)
-        let bench = try EngineBench { _ in
+        let fixture = try RunningEngineFixture { _ in
             asked.withLock { $0 += 1 }
             return answer
         }
-        try await bench.add(1...5, of: "client", overdueSince: .zero)
+        try await fixture.add(1...5, of: "client", overdueSince: .zero)
         for user in 1...5 {
-            let engine = bench.anotherEngine()
+            let engine = fixture.anotherEngine()
             await #expect(throws: VendingFailure.self) {
                 try await engine.freshToken(of: "user \(user)", minimumLife: .zero)
             }
         }
         #expect(asked.withLock { $0 } == 1)
         await #expect(throws: VendingFailure.unavailable(reason: reason)) {
-            try await bench.engine.freshToken(of: "user 5", minimumLife: .zero)
+            try await fixture.engine.freshToken(of: "user 5", minimumLife: .zero)
         }
     }
 }

@@ -11,24 +11,24 @@ struct InFlightTests {
     @Test("follows from the latency of successful refreshes, and not from immediate errors")
     func errors() async throws {
         let clock = Mutex<ManualTime?>(nil)
-        let bench = try EngineBench(mostInFlight: 4_096) { client in
+        let fixture = try RunningEngineFixture(mostInFlight: 4_096) { client in
             guard client.id == "slow" else {
                 return ParsedRefreshResponse(verdict: .throttled(code: "http_429"), status: 429)
             }
             clock.withLock { $0?.advance(by: .seconds(2)) }
             return .good
         }
-        clock.withLock { $0 = bench.time }
-        try await bench.add(1...1, of: "slow", overdueSince: .seconds(600))
-        await bench.runLoopIteration()
-        let most = await bench.engine.state.mostInFlight
+        clock.withLock { $0 = fixture.time }
+        try await fixture.add(1...1, of: "slow", overdueSince: .seconds(600))
+        await fixture.runLoopIteration()
+        let most = await fixture.engine.state.mostInFlight
         #expect(most >= 800, "two hundred a second, two seconds each, twice over")
         for number in Int64(2)...21 {
-            try await bench.add(number...number, of: "throttled \(number)", overdueSince: .seconds(600))
+            try await fixture.add(number...number, of: "throttled \(number)", overdueSince: .seconds(600))
         }
-        await bench.engine.storeChanged()
-        await bench.runLoopIteration()
-        #expect(try await bench.grant(21)?.attempts == 1)
-        #expect(await bench.engine.state.mostInFlight == most)
+        await fixture.engine.storeChanged()
+        await fixture.runLoopIteration()
+        #expect(try await fixture.grant(21)?.attempts == 1)
+        #expect(await fixture.engine.state.mostInFlight == most)
     }
 }

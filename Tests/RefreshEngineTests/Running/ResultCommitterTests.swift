@@ -30,53 +30,53 @@ struct ResultCommitterTests {
 
     @Test("a result that the store always refuses does not block a later one, and is delivered")
     func refusedFinding() async throws {
-        let bench = ResultCommitterFixture(store(failing: 1, with: .corrupt), time: time)
-        bench.committer.take(try arrival(1))
-        await bench.waitForTrouble()
-        bench.committer.take(try arrival(2))
-        let stored = await bench.nextFinished()
+        let fixture = ResultCommitterFixture(store(failing: 1, with: .corrupt), time: time)
+        fixture.committer.take(try arrival(1))
+        await fixture.waitForTrouble()
+        fixture.committer.take(try arrival(2))
+        let stored = await fixture.nextFinished()
         #expect(stored.refresh.grant.id == GrantID(rawValue: 2) && stored.committed != nil)
-        await bench.committer.giveUp()
-        let refused = await bench.nextFinished()
+        await fixture.committer.giveUp()
+        let refused = await fixture.nextFinished()
         #expect(refused.refresh.grant.id == GrantID(rawValue: 1) && refused.committed == nil)
     }
 
     @Test("results that are being written when the worker gives up are lost, and so are later ones")
     func findingInHand() async throws {
-        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
-        bench.committer.take(try arrival(1))
+        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        fixture.committer.take(try arrival(1))
         await time.sleepers(atLeast: 1)
-        await bench.committer.giveUp()
-        #expect(await bench.nextFinished().committed == nil)
-        bench.committer.take(try arrival(2))
+        await fixture.committer.giveUp()
+        #expect(await fixture.nextFinished().committed == nil)
+        fixture.committer.take(try arrival(2))
         time.advance(by: .seconds(5))
-        #expect(await bench.nextFinished().committed == nil)
+        #expect(await fixture.nextFinished().committed == nil)
     }
 
     @Test("requests that were not sent are delivered without the store, also while it fails")
     func notSent() async throws {
-        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
-        bench.committer.take(try arrival(1, verdict: .notSent(code: "withheld")))
-        let finished = await bench.nextFinished()
+        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        fixture.committer.take(try arrival(1, verdict: .notSent(code: "withheld")))
+        let finished = await fixture.nextFinished()
         #expect(finished.committed == nil && finished.isNotSent)
 
-        bench.committer.take(try arrival(2))
+        fixture.committer.take(try arrival(2))
         await time.sleepers(atLeast: 1)
-        bench.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
+        fixture.committer.take(try arrival(3, verdict: .notSent(code: "withheld")))
         time.advance(by: .seconds(5))
-        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 3))
-        await bench.committer.giveUp()
-        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
+        #expect(await fixture.nextFinished().refresh.grant.id == GrantID(rawValue: 3))
+        await fixture.committer.giveUp()
+        #expect(await fixture.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("results that wait while the store fails are sealed, so that no token waits in the clear")
     func readsWhatWaits() async throws {
-        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
-        bench.committer.take(try arrival(1))
+        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time)
+        fixture.committer.take(try arrival(1))
         await time.sleepers(atLeast: 1)
         let read = Stream<Void>()
         let waiting = try arrival(2)
-        bench.committer.take(
+        fixture.committer.take(
             PendingResult(waiting.refresh) { () throws(SealError) in
                 read.add(())
                 return try waiting.report()
@@ -84,15 +84,15 @@ struct ResultCommitterTests {
         )
         time.advance(by: .seconds(5))
         await read.next()
-        await bench.committer.giveUp()
-        let finished = [await bench.nextFinished(), await bench.nextFinished()]
+        await fixture.committer.giveUp()
+        let finished = [await fixture.nextFinished(), await fixture.nextFinished()]
         #expect(finished.map(\.refresh.grant.id.rawValue) == [1, 2] && finished.allSatisfy { $0.committed == nil })
     }
 
     @Test("each of many results is stored and delivered once, in the order of storing", arguments: [true, false])
     func many(areForced: Bool) async throws {
-        let bench = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
-        let committer = bench.committer
+        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
+        let committer = fixture.committer
         let arrivals = try (1...1_000).map { number in
             let isSent = number % 7 != 0
             return try arrival(
@@ -114,7 +114,7 @@ struct ResultCommitterTests {
         var last: [[Int64]] = Array(repeating: [0, 0], count: 4)
         var delivered: Set<GrantID> = []
         for _ in arrivals {
-            let finished = await bench.nextFinished()
+            let finished = await fixture.nextFinished()
             let number = finished.refresh.grant.id.rawValue
             let wasSent = number % 7 != 0
             #expect((finished.committed != nil) == wasSent)
@@ -128,10 +128,10 @@ struct ResultCommitterTests {
 
     @Test("An answer that cannot be sealed is kept and stored when it can")
     func unsealed() async throws {
-        let bench = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
+        let fixture = ResultCommitterFixture(InMemoryStore(timeSource: time), time: time)
         let good = try arrival(1, answer: try Sample.granted())
         let failures = Mutex(1)
-        bench.committer.take(
+        fixture.committer.take(
             PendingResult(good.refresh) { () throws(SealError) in
                 let fails = failures.withLock { left in
                     defer { left -= 1 }
@@ -141,13 +141,13 @@ struct ResultCommitterTests {
                 return try good.report()
             }
         )
-        await bench.waitForTrouble()
+        await fixture.waitForTrouble()
         // Others do not wait for it.
-        bench.committer.take(try arrival(2))
-        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
+        fixture.committer.take(try arrival(2))
+        #expect(await fixture.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
         await time.sleepers(atLeast: 1)
         time.advance(by: .seconds(5))
-        let finished = await bench.nextFinished()
+        let finished = await fixture.nextFinished()
         #expect(finished.refresh.grant.id == GrantID(rawValue: 1) && finished.committed != nil)
     }
 
@@ -156,19 +156,21 @@ struct ResultCommitterTests {
     )
     func spill() async throws {
         let spill = MemorySpill()
-        let bench = ResultCommitterFixture(store(failing: .max, with: .unreachable), time: time, spill: spill)
-        bench.committer.take(try arrival(1, answer: try Sample.granted()))
+        let fixture = ResultCommitterFixture(store(failing: .max, with: .unreachable), time: time, spill: spill)
+        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
         await time.sleepers(atLeast: 1)
-        #expect(bench.committer.isStoreFailing)
-        bench.committer.take(try arrival(2))
-        bench.committer.take(try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken())))
-        await bench.committer.giveUp()
-        for _ in 0..<3 { #expect(await bench.nextFinished().committed == nil) }
-        #expect(await bench.committer.unstored == UnstoredResults(spilled: 2))
-        bench.committer.take(try arrival(4, answer: try Sample.granted()))
+        #expect(fixture.committer.isStoreFailing)
+        fixture.committer.take(try arrival(2))
+        fixture.committer.take(
+            try arrival(3, answer: .flawed(code: "flawed_answer", rotated: try Sample.refreshToken()))
+        )
+        await fixture.committer.giveUp()
+        for _ in 0..<3 { #expect(await fixture.nextFinished().committed == nil) }
+        #expect(await fixture.committer.unstored == UnstoredResults(spilled: 2))
+        fixture.committer.take(try arrival(4, answer: try Sample.granted()))
         time.advance(by: .seconds(5))
-        #expect(await bench.nextFinished().committed == nil)
-        #expect(await bench.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
+        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.committer.unstored == UnstoredResults(spilled: 3), "later results go there as well")
         #expect(spill.saved.map(\.attempt.grant.rawValue) == [1, 3, 4])
     }
 
@@ -177,64 +179,64 @@ struct ResultCommitterTests {
         let spill = MemorySpill()
         let gate = Gate()
         let store = FailingStore(InMemoryStore(timeSource: time), gate: gate)
-        let bench = ResultCommitterFixture(store, time: time, spill: spill)
-        bench.committer.take(try arrival(1, answer: try Sample.granted()))
+        let fixture = ResultCommitterFixture(store, time: time, spill: spill)
+        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
         await gate.waitUntilSomebodyWaits()
-        await bench.committer.giveUp()
-        #expect(await bench.nextFinished().committed == nil)
-        #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
+        await fixture.committer.giveUp()
+        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
         gate.open()
-        bench.committer.take(try arrival(2))
-        #expect(await bench.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
+        fixture.committer.take(try arrival(2))
+        #expect(await fixture.nextFinished().refresh.grant.id == GrantID(rawValue: 2))
     }
 
     @Test("A spill that fails too is reported, and the answers count as lost")
     func failingSpill() async throws {
-        let spill = MemorySpill(error: SpillError("no room"))
-        let bench = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time, spill: spill)
-        bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        await bench.waitForTrouble()
-        await bench.committer.giveUp()
-        #expect(await bench.nextFinished().committed == nil)
-        #expect(await bench.committer.unstored == UnstoredResults(lost: 1))
-        await bench.waitForTrouble()
+        let spill = MemorySpill(error: SpillFileError("no room"))
+        let fixture = ResultCommitterFixture(store(failing: .max, with: .diskFull), time: time, spill: spill)
+        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
+        await fixture.waitForTrouble()
+        await fixture.committer.giveUp()
+        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.committer.unstored == UnstoredResults(lost: 1))
+        await fixture.waitForTrouble()
     }
 
     @Test("An answer counts as lost until the spill has written it")
     func hungSpill() async throws {
         let gate = Gate()
-        let bench = ResultCommitterFixture(
+        let fixture = ResultCommitterFixture(
             store(failing: .max, with: .diskFull),
             time: time,
             spill: MemorySpill(gate: gate)
         )
-        bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        await bench.waitForTrouble()
-        let end = Task { await bench.committer.giveUp() }
+        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
+        await fixture.waitForTrouble()
+        let end = Task { await fixture.committer.giveUp() }
         await gate.waitUntilSomebodyWaits()
-        #expect(await bench.committer.unstored == UnstoredResults(lost: 1))
+        #expect(await fixture.committer.unstored == UnstoredResults(lost: 1))
         gate.open()
         await end.value
-        #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
+        #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
     }
 
     @Test("A full disk takes the reserve before it waits")
     func reserve() async throws {
         let spill = MemorySpill(reserves: 1)
-        let bench = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
-        bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextFinished().committed != nil)
+        let fixture = ResultCommitterFixture(store(failing: 1, with: .diskFull), time: time, spill: spill)
+        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
+        #expect(await fixture.nextFinished().committed != nil)
         #expect(spill.reserves == 0)
-        #expect(!bench.committer.isStoreFailing)
+        #expect(!fixture.committer.isStoreFailing)
     }
 
     @Test("Results are handed over at once when the store was moved")
     func moved() async throws {
         let spill = MemorySpill()
-        let bench = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
-        bench.committer.take(try arrival(1, answer: try Sample.granted()))
-        #expect(await bench.nextFinished().committed == nil)
-        #expect(await bench.committer.unstored == UnstoredResults(spilled: 1))
+        let fixture = ResultCommitterFixture(store(failing: .max, with: .moved), time: time, spill: spill)
+        fixture.committer.take(try arrival(1, answer: try Sample.granted()))
+        #expect(await fixture.nextFinished().committed == nil)
+        #expect(await fixture.committer.unstored == UnstoredResults(spilled: 1))
         #expect(spill.saved.count == 1)
     }
 

@@ -12,31 +12,31 @@ struct StopTests {
     @Test("A request in flight at the stop deadline is cancelled, and its lease released")
     func deadline() async throws {
         let endpoint = SilentEndpoint()
-        let bench = try EngineBench(asking: endpoint)
-        try await bench.add(1...3, of: "client", overdueSince: .seconds(5))
-        _ = await bench.engine.runLoopIteration()
+        let fixture = try RunningEngineFixture(asking: endpoint)
+        try await fixture.add(1...3, of: "client", overdueSince: .seconds(5))
+        _ = await fixture.engine.runLoopIteration()
         #expect(endpoint.asked == 3)
-        #expect(try await bench.grant(1)?.lease != nil)
+        #expect(try await fixture.grant(1)?.lease != nil)
 
-        #expect(await bench.engine.stop(within: .milliseconds(1)) == UnstoredResults(), "nothing was lost")
+        #expect(await fixture.engine.stop(within: .milliseconds(1)) == UnstoredResults(), "nothing was lost")
         for number in 1...3 as ClosedRange<Int64> {
-            let grant = try #require(try await bench.grant(number))
+            let grant = try #require(try await fixture.grant(number))
             #expect(grant.lease == nil && grant.state == .active && grant.attempts == 0)
-            #expect(try #require(grant.dueAt) <= bench.time.now, "it is due for the next worker")
+            #expect(try #require(grant.dueAt) <= fixture.time.now, "it is due for the next worker")
         }
     }
 
     @Test("An answer that comes before the deadline is stored by the stop")
     func answer() async throws {
         let endpoint = SilentEndpoint()
-        let bench = try EngineBench(asking: endpoint)
-        try await bench.add(1...3, of: "client", overdueSince: .seconds(5))
-        _ = await bench.engine.runLoopIteration()
-        async let left = bench.engine.stop(within: .seconds(30))
+        let fixture = try RunningEngineFixture(asking: endpoint)
+        try await fixture.add(1...3, of: "client", overdueSince: .seconds(5))
+        _ = await fixture.engine.runLoopIteration()
+        async let left = fixture.engine.stop(within: .seconds(30))
         endpoint.answerAll(with: .good)
         #expect(await left == UnstoredResults())
         for number in 1...3 as ClosedRange<Int64> {
-            let grant = try #require(try await bench.grant(number))
+            let grant = try #require(try await fixture.grant(number))
             #expect(grant.lease == nil && grant.accessToken != nil)
         }
     }
@@ -61,5 +61,5 @@ private final class SilentEndpoint: TokenEndpoint {
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo { throw .refused }
+    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo { throw .refused }
 }

@@ -10,43 +10,43 @@ struct UnknownKeyTests {
     @Test("stays as it is while another worker may have the key, and nothing else is claimed")
     func doubt() async throws {
         let sent = Mutex(0)
-        let bench = try EngineBench { _ in
+        let fixture = try RunningEngineFixture { _ in
             sent.withLock { $0 += 1 }
             return .good
         }
-        try await bench.add(1...1, of: "client", overdueSince: .seconds(60), sealedBy: try otherVault())
-        let before = try #require(try await bench.grant(1))
-        await bench.runLoopIteration()
-        let after = try #require(try await bench.grant(1))
+        try await fixture.add(1...1, of: "client", overdueSince: .seconds(60), sealedBy: try otherVault())
+        let before = try #require(try await fixture.grant(1))
+        await fixture.runLoopIteration()
+        let after = try #require(try await fixture.grant(1))
         #expect(after.dueAt == before.dueAt, "the grant was postponed")
         #expect(after.attempts == 0)
         #expect(after.lease == nil)
-        #expect(!bench.vault.ring.isComplete)
+        #expect(!fixture.vault.ring.isComplete)
 
-        try await bench.add(2...2, of: "client", overdueSince: .seconds(60))
-        bench.time.advance(by: .seconds(2))
-        await bench.runLoopIteration()
+        try await fixture.add(2...2, of: "client", overdueSince: .seconds(60))
+        fixture.time.advance(by: .seconds(2))
+        await fixture.runLoopIteration()
         #expect(sent.withLock { $0 } == 0, "a worker that may lack a key refreshed")
 
-        bench.vault.ring.settleDoubts(lost: [])
-        bench.vault.ring.standsBy = "the ring lacks a key"
-        bench.time.advance(by: .seconds(2))
-        await bench.runLoopIteration()
+        fixture.vault.ring.settleDoubts(lost: [])
+        fixture.vault.ring.standsBy = "the ring lacks a key"
+        fixture.time.advance(by: .seconds(2))
+        await fixture.runLoopIteration()
         #expect(sent.withLock { $0 } == 0, "a worker that stands by refreshed")
-        #expect(try await bench.grant(1)?.dueAt == before.dueAt)
+        #expect(try await fixture.grant(1)?.dueAt == before.dueAt)
     }
 
     @Test("is postponed, and others are not, when no worker has the key")
     func lost() async throws {
-        let bench = try EngineBench { _ in .good }
+        let fixture = try RunningEngineFixture { _ in .good }
         let other = try otherVault()
-        try await bench.add(1...1, of: "client", overdueSince: .seconds(60), sealedBy: other)
-        try await bench.add(2...2, of: "client", overdueSince: .seconds(60))
-        bench.vault.ring.settleDoubts(lost: [other.ring.current.sealingKeyID])
-        await bench.runLoopIteration()
-        let grant = try #require(try await bench.grant(1))
-        #expect(try #require(grant.dueAt) > bench.time.now)
-        #expect(try await bench.grant(2)?.lastSuccessAt != nil)
+        try await fixture.add(1...1, of: "client", overdueSince: .seconds(60), sealedBy: other)
+        try await fixture.add(2...2, of: "client", overdueSince: .seconds(60))
+        fixture.vault.ring.settleDoubts(lost: [other.ring.current.sealingKeyID])
+        await fixture.runLoopIteration()
+        let grant = try #require(try await fixture.grant(1))
+        #expect(try #require(grant.dueAt) > fixture.time.now)
+        #expect(try await fixture.grant(2)?.lastSuccessAt != nil)
     }
 
     private func otherVault() throws -> TokenVault {

@@ -8,7 +8,7 @@ import Testing
 
 /// Grants of one client under the rules, each refreshed when it is due, without an engine: hours pass in milliseconds.
 private struct Fleet {
-    var bench = Bench()
+    var fixture = RulesFixture()
     var grants: [Grant]
     let random: SeededRandom
     /// The grants that were ever ended, with the time of the end.
@@ -33,35 +33,37 @@ private struct Fleet {
 
     /// Refreshes each grant that is due, step by step; `answer` gives each answer.
     mutating func run(for span: Duration, answer: (Int, Timestamp, Double) -> RefreshVerdict?) throws {
-        let end = bench.now + span
-        while bench.now < end {
-            for place in grants.indices where grants[place].dueAt.map({ $0 <= bench.now }) ?? false {
+        let end = fixture.now + span
+        while fixture.now < end {
+            for place in grants.indices where grants[place].dueAt.map({ $0 <= fixture.now }) ?? false {
                 guard mayAsk(place) else { continue }
                 let decision: RefreshDecision
-                if let verdict = answer(place, bench.now, random.nextUnit()) {
-                    decision = bench.refuse(verdict, on: &grants[place])
+                if let verdict = answer(place, fixture.now, random.nextUnit()) {
+                    decision = fixture.refuse(verdict, on: &grants[place])
                 } else {
-                    decision = bench.decide(try Sample.granted(at: bench.now), on: &grants[place])
+                    decision = fixture.decide(try Sample.granted(at: fixture.now), on: &grants[place])
                     // The next period.
-                    grants[place].reschedule(to: bench.now + .seconds(3000))
+                    grants[place].reschedule(to: fixture.now + .seconds(3000))
                 }
                 if case .opened = decision.breakerChange { breakerOpenings += 1 }
-                if decision.outcome == .disconnected || decision.outcome == .reauthRequired { ended[place] = bench.now }
+                if decision.outcome == .disconnected || decision.outcome == .reauthRequired {
+                    ended[place] = fixture.now
+                }
                 for id in decision.recalls {
                     let called = Int(id.rawValue >> 20)
-                    _ = grants[called].recall(confirmAt: bench.now + .seconds(300), at: bench.now)
+                    _ = grants[called].recall(confirmAt: fixture.now + .seconds(300), at: fixture.now)
                     ended[called] = nil
                 }
             }
-            bench.advance(by: Self.step)
+            fixture.advance(by: Self.step)
         }
     }
 
     private mutating func mayAsk(_ place: Int) -> Bool {
-        guard bench.health.breaker.isOpen else { return true }
-        if let dueAt = grants[place].dueAt { longestWait = max(longestWait, bench.now - dueAt) }
-        guard bench.health.breaker.permits(at: bench.instant) == .probeDue else { return false }
-        return bench.health.breaker.beginProbe(at: bench.instant, deadline: .seconds(20))
+        guard fixture.health.breaker.isOpen else { return true }
+        if let dueAt = grants[place].dueAt { longestWait = max(longestWait, fixture.now - dueAt) }
+        guard fixture.health.breaker.permits(at: fixture.instant) == .probeDue else { return false }
+        return fixture.health.breaker.beginProbe(at: fixture.instant, deadline: .seconds(20))
     }
 }
 
@@ -92,10 +94,10 @@ struct DoubtTests {
         var fleet = try Fleet(count, seed: seed)
         // A day without trouble makes the client known.
         try fleet.run(for: .seconds(8 * 3600)) { _, _, _ in nil }
-        let began = fleet.bench.now
+        let began = fleet.fixture.now
         try fleet.run(for: .seconds(600)) { _, _, draw in draw < rate ? .invalidGrant : nil }
         // The same again, with answers that stay the same for each grant.
-        let second = fleet.bench.now
+        let second = fleet.fixture.now
         try fleet.run(for: .seconds(600)) { place, _, _ in
             Double(place * 7919 % 1000) < rate * 1000 ? .invalidGrant : nil
         }
@@ -127,8 +129,8 @@ struct DoubtTests {
         var fleet = try Fleet(10, seed: 80)
         try fleet.run(for: .seconds(3000)) { _, _, _ in nil }
         // All are refreshed within a minute.
-        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(place)) }
-        let began = fleet.bench.now
+        for place in fleet.grants.indices { fleet.grants[place].reschedule(to: fleet.fixture.now + .seconds(place)) }
+        let began = fleet.fixture.now
         try fleet.run(for: .seconds(3600)) { place, now, _ in
             place % 2 == 0 && now - began < .seconds(240) ? .invalidGrant : nil
         }
@@ -148,7 +150,7 @@ struct DoubtTests {
             // larger fleet are not due before the refusals begin, and have never worked until then.
             try fleet.run(for: .seconds(700 + quietSeconds)) { _, _, _ in nil }
             for place in fleet.grants.indices {
-                fleet.grants[place].reschedule(to: fleet.bench.now + .seconds(50 * place))
+                fleet.grants[place].reschedule(to: fleet.fixture.now + .seconds(50 * place))
             }
             try fleet.run(for: .seconds(600)) { _, _, draw in draw < 0.5 ? .invalidGrant : nil }
             try fleet.run(for: .seconds(2 * 3600)) { _, _, _ in nil }
@@ -163,8 +165,8 @@ struct DoubtTests {
     func revocationInFewGrants(count: Int) throws {
         var fleet = try Fleet(count, seed: 1)
         try fleet.run(for: .seconds(2 * 86_400)) { _, _, _ in nil }
-        fleet.grants[0].reschedule(to: fleet.bench.now)
-        let asked = fleet.bench.now
+        fleet.grants[0].reschedule(to: fleet.fixture.now)
+        let asked = fleet.fixture.now
         try fleet.run(for: .seconds(3600)) { place, _, _ in place == 0 ? .invalidGrant : nil }
         let ended = try #require(fleet.ended[0])
         #expect(ended - asked <= .seconds(900) && fleet.ended.count == 1)
@@ -172,33 +174,33 @@ struct DoubtTests {
 
     @Test("At an error rate of a half no outage ends by chance", arguments: [90, 91] as [UInt64])
     func errorRate(seed: UInt64) throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         let random = SeededRandom(seed: seed)
         var ends = 0
         for number in 0..<20_000 {
             var grant = try Sample.grant(Int64(number))
             let decision =
                 random.nextUnit() < 0.5
-                ? bench.refuse(.endpointFault(code: "http_503"), on: &grant)
-                : bench.decide(try Sample.granted(at: bench.now), on: &grant)
+                ? fixture.refuse(.endpointFault(code: "http_503"), on: &grant)
+                : fixture.decide(try Sample.granted(at: fixture.now), on: &grant)
             if decision.endsOutage { ends += 1 }
-            bench.advance(by: .milliseconds(20))
+            fixture.advance(by: .milliseconds(20))
         }
         #expect(ends == 0, "seed \(seed)")
     }
 
     @Test("A flapping outage causes immediate retries of a client once in half a minute")
     func flapping() throws {
-        var bench = Bench()
+        var fixture = RulesFixture()
         var ends: [Timestamp] = []
         for round in 0..<100 {
             for number in 0..<6 {
                 var grant = try Sample.grant(Int64(10 * round + number))
-                _ = bench.refuse(.endpointFault(code: "http_503"), on: &grant)
-                bench.advance(by: .seconds(2))
+                _ = fixture.refuse(.endpointFault(code: "http_503"), on: &grant)
+                fixture.advance(by: .seconds(2))
             }
             var grant = try Sample.grant(9_999)
-            if bench.decide(try Sample.granted(at: bench.now), on: &grant).endsOutage { ends.append(bench.now) }
+            if fixture.decide(try Sample.granted(at: fixture.now), on: &grant).endsOutage { ends.append(fixture.now) }
         }
         #expect(ends.count > 10)
         #expect(zip(ends.dropFirst(), ends).allSatisfy { $0 - $1 >= .seconds(30) })

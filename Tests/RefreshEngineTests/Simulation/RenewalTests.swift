@@ -7,86 +7,86 @@ import Testing
 
 @Suite("Another token for a caller whose token Google refused", .timeLimit(.minutes(10)))
 struct RenewalTests {
-    private func provider(_ world: World) -> TokenProvider {
-        TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
+    private func provider(_ fixture: EngineFixture) -> TokenProvider {
+        TokenProvider(store: fixture.store, vault: fixture.vault, engine: fixture.engine(), time: fixture.time)
     }
 
     @Test("A thousand callers at once cost one call, and late ones none")
     func singleRefresh() async throws {
-        let world = try World()
-        try await world.add(0..<1)
-        let provider = provider(world)
-        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
-        world.time.advance(by: .seconds(60))
-        world.google.answer { _ in .hold }
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<1)
+        let provider = provider(fixture)
+        let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
+        fixture.time.advance(by: .seconds(60))
+        fixture.google.answer { _ in .hold }
         let tokens = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 0..<1000 {
                 group.addTask {
-                    try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken).accessToken
+                    try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken).accessToken
                         .reveal()
                 }
             }
-            await world.google.waitUntilHolding(1)
-            world.google.release()
+            await fixture.google.waitUntilHolding(1)
+            fixture.google.release()
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
-        #expect(tokens == [world.google.account(0).accessToken])
+        #expect(tokens == [fixture.google.account(0).accessToken])
         #expect(tokens != [first.accessToken.reveal()])
-        let late = try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+        let late = try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         #expect(tokens == [late.accessToken.reveal()])
         #expect(late.warning == nil && !late.isFresh)
-        #expect(world.google.calls == 2)
+        #expect(fixture.google.calls == 2)
     }
 
     @Test("The same grant is refreshed again ten seconds later, not before")
     func pause() async throws {
-        let world = try World()
-        try await world.add(0..<1)
-        let provider = provider(world)
-        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
-        world.time.advance(by: .seconds(7))
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<1)
+        let provider = provider(fixture)
+        let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
+        fixture.time.advance(by: .seconds(7))
         await #expect(throws: VendingFailure.tooSoon(wait: .seconds(3))) {
-            try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+            try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         }
-        #expect(world.google.calls == 1)
-        world.time.advance(by: .seconds(3))
-        let second = try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+        #expect(fixture.google.calls == 1)
+        fixture.time.advance(by: .seconds(3))
+        let second = try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         #expect(second.isFresh && second.accessToken != first.accessToken)
-        #expect(world.google.calls == 2)
+        #expect(fixture.google.calls == 2)
     }
 
     @Test("While Google cannot be reached, the rejected token is not served again")
     func unreachable() async throws {
-        let world = try World()
-        try await world.add(0..<1)
-        let provider = provider(world)
-        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
-        world.time.advance(by: .seconds(60))
-        world.google.answer { _ in .answer(.noAnswer(code: "timeout")) }
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<1)
+        let provider = provider(fixture)
+        let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
+        fixture.time.advance(by: .seconds(60))
+        fixture.google.answer { _ in .answer(.noAnswer(code: "timeout")) }
         await #expect(throws: VendingFailure.unavailable(reason: "timeout")) {
-            try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+            try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         }
         await #expect(throws: VendingFailure.tooSoon(wait: .seconds(10))) {
-            try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+            try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
         }
-        #expect(world.google.calls == 2)
+        #expect(fixture.google.calls == 2)
     }
 
     @Test("A grant that turns out to be dead is refused with its reason")
     func dead() async throws {
-        let world = try World()
-        try await world.add(0..<1)
-        let provider = provider(world)
-        let first = try await provider.token(of: world.grant(0), minimumLife: .zero)
-        world.time.advance(by: .seconds(60))
-        world.google.answer { _ in .answer(.invalidGrant) }
-        let expected = VendingFailure.refused(state: .disconnected, reason: .invalidGrant, since: world.time.now)
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<1)
+        let provider = provider(fixture)
+        let first = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
+        fixture.time.advance(by: .seconds(60))
+        fixture.google.answer { _ in .answer(.invalidGrant) }
+        let expected = VendingFailure.refused(state: .disconnected, reason: .invalidGrant, since: fixture.time.now)
         for _ in 0..<2 {
             await #expect(throws: expected) {
-                try await provider.renewedToken(of: world.grant(0), insteadOf: first.accessToken)
+                try await provider.renewedToken(of: fixture.grant(0), insteadOf: first.accessToken)
             }
         }
-        #expect(world.google.calls == 2)
+        #expect(fixture.google.calls == 2)
     }
 }
 
@@ -94,14 +94,19 @@ struct RenewalTests {
 struct VendorTests {
     @Test("A live token is served without the engine, and not marked as fresh")
     func served() async throws {
-        let world = try World()
-        try await world.add(0..<1)
-        let provider = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
-        let first = try await provider.token(of: world.grant(0), minimumLife: .seconds(60))
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<1)
+        let provider = TokenProvider(
+            store: fixture.store,
+            vault: fixture.vault,
+            engine: fixture.engine(),
+            time: fixture.time
+        )
+        let first = try await provider.token(of: fixture.grant(0), minimumLife: .seconds(60))
         #expect(first.isFresh)
-        let second = try await provider.token(of: world.grant(0), minimumLife: .seconds(60))
+        let second = try await provider.token(of: fixture.grant(0), minimumLife: .seconds(60))
         #expect(!second.isFresh && second.accessToken == first.accessToken)
-        #expect(world.google.calls == 1)
+        #expect(fixture.google.calls == 1)
     }
 
     @Test(
@@ -109,22 +114,32 @@ struct VendorTests {
         arguments: [(719, false), (721, true)]
     )
     func cap(secondsPassed: Int, isRefreshed: Bool) async throws {
-        let world = try World()
-        try await world.add(0..<1)
-        let provider = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
-        _ = try await provider.token(of: world.grant(0), minimumLife: .zero)
-        world.time.advance(by: .seconds(secondsPassed))
-        let token = try await provider.token(of: world.grant(0), minimumLife: .seconds(3600))
+        let fixture = try EngineFixture()
+        try await fixture.add(0..<1)
+        let provider = TokenProvider(
+            store: fixture.store,
+            vault: fixture.vault,
+            engine: fixture.engine(),
+            time: fixture.time
+        )
+        _ = try await provider.token(of: fixture.grant(0), minimumLife: .zero)
+        fixture.time.advance(by: .seconds(secondsPassed))
+        let token = try await provider.token(of: fixture.grant(0), minimumLife: .seconds(3600))
         #expect(token.isFresh == isRefreshed)
     }
 
     @Test("A token that cannot be renewed is refused as reauth_required, since its expiry")
     func noRefreshToken() async throws {
-        let world = try World()
+        let fixture = try EngineFixture()
         let token = try Sample.accessToken(lifetime: .seconds(5))
         let grant = try Sample.grant(hasRefreshToken: false, accessToken: token)
-        let provider = TokenProvider(store: world.store, vault: world.vault, engine: world.engine(), time: world.time)
-        world.time.advance(by: .seconds(5))
+        let provider = TokenProvider(
+            store: fixture.store,
+            vault: fixture.vault,
+            engine: fixture.engine(),
+            time: fixture.time
+        )
+        fixture.time.advance(by: .seconds(5))
         let expected = VendingFailure.refused(
             state: .reauthRequired,
             reason: .noRefreshToken,

@@ -38,35 +38,35 @@ struct SharingTests {
 
     @Test("Two workers refresh their shares on time, and one all grants after the other has died")
     func takesOver() async throws {
-        let world = try World(seed: 60)
-        try await world.add(0..<300, dueIn: .seconds(60))
-        let engines = ["first", "second"].map { world.engine($0, scanInterval: .seconds(2), maxRate: 10_000) }
+        let fixture = try EngineFixture(seed: 60)
+        try await fixture.add(0..<300, dueIn: .seconds(60))
+        let engines = ["first", "second"].map { fixture.engine($0, scanInterval: .seconds(2), maxRate: 10_000) }
         let both = try reports(["first", "second"])
         for engine in engines { await engine.takeShare(among: both) }
 
         // The first alone: its share is due, then it takes the second's, which is overdue.
-        await world.run(engines[0], for: .seconds(61), grain: .seconds(1))
-        let own = world.google.calls
+        await fixture.run(engines[0], for: .seconds(61), grain: .seconds(1))
+        let own = fixture.google.calls
         #expect((100...200).contains(own), "\(own) of 300 were its own")
-        await world.run(engines[0], for: .seconds(10), grain: .seconds(1))
-        #expect(world.google.calls == 300)
+        await fixture.run(engines[0], for: .seconds(10), grain: .seconds(1))
+        #expect(fixture.google.calls == 300)
 
         // Both again: each grant once in each period.
-        await world.run(engines, for: .seconds(3 * 3600), grain: .seconds(30))
-        #expect(world.google.accounts.values.allSatisfy { $0.mostInFlight == 1 && $0.longestGap == .zero })
-        #expect(try await world.states() == [.active: 300])
+        await fixture.run(engines, for: .seconds(3 * 3600), grain: .seconds(30))
+        #expect(fixture.google.accounts.values.allSatisfy { $0.mostInFlight == 1 && $0.longestGap == .zero })
+        #expect(try await fixture.states() == [.active: 300])
     }
 
     @Test("After an outage overdue grants go out at the whole rate, with any number of workers", arguments: [1, 2, 4])
     func drainsAtTheWholeRate(count: Int) async throws {
-        let world = try World(seed: 61)
-        try await world.add(0..<3000)
+        let fixture = try EngineFixture(seed: 61)
+        try await fixture.add(0..<3000)
         // Longer than any worker leaves overdue grants to the worker whose share they are.
-        world.time.advance(by: .seconds(60))
+        fixture.time.advance(by: .seconds(60))
         let names = (0..<count).map { "worker \($0)" }
-        let engines = names.map { world.engine($0, scanInterval: .seconds(2), maxRate: 100) }
+        let engines = names.map { fixture.engine($0, scanInterval: .seconds(2), maxRate: 100) }
         for engine in engines { await engine.takeShare(among: try reports(names)) }
-        await world.run(engines, for: .seconds(10))
-        #expect((950...1050).contains(world.google.calls), "\(world.google.calls) in 10 s at 100 a second")
+        await fixture.run(engines, for: .seconds(10))
+        #expect((950...1050).contains(fixture.google.calls), "\(fixture.google.calls) in 10 s at 100 a second")
     }
 }

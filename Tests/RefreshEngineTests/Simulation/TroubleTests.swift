@@ -7,64 +7,67 @@ import Testing
 struct TroubleTests {
     @Test("A wave of invalid_grant for two thirds of all grants disconnects no grant")
     func wave() async throws {
-        let world = try World(seed: 30, lifetime: .seconds(60))
-        try await world.add(0..<100)
+        let fixture = try EngineFixture(seed: 30, lifetime: .seconds(60))
+        try await fixture.add(0..<100)
         // A read of the due index every ten seconds finds the grants that were recalled.
-        let engine = world.engine(scanInterval: .seconds(10), maxRate: 10_000)
-        await world.run(engine, for: .seconds(120), grain: .seconds(3))
-        let began = world.time.sinceBoot
-        world.google.answer { asked in
+        let engine = fixture.engine(scanInterval: .seconds(10), maxRate: 10_000)
+        await fixture.run(engine, for: .seconds(120), grain: .seconds(3))
+        let began = fixture.time.sinceBoot
+        fixture.google.answer { asked in
             asked.at < began + .seconds(180) && asked.account % 3 != 0 ? .answer(.invalidGrant) : .grant
         }
-        await world.run(engine, for: .seconds(60), grain: .seconds(2))
-        #expect(try await world.states()[.disconnected] == nil, "grants that ended early are recalled")
-        #expect(world.lines.of("state").contains { $0["from"] == "disconnected" }, "some grants ended early")
-        await world.run(engine, for: .seconds(15 * 60 - 60), grain: .seconds(4))
-        #expect(try await world.states() == [.active: 100])
-        #expect(world.google.accountsWithoutToken().isEmpty)
-        #expect(world.lines.of("alarm").isEmpty)
+        await fixture.run(engine, for: .seconds(60), grain: .seconds(2))
+        #expect(try await fixture.states()[.disconnected] == nil, "grants that ended early are recalled")
+        #expect(fixture.lines.of("state").contains { $0["from"] == "disconnected" }, "some grants ended early")
+        await fixture.run(engine, for: .seconds(15 * 60 - 60), grain: .seconds(4))
+        #expect(try await fixture.states() == [.active: 100])
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+        #expect(fixture.lines.of("alarm").isEmpty)
     }
 
     @Test("Revocations within a wave are confirmed after its end, each once")
     func waveHidesTheDead() async throws {
-        let world = try World(seed: 31, lifetime: .seconds(60))
-        try await world.add(0..<100)
-        let engine = world.engine(scanInterval: .seconds(10), maxRate: 10_000)
-        await world.run(engine, for: .seconds(120), grain: .seconds(3))
-        let began = world.time.sinceBoot
-        world.google.answer { asked in
+        let fixture = try EngineFixture(seed: 31, lifetime: .seconds(60))
+        try await fixture.add(0..<100)
+        let engine = fixture.engine(scanInterval: .seconds(10), maxRate: 10_000)
+        await fixture.run(engine, for: .seconds(120), grain: .seconds(3))
+        let began = fixture.time.sinceBoot
+        fixture.google.answer { asked in
             let isWave = asked.at < began + .seconds(180) && asked.account % 3 != 0
             return isWave || asked.account < 5 ? .answer(.invalidGrant) : .grant
         }
-        await world.run(engine, for: .seconds(20 * 60), grain: .seconds(4))
+        await fixture.run(engine, for: .seconds(20 * 60), grain: .seconds(4))
         for number in 0..<100 {
-            #expect(try await world.grant(number).state == (number < 5 ? .disconnected : .active), "account \(number)")
+            #expect(
+                try await fixture.grant(number).state == (number < 5 ? .disconnected : .active),
+                "account \(number)"
+            )
         }
     }
 
     @Test("invalid_client for all: no grant changes, one alarm, and recovery without help")
     func clientFault() async throws {
-        let world = try World(seed: 32, lifetime: .seconds(600))
-        try await world.add(0..<300)
-        let engine = world.engine()
-        await world.run(engine, for: .seconds(1200), grain: .seconds(10))
-        let callsBefore = world.google.calls
-        world.google.answer { _ in .answer(.clientFault(code: "invalid_client")) }
-        await world.run(engine, for: .seconds(600))
+        let fixture = try EngineFixture(seed: 32, lifetime: .seconds(600))
+        try await fixture.add(0..<300)
+        let engine = fixture.engine()
+        await fixture.run(engine, for: .seconds(1200), grain: .seconds(10))
+        let callsBefore = fixture.google.calls
+        fixture.google.answer { _ in .answer(.clientFault(code: "invalid_client")) }
+        await fixture.run(engine, for: .seconds(600))
 
-        #expect(try await world.states() == [.active: 300])
-        #expect(world.lines.of("state").isEmpty)
-        #expect(world.lines.of("alarm").map { $0["kind"] } == ["client_fault"])
-        #expect(world.lines.of("breaker").filter { $0["change"] == "opened" }.count == 1)
-        let callsMeanwhile = world.google.calls - callsBefore
+        #expect(try await fixture.states() == [.active: 300])
+        #expect(fixture.lines.of("state").isEmpty)
+        #expect(fixture.lines.of("alarm").map { $0["kind"] } == ["client_fault"])
+        #expect(fixture.lines.of("breaker").filter { $0["change"] == "opened" }.count == 1)
+        let callsMeanwhile = fixture.google.calls - callsBefore
         #expect((60...110).contains(callsMeanwhile), "\(callsMeanwhile) calls: probes, and what was on its way")
 
-        world.google.answer { _ in .grant }
-        await world.run(engine, for: .seconds(40))
-        #expect(world.google.accountsWithoutToken().isEmpty)
-        #expect(world.lines.of("breaker").last?["change"] == "closed")
-        #expect(world.lines.of("state").isEmpty)
-        #expect(world.lines.of("alarm").count == 1)
+        fixture.google.answer { _ in .grant }
+        await fixture.run(engine, for: .seconds(40))
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+        #expect(fixture.lines.of("breaker").last?["change"] == "closed")
+        #expect(fixture.lines.of("state").isEmpty)
+        #expect(fixture.lines.of("alarm").count == 1)
     }
 
     @Test(
@@ -73,19 +76,19 @@ struct TroubleTests {
     )
     func outage(lifetime: Int, outage: Int) async throws {
         let seed = UInt64(lifetime + outage)
-        let world = try World(seed: seed, lifetime: .seconds(lifetime))
-        try await world.add(0..<100)
-        let engine = world.engine()
-        await world.run(engine, for: .seconds(2 * lifetime), grain: .seconds(lifetime / 60))
-        #expect(world.google.accountsWithoutToken().isEmpty)
-        world.google.answer { _ in .answer(.noAnswer(code: "connect")) }
-        await world.run(engine, for: .seconds(outage), grain: .milliseconds(500))
-        world.google.answer { _ in .grant }
-        await world.run(engine, for: .seconds(30))
-        #expect(world.google.accountsWithoutToken().isEmpty, "seed \(seed)")
-        #expect(try await world.grants().allSatisfy(\.state.isConnected))
-        await world.run(engine, for: .seconds(700), grain: .seconds(10))
-        #expect(try await world.states() == [.active: 100])
+        let fixture = try EngineFixture(seed: seed, lifetime: .seconds(lifetime))
+        try await fixture.add(0..<100)
+        let engine = fixture.engine()
+        await fixture.run(engine, for: .seconds(2 * lifetime), grain: .seconds(lifetime / 60))
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+        fixture.google.answer { _ in .answer(.noAnswer(code: "connect")) }
+        await fixture.run(engine, for: .seconds(outage), grain: .milliseconds(500))
+        fixture.google.answer { _ in .grant }
+        await fixture.run(engine, for: .seconds(30))
+        #expect(fixture.google.accountsWithoutToken().isEmpty, "seed \(seed)")
+        #expect(try await fixture.grants().allSatisfy(\.state.isConnected))
+        await fixture.run(engine, for: .seconds(700), grain: .seconds(10))
+        #expect(try await fixture.states() == [.active: 100])
     }
 
     @Test("The same if one answer in twenty is an error, but never three in a row", arguments: [10, 20, 22])
@@ -99,64 +102,64 @@ struct TroubleTests {
             let wasUnlucky = isDrawn(asked.account, asked.count - 1) && isDrawn(asked.account, asked.count - 2)
             return isUnlucky && !wasUnlucky ? fault : .grant
         }
-        let world = try World(seed: seed, lifetime: .seconds(60))
-        try await world.add(0..<1000)
-        let engine = world.engine()
-        world.google.answer(by: script)
-        await world.run(engine, for: .seconds(80))
-        #expect(world.google.accountsWithoutToken().isEmpty)
-        world.google.answer { _ in fault }
-        await world.run(engine, for: .seconds(20))
-        world.google.answer(by: script)
-        await world.run(engine, for: .seconds(30))
-        #expect(world.google.accountsWithoutToken().isEmpty, "seed \(seed)")
+        let fixture = try EngineFixture(seed: seed, lifetime: .seconds(60))
+        try await fixture.add(0..<1000)
+        let engine = fixture.engine()
+        fixture.google.answer(by: script)
+        await fixture.run(engine, for: .seconds(80))
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
+        fixture.google.answer { _ in fault }
+        await fixture.run(engine, for: .seconds(20))
+        fixture.google.answer(by: script)
+        await fixture.run(engine, for: .seconds(30))
+        #expect(fixture.google.accountsWithoutToken().isEmpty, "seed \(seed)")
     }
 
     @Test("One user's foreign token among a thousand does not stop others")
     func foreignToken() async throws {
-        let world = try World(seed: 34)
-        try await world.add(0..<1000)
-        world.google.answer { $0.account == 7 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
-        let engine = world.engine(maxRate: 1000)
-        await world.run(engine, for: .seconds(20))
-        await world.run(engine, for: .seconds(2 * 3600), grain: .seconds(60))
-        for grant in try await world.grants() where grant.userID != "user 7" { #expect(grant.state == .active) }
-        let foreign = try await world.grant(7)
+        let fixture = try EngineFixture(seed: 34)
+        try await fixture.add(0..<1000)
+        fixture.google.answer { $0.account == 7 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
+        let engine = fixture.engine(maxRate: 1000)
+        await fixture.run(engine, for: .seconds(20))
+        await fixture.run(engine, for: .seconds(2 * 3600), grain: .seconds(60))
+        for grant in try await fixture.grants() where grant.userID != "user 7" { #expect(grant.state == .active) }
+        let foreign = try await fixture.grant(7)
         #expect(foreign.state == .reauthRequired && foreign.reason == .clientMismatch)
-        #expect(world.google.account(7).asked.count <= 4)
-        #expect(world.google.accounts.filter { $0.key != 7 }.allSatisfy { $0.value.longestGap == .zero })
-        #expect(world.google.accountsWithoutToken() == [7])
-        #expect(world.lines.of("breaker").isEmpty)
+        #expect(fixture.google.account(7).asked.count <= 4)
+        #expect(fixture.google.accounts.filter { $0.key != 7 }.allSatisfy { $0.value.longestGap == .zero })
+        #expect(fixture.google.accountsWithoutToken() == [7])
+        #expect(fixture.lines.of("breaker").isEmpty)
     }
 
     @Test("A proven grant whose token turns foreign does not stop others for long")
     func provenTurnsForeign() async throws {
-        let world = try World(seed: 35)
-        try await world.add(0..<200)
-        let engine = world.engine()
-        await world.run(engine, for: .seconds(3600), grain: .seconds(30))
-        world.google.answer { $0.account == 7 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
-        await world.run(engine, for: .seconds(2 * 3600), grain: .seconds(30))
-        #expect(world.google.accounts.filter { $0.key != 7 }.allSatisfy { $0.value.longestGap == .zero })
-        #expect(world.google.accountsWithoutToken() == [7])
-        #expect(try await world.grant(7).state == .retrying)
-        let opened = world.lines.of("breaker").filter { $0["change"] == "opened" }
+        let fixture = try EngineFixture(seed: 35)
+        try await fixture.add(0..<200)
+        let engine = fixture.engine()
+        await fixture.run(engine, for: .seconds(3600), grain: .seconds(30))
+        fixture.google.answer { $0.account == 7 ? .answer(.clientOrForeignToken(code: "unauthorized_client")) : .grant }
+        await fixture.run(engine, for: .seconds(2 * 3600), grain: .seconds(30))
+        #expect(fixture.google.accounts.filter { $0.key != 7 }.allSatisfy { $0.value.longestGap == .zero })
+        #expect(fixture.google.accountsWithoutToken() == [7])
+        #expect(try await fixture.grant(7).state == .retrying)
+        let opened = fixture.lines.of("breaker").filter { $0["change"] == "opened" }
         #expect(opened.isEmpty, "others succeed, so only the grant is suspected")
     }
 
     @Test("Throttling slows down and loses nothing")
     func throttling() async throws {
-        let world = try World(seed: 36)
-        try await world.add(0..<300)
-        let engine = world.engine()
-        let began = world.time.sinceBoot
-        world.google.answer { $0.at < began + .seconds(30) ? .answer(.throttled(code: "http_429")) : .grant }
-        await world.run(engine, for: .seconds(30))
-        #expect(try await world.grants().allSatisfy(\.state.isConnected))
-        #expect(!world.lines.of("pacer").isEmpty)
-        #expect(world.lines.of("breaker").isEmpty)
-        await world.run(engine, for: .seconds(900), grain: .seconds(2))
-        #expect(try await world.states() == [.active: 300])
-        #expect(world.google.accountsWithoutToken().isEmpty)
+        let fixture = try EngineFixture(seed: 36)
+        try await fixture.add(0..<300)
+        let engine = fixture.engine()
+        let began = fixture.time.sinceBoot
+        fixture.google.answer { $0.at < began + .seconds(30) ? .answer(.throttled(code: "http_429")) : .grant }
+        await fixture.run(engine, for: .seconds(30))
+        #expect(try await fixture.grants().allSatisfy(\.state.isConnected))
+        #expect(!fixture.lines.of("pacer").isEmpty)
+        #expect(fixture.lines.of("breaker").isEmpty)
+        await fixture.run(engine, for: .seconds(900), grain: .seconds(2))
+        #expect(try await fixture.states() == [.active: 300])
+        #expect(fixture.google.accountsWithoutToken().isEmpty)
     }
 }

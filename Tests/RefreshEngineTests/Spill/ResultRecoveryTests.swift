@@ -8,24 +8,24 @@ import Testing
 
 @Suite("Results of a former process")
 struct ResultRecoveryTests {
-    private let world: World
+    private let fixture: EngineFixture
     private let recovery: ResultRecovery
 
     init() throws {
-        world = try World(seed: 80, rotates: true)
-        recovery = ResultRecovery(into: world.store, maxRate: 200, time: world.time, random: world.random)
+        fixture = try EngineFixture(seed: 80, rotates: true)
+        recovery = ResultRecovery(into: fixture.store, maxRate: 200, time: fixture.time, random: fixture.random)
     }
 
     /// Returns the result of a worker that held the grant: an access token, and a rotated refresh token.
     private func result(_ account: Int, claim: Int64 = 5) async throws -> RefreshResult {
-        let grant = try await world.grant(account)
+        let grant = try await fixture.grant(account)
         let tokens = RefreshedTokens(
             accessToken: Grant.AccessToken(
-                sealed: try world.vault.seal(accessToken: Secret("access-\(account)"), for: grant.id),
-                obtainedAt: world.time.now,
-                expiresAt: world.time.now + .seconds(3600)
+                sealed: try fixture.vault.seal(accessToken: Secret("access-\(account)"), for: grant.id),
+                obtainedAt: fixture.time.now,
+                expiresAt: fixture.time.now + .seconds(3600)
             ),
-            rotated: try world.refreshToken(account, version: 1, for: grant.id)
+            rotated: try fixture.refreshToken(account, version: 1, for: grant.id)
         )
         let attempt = RefreshAttempt(
             grant: grant.id,
@@ -39,43 +39,43 @@ struct ResultRecoveryTests {
     }
 
     private func storedToken(_ account: Int) async throws -> String? {
-        try world.vault.openRefreshToken(of: try await world.grant(account))?.reveal()
+        try fixture.vault.openRefreshToken(of: try await fixture.grant(account))?.reveal()
     }
 
     @Test("are stored, and storing them again changes nothing")
     func twice() async throws {
-        try await world.add(0..<250)
+        try await fixture.add(0..<250)
         var results: [RefreshResult] = []
         for account in 0..<250 { results.append(try await result(account)) }
         let first = try await recovery.recover(results)
         #expect(first.stored == 250)
-        let grants = try await world.grants()
+        let grants = try await fixture.grants()
         for account in 0..<250 { #expect(try await storedToken(account) == "refresh-\(account)-1") }
-        world.time.advance(by: .seconds(60))
+        fixture.time.advance(by: .seconds(60))
         let second = try await recovery.recover(results)
         #expect(second.stored + second.outdated == 250)
-        #expect(try await world.grants() == grants)
+        #expect(try await fixture.grants() == grants)
     }
 
     @Test("count although an answer to the token that they spent has ended the grant since")
     func endedMeanwhile() async throws {
-        try await world.add(0..<1)
+        try await fixture.add(0..<1)
         let late = try await result(0)
-        try await world.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
+        try await fixture.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
         #expect(try await recovery.recover([late]).stored == 1)
         #expect(try await storedToken(0) == "refresh-0-1")
-        #expect(try await world.grant(0).state == .active)
+        #expect(try await fixture.grant(0).state == .active)
     }
 
     @Test("count although the user has reconnected since without a refresh token")
     func reconnectedWithoutToken() async throws {
-        try await world.add(0..<1)
-        let sealed = try SpilledResult.seal(try await result(0), with: world.vault)
-        let late = try SpilledResult.open(try #require(sealed), with: world.vault)
-        try await world.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
-        try await world.change(0) { grant in
+        try await fixture.add(0..<1)
+        let sealed = try SpilledResult.seal(try await result(0), with: fixture.vault)
+        let late = try SpilledResult.open(try #require(sealed), with: fixture.vault)
+        try await fixture.change(0) { $0.disconnect(reason: .invalidGrant, at: start) }
+        try await fixture.change(0) { grant in
             grant.reconnect(
-                IncomingTokens(clientID: World.clientID),
+                IncomingTokens(clientID: EngineFixture.clientID),
                 bringsOtherRefreshToken: false,
                 switchesAccount: false,
                 dueAt: start,
@@ -88,12 +88,12 @@ struct ResultRecoveryTests {
 
     @Test("do not overwrite tokens that a user brought since")
     func reconnected() async throws {
-        try await world.add(0..<1)
+        try await fixture.add(0..<1)
         let late = try await result(0)
-        let fresh = try world.refreshToken(0, version: 9, for: try await world.grant(0).id)
-        try await world.change(0) { grant in
+        let fresh = try fixture.refreshToken(0, version: 9, for: try await fixture.grant(0).id)
+        try await fixture.change(0) { grant in
             grant.reconnect(
-                IncomingTokens(clientID: World.clientID, refreshToken: fresh),
+                IncomingTokens(clientID: EngineFixture.clientID, refreshToken: fresh),
                 bringsOtherRefreshToken: true,
                 switchesAccount: false,
                 dueAt: start,
@@ -106,7 +106,7 @@ struct ResultRecoveryTests {
 
     @Test("of grants that are not stored are counted")
     func unknown() async throws {
-        try await world.add(0..<1)
+        try await fixture.add(0..<1)
         var stray = try await result(0)
         stray.attempt.grant = GrantID(rawValue: 1)
         let summary = try await recovery.recover([stray])
@@ -115,14 +115,14 @@ struct ResultRecoveryTests {
 
     @Test("do not affect the health of the endpoint")
     func health() async throws {
-        try await world.add(0..<1)
-        try await world.memory.transact { transaction in
+        try await fixture.add(0..<1)
+        try await fixture.memory.transact { transaction in
             var health = ClientHealth(epoch: transaction.leaseTime.epoch)
             _ = health.breaker.clientFault("invalid_client", at: transaction.leaseTime.instant, unit: 0.5)
-            try transaction.setClientHealth(health.stored, of: World.clientID)
+            try transaction.setClientHealth(health.stored, of: EngineFixture.clientID)
         }
-        let before = try await world.store.clientHealth()
+        let before = try await fixture.store.clientHealth()
         _ = try await recovery.recover([try await result(0)])
-        #expect(try await world.store.clientHealth() == before)
+        #expect(try await fixture.store.clientHealth() == before)
     }
 }

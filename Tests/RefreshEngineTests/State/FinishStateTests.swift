@@ -9,10 +9,10 @@ import Testing
 struct FinishStateTests {
     @Test("A committed result is logged before its callers wake, and frees the slot")
     func committed() throws {
-        var bench = StateBench()
-        let sent = try bench.send(1...2)
-        let actions = try bench.commit(sent)
-        #expect(bench.state.slots.isEmpty && actions.wakesLoop && actions.reportsIdle)
+        var fixture = StateFixture()
+        let sent = try fixture.send(1...2)
+        let actions = try fixture.commit(sent)
+        #expect(fixture.state.slots.isEmpty && actions.wakesLoop && actions.reportsIdle)
         let order = actions.compactMap { action in
             switch action {
             case .logRefresh(_, let refresh, _): "logged \(refresh.grant.id.rawValue)"
@@ -25,26 +25,26 @@ struct FinishStateTests {
 
     @Test("The next due time comes into the window if it is near")
     func nextDue() throws {
-        var bench = StateBench()
-        _ = try bench.commit(try bench.send(1...1), dueIn: .seconds(3))
-        _ = try bench.commit(try bench.send(2...2), dueIn: .seconds(3000))
-        #expect(bench.state.window.count == 1)
+        var fixture = StateFixture()
+        _ = try fixture.commit(try fixture.send(1...1), dueIn: .seconds(3))
+        _ = try fixture.commit(try fixture.send(2...2), dueIn: .seconds(3000))
+        #expect(fixture.state.window.count == 1)
     }
 
     @Test("A request that was not sent keeps its slot until its lease is released")
     func notSent() throws {
-        var bench = StateBench()
-        let actions = bench.withhold(try bench.send(1...1))
-        #expect(actions.released == [1] && actions.completions.isEmpty && bench.state.slots.count == 1)
-        let last = bench.state.released([GrantID(rawValue: 1)], as: .abandoned)
+        var fixture = StateFixture()
+        let actions = fixture.withhold(try fixture.send(1...1))
+        #expect(actions.released == [1] && actions.completions.isEmpty && fixture.state.slots.count == 1)
+        let last = fixture.state.released([GrantID(rawValue: 1)], as: .abandoned)
         #expect(last.wakesLoop && last.completions.allSatisfy(\.isAbandoned))
     }
 
     @Test("The end of an outage is logged and hastens retries")
     func outage() throws {
-        var bench = StateBench()
-        let sent = try bench.send(1...1)
-        let actions = try bench.commit(sent, endsOutage: true)
+        var fixture = StateFixture()
+        let sent = try fixture.send(1...1)
+        let actions = try fixture.commit(sent, endsOutage: true)
         let hastened = actions.compactMap { if case .hastenRetries(let client) = $0 { client } else { nil } }
         #expect(hastened == ["client"])
         #expect(actions.contains { if case .logBreaker(.closed, client: "client") = $0 { true } else { false } })
@@ -52,41 +52,41 @@ struct FinishStateTests {
 
     @Test("A stop takes no more work, and ends with the last refresh")
     func stop() throws {
-        var bench = StateBench()
-        let sent = try bench.send(1...2)
-        bench.queue(3...4)
-        #expect(!bench.state.beginStop().reportsIdle)
-        #expect(bench.firstStep().isEnd, "no claim")
-        #expect(bench.state.firstPage(of: "client", at: bench.conditions.now) == nil, "no scan")
-        #expect(bench.state.nextToProbe(of: "client", at: bench.conditions.instant) == nil, "no probe")
-        #expect(!bench.state.mayClaim(under: bench.conditions), "no claim for a caller")
-        let first = try bench.commit([sent[0]])
+        var fixture = StateFixture()
+        let sent = try fixture.send(1...2)
+        fixture.queue(3...4)
+        #expect(!fixture.state.beginStop().reportsIdle)
+        #expect(fixture.firstStep().isEnd, "no claim")
+        #expect(fixture.state.firstPage(of: "client", at: fixture.conditions.now) == nil, "no scan")
+        #expect(fixture.state.nextToProbe(of: "client", at: fixture.conditions.instant) == nil, "no probe")
+        #expect(!fixture.state.mayClaim(under: fixture.conditions), "no claim for a caller")
+        let first = try fixture.commit([sent[0]])
         #expect(!first.reportsIdle)
-        let last = try bench.commit([sent[1]])
+        let last = try fixture.commit([sent[1]])
         #expect(last.reportsIdle)
     }
 
     @Test("At its deadline a stop cancels the requests that are in flight, and releases their leases")
     func deadline() throws {
-        var bench = StateBench()
-        let sent = try bench.send(1...2)
-        _ = bench.state.reserve([GrantID(rawValue: 3)], dueBy: nil)
-        bench.state.sent(sent.map { ($0.grant.id, { @Sendable in }) })
-        _ = bench.state.beginStop()
-        #expect(bench.state.cancelRequests().cancelCount == 2)
-        #expect(bench.withhold(sent).released == [1, 2])
-        _ = bench.state.released(sent.map(\.grant.id), as: .abandoned)
-        let last = bench.state.abandonRefreshes()
+        var fixture = StateFixture()
+        let sent = try fixture.send(1...2)
+        _ = fixture.state.reserve([GrantID(rawValue: 3)], dueBy: nil)
+        fixture.state.sent(sent.map { ($0.grant.id, { @Sendable in }) })
+        _ = fixture.state.beginStop()
+        #expect(fixture.state.cancelRequests().cancelCount == 2)
+        #expect(fixture.withhold(sent).released == [1, 2])
+        _ = fixture.state.released(sent.map(\.grant.id), as: .abandoned)
+        let last = fixture.state.abandonRefreshes()
         #expect(last.completions.count == 1 && last.reportsIdle, "the claim that the store never answered")
     }
 
     @Test("Leases are not released by a stop while the store fails: they expire")
     func storeFailsDuringStop() throws {
-        var bench = StateBench()
-        _ = try bench.send(1...1)
-        bench.conditions.isStoreFailing = true
-        #expect(bench.state.mayRelease(under: bench.conditions))
-        _ = bench.state.beginStop()
-        #expect(!bench.state.mayRelease(under: bench.conditions))
+        var fixture = StateFixture()
+        _ = try fixture.send(1...1)
+        fixture.conditions.isStoreFailing = true
+        #expect(fixture.state.mayRelease(under: fixture.conditions))
+        _ = fixture.state.beginStop()
+        #expect(!fixture.state.mayRelease(under: fixture.conditions))
     }
 }

@@ -13,55 +13,58 @@ struct ScanStateTests {
 
     @Test("The index is read on page by page until the queue is full, and again when the queue runs short")
     func readingOn() throws {
-        var bench = StateBench(maxRate: 100_000)
-        let overdue = bench.conditions.now + .seconds(-1)
-        var request = try bench.firstPage()
+        var fixture = StateFixture(maxRate: 100_000)
+        let overdue = fixture.conditions.now + .seconds(-1)
+        var request = try fixture.firstPage()
         #expect(request.cursor == nil)
-        bench.state.pageArrived(page(1...2_000, dueAt: overdue), for: request, at: bench.conditions)
-        request = try #require(bench.state.nextPage(of: "client", at: bench.conditions.now))
+        fixture.state.pageArrived(page(1...2_000, dueAt: overdue), for: request, at: fixture.conditions)
+        request = try #require(fixture.state.nextPage(of: "client", at: fixture.conditions.now))
         #expect(request.cursor?.id.rawValue == 2_000)
-        bench.state.pageArrived(page(2_001...4_000, dueAt: overdue), for: request, at: bench.conditions)
-        #expect(bench.state.nextPage(of: "client", at: bench.conditions.now) == nil)
-        #expect(bench.state.clientsToReadOn.isEmpty)
+        fixture.state.pageArrived(page(2_001...4_000, dueAt: overdue), for: request, at: fixture.conditions)
+        #expect(fixture.state.nextPage(of: "client", at: fixture.conditions.now) == nil)
+        #expect(fixture.state.clientsToReadOn.isEmpty)
         for _ in 0..<21 {
-            let request = try bench.beginClaim()
-            _ = bench.state.abandon(request)
+            let request = try fixture.beginClaim()
+            _ = fixture.state.abandon(request)
         }
-        #expect(bench.state.clientsToReadOn == ["client"])
+        #expect(fixture.state.clientsToReadOn == ["client"])
     }
 
     @Test("The cursor does not move past grants that found no room, nor back by a page from the beginning")
     func cursor() throws {
-        var bench = StateBench()
-        bench.queue(10_001...11_500)
-        bench.queue(11_501...13_000)
-        let overdue = bench.conditions.now + .seconds(-1)
-        let first = try bench.firstPage()
-        bench.state.pageArrived(page(1...2_000, dueAt: overdue), for: first, at: bench.conditions)
-        let cursor = try #require(bench.state.gates["client"]?.cursor)
+        var fixture = StateFixture()
+        fixture.queue(10_001...11_500)
+        fixture.queue(11_501...13_000)
+        let overdue = fixture.conditions.now + .seconds(-1)
+        let first = try fixture.firstPage()
+        fixture.state.pageArrived(page(1...2_000, dueAt: overdue), for: first, at: fixture.conditions)
+        let cursor = try #require(fixture.state.gates["client"]?.cursor)
         #expect(cursor.id.rawValue == 1_000)
-        bench.state.pageArrived(page(1...500, dueAt: overdue), for: first, at: bench.conditions)
-        #expect(bench.state.gates["client"]?.cursor == cursor)
+        fixture.state.pageArrived(page(1...500, dueAt: overdue), for: first, at: fixture.conditions)
+        #expect(fixture.state.gates["client"]?.cursor == cursor)
     }
 
     @Test("Coming grants wait in the window until they are due")
     func window() throws {
-        var bench = StateBench()
-        let request = try bench.firstPage()
-        let soon = page(1...3, dueAt: bench.conditions.now + .seconds(2))
-        bench.state.pageArrived(soon, for: request, at: bench.conditions)
-        #expect(bench.state.window.count == 3 && bench.firstStep().isEnd)
-        bench.pass(.seconds(2))
-        bench.state.queueDueGrants(at: bench.conditions)
-        #expect(bench.state.window.count == 0 && bench.firstStep().claimed == [1, 2, 3])
+        var fixture = StateFixture()
+        let request = try fixture.firstPage()
+        let soon = page(1...3, dueAt: fixture.conditions.now + .seconds(2))
+        fixture.state.pageArrived(soon, for: request, at: fixture.conditions)
+        #expect(fixture.state.window.count == 3 && fixture.firstStep().isEnd)
+        fixture.pass(.seconds(2))
+        fixture.state.queueDueGrants(at: fixture.conditions)
+        #expect(fixture.state.window.count == 0 && fixture.firstStep().claimed == [1, 2, 3])
     }
 
     @Test("After a step of the clock the window is read again")
     func clockStep() throws {
-        var bench = StateBench()
-        bench.state.beginScan(at: bench.conditions.instant)
-        bench.state.expect(try Sample.grant(1, dueAt: bench.conditions.now + .seconds(2)), at: bench.conditions.now)
-        bench.state.clockRepaired(at: bench.conditions.instant)
-        #expect(bench.state.window.count == 0 && bench.state.isScanDue(at: bench.conditions.instant))
+        var fixture = StateFixture()
+        fixture.state.beginScan(at: fixture.conditions.instant)
+        fixture.state.expect(
+            try Sample.grant(1, dueAt: fixture.conditions.now + .seconds(2)),
+            at: fixture.conditions.now
+        )
+        fixture.state.clockRepaired(at: fixture.conditions.instant)
+        #expect(fixture.state.window.count == 0 && fixture.state.isScanDue(at: fixture.conditions.instant))
     }
 }

@@ -54,7 +54,7 @@ final class FakeGoogle: AnsweringEndpoint {
         var held: [Held] = []
         var holdWaiters: [(count: Int, caller: CheckedContinuation<Void, Never>)] = []
         var revoked: [String] = []
-        var revocationFailure: LookupFailure?
+        var revocationFailure: AccountLookupFailure?
         var issued = 0
     }
 
@@ -78,7 +78,7 @@ final class FakeGoogle: AnsweringEndpoint {
         state.withLock { $0.script = script }
     }
 
-    func failRevocations(with failure: LookupFailure?) {
+    func failRevocations(with failure: AccountLookupFailure?) {
         state.withLock { $0.revocationFailure = failure }
     }
 
@@ -128,7 +128,7 @@ final class FakeGoogle: AnsweringEndpoint {
 
     func refresh(
         _ token: Secret,
-        client: OAuthClient,
+        client: OAuthClientCredentials,
         mayStillSend: @escaping @Sendable () -> Bool
     ) async -> ParsedRefreshResponse {
         let parts = token.reveal().split(separator: "-")

@@ -7,10 +7,10 @@ import Synchronization
 /// If it has a gate, it saves once the gate is open.
 final class MemorySpill: ResultSpill {
     private let state: Mutex<(saved: [RefreshResult], reserves: Int)>
-    private let error: SpillError?
+    private let error: SpillFileError?
     private let gate: Gate?
 
-    init(reserves: Int = 0, error: SpillError? = nil, gate: Gate? = nil) {
+    init(reserves: Int = 0, error: SpillFileError? = nil, gate: Gate? = nil) {
         state = Mutex(([], reserves))
         self.error = error
         self.gate = gate

@@ -82,7 +82,7 @@ enum Sample {
 }
 
 /// One client and its grants under the rules, with clocks that a test moves.
-struct Bench {
+struct RulesFixture {
     static let claim: Int64 = 77
 
     let rules = RefreshRules(maxRate: 200)
@@ -100,8 +100,8 @@ struct Bench {
     mutating func decide(
         _ answer: RefreshResult.Answer,
         on grant: inout Grant,
-        claim: Int64 = Bench.claim,
-        leasedAs lease: Int64? = Bench.claim,
+        claim: Int64 = RulesFixture.claim,
+        leasedAs lease: Int64? = RulesFixture.claim,
         generation: Int64? = nil
     ) -> RefreshDecision {
         grant.setLease(

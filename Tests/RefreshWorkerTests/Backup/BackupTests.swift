@@ -11,25 +11,25 @@ import Testing
 struct BackupTests {
     @Test("a copy of a database in use holds its grants, still sealed, and only its owner may read it")
     func live() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let store = try bench.openStore()
-            let vault = try bench.openVault()
-            try await bench.insert(1...50, sealedBy: vault, into: store)
-            let file = bench.path("copy.sqlite")
-            #expect(try await bench.context().backUp(to: file) == .success)
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let store = try fixture.openStore()
+            let vault = try fixture.openVault()
+            try await fixture.insert(1...50, sealedBy: vault, into: store)
+            let file = fixture.path("copy.sqlite")
+            #expect(try await fixture.context().backUp(to: file) == .success)
             // The original is still in use.
-            try await bench.insert(51...51, sealedBy: vault, into: store)
+            try await fixture.insert(51...51, sealedBy: vault, into: store)
             await store.close()
             #expect(try FileStatus.of(file)?.mode == "0600")
 
-            let copy = try SQLiteStore(path: file, timeSource: bench.time)
+            let copy = try SQLiteStore(path: file, timeSource: fixture.time)
             let grants = try await copy.grants(after: nil, in: nil, atMost: 100)
             await copy.close()
             #expect(grants.count == 50)
             let first = try #require(grants.first)
             #expect(try vault.openRefreshToken(of: first)?.reveal() == "refresh 1")
-            #expect(try bench.names.filter { $0.contains("partial") } == [])
+            #expect(try fixture.names.filter { $0.contains("partial") } == [])
         }
     }
 
@@ -38,27 +38,27 @@ struct BackupTests {
         arguments: ["there", "no/copy", "file/copy"]
     )
     func refused(name: String) async throws {
-        try await OperatorBench.with { bench in
-            let store = try bench.openStore()
+        try await OperatorFixture.with { fixture in
+            let store = try fixture.openStore()
             await store.close()
-            try bench.write("kept", to: "there")
-            try bench.write("", to: "file")
-            let context = try bench.context()
-            let refusal = await failure { try await context.backUp(to: bench.path(name)) }
+            try fixture.write("kept", to: "there")
+            try fixture.write("", to: "file")
+            let context = try fixture.context()
+            let refusal = await failure { try await context.backUp(to: fixture.path(name)) }
             #expect(refusal?.exitCode == .cannotCreate)
-            #expect(try FileStatus.of(bench.path("there"))?.size == 4)
-            #expect(!bench.exists("no"))
+            #expect(try FileStatus.of(fixture.path("there"))?.size == 4)
+            #expect(!fixture.exists("no"))
         }
     }
 
     @Test("a damaged database fails")
     func damaged() async throws {
-        try await OperatorBench.with { bench in
-            try bench.write(String(repeating: "no database ", count: 500), to: "grants.sqlite")
-            let context = try bench.context()
-            let refusal = await failure { try await context.backUp(to: bench.path("copy")) }
+        try await OperatorFixture.with { fixture in
+            try fixture.write(String(repeating: "no database ", count: 500), to: "grants.sqlite")
+            let context = try fixture.context()
+            let refusal = await failure { try await context.backUp(to: fixture.path("copy")) }
             #expect(refusal?.exitCode == .configuration)
-            #expect(!bench.exists("copy"))
+            #expect(!fixture.exists("copy"))
         }
     }
 }

@@ -13,19 +13,19 @@ import Testing
     .enabled(if: OpenSSL.isInstalled, "openssl is not installed, so no certificates can be made")
 )
 struct DoctorEndpointTests {
-    private func diagnose(_ bench: OperatorBench, url: String, caFile: String) async throws -> [Diagnosis] {
+    private func diagnose(_ fixture: OperatorFixture, url: String, caFile: String) async throws -> [Diagnosis] {
         let names: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
-        let flags = names.map { ($0, url) } + [(.caFile, bench.path(caFile))]
-        return await Doctor(context: try bench.context(flags)).endpointDiagnoses()
+        let flags = names.map { ($0, url) } + [(.caFile, fixture.path(caFile))]
+        return await Doctor(context: try fixture.context(flags)).endpointDiagnoses()
     }
 
     @Test("any answer is ok, and its date shows whether the clocks agree")
     func answers() async throws {
-        try await OperatorBench.with { bench in
+        try await OperatorFixture.with { fixture in
             let server = try RefusingServer(date: "Sun, 06 Nov 1994 08:49:37 GMT")
             defer { server.stop() }
-            try OpenSSL.makeCertificate("good", in: bench)
-            let diagnoses = try await diagnose(bench, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
+            try OpenSSL.makeCertificate("good", in: fixture)
+            let diagnoses = try await diagnose(fixture, url: "http://127.0.0.1:\(server.port)/", caFile: "good.pem")
             #expect(diagnoses.map(\.grade) == [.ok, .warning, .ok, .ok, .ok], "\(diagnoses)")
             #expect(diagnoses.first?.words.contains("status 401") == true)
             #expect(diagnoses.dropFirst().first?.subject == "clock and endpoint")
@@ -34,12 +34,12 @@ struct DoctorEndpointTests {
 
     @Test("a certificate that is not trusted is a fault that names --ca-file")
     func wrongAuthority() async throws {
-        try await OperatorBench.with { bench in
-            try OpenSSL.makeCertificate("good", in: bench)
-            try OpenSSL.makeCertificate("other", in: bench)
-            let server = try OpenSSL.Server(certificate: "good", in: bench)
+        try await OperatorFixture.with { fixture in
+            try OpenSSL.makeCertificate("good", in: fixture)
+            try OpenSSL.makeCertificate("other", in: fixture)
+            let server = try OpenSSL.Server(certificate: "good", in: fixture)
             defer { server.stop() }
-            let diagnoses = try await diagnose(bench, url: "https://localhost:\(server.port)/", caFile: "other.pem")
+            let diagnoses = try await diagnose(fixture, url: "https://localhost:\(server.port)/", caFile: "other.pem")
             #expect(diagnoses.map(\.grade) == [.fault, .fault, .fault, .fault])
             #expect(diagnoses.first?.words.contains("--ca-file") == true)
             #expect(Diagnosis.exitCode(of: diagnoses) == .googleUnreachable)
@@ -48,11 +48,11 @@ struct DoctorEndpointTests {
 
     @Test("a refused connection and an unknown name are distinguished")
     func unreachable() async throws {
-        try await OperatorBench.with { bench in
-            try OpenSSL.makeCertificate("good", in: bench)
-            let closed = try await diagnose(bench, url: "http://127.0.0.1:1/", caFile: "good.pem")
+        try await OperatorFixture.with { fixture in
+            try OpenSSL.makeCertificate("good", in: fixture)
+            let closed = try await diagnose(fixture, url: "http://127.0.0.1:1/", caFile: "good.pem")
             #expect(closed.first?.words.contains("firewall") == true, "\(closed)")
-            let nameless = try await diagnose(bench, url: "https://nowhere.invalid/", caFile: "good.pem")
+            let nameless = try await diagnose(fixture, url: "https://nowhere.invalid/", caFile: "good.pem")
             #expect(nameless.first?.words.contains("DNS") == true, "\(nameless)")
             #expect((closed + nameless).allSatisfy { $0.grade == .fault && $0.isAboutEndpoint })
         }
@@ -66,8 +66,8 @@ private enum OpenSSL {
     static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: path) }
 
     /// Makes `name.key` and the self-signed certificate `name.pem` for localhost.
-    static func makeCertificate(_ name: String, in bench: OperatorBench) throws {
-        let files = ["-keyout", bench.path("\(name).key"), "-out", bench.path("\(name).pem")]
+    static func makeCertificate(_ name: String, in fixture: OperatorFixture) throws {
+        let files = ["-keyout", fixture.path("\(name).key"), "-out", fixture.path("\(name).pem")]
         let kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
         let names = ["-subj", "/CN=\(name)", "-addext", "subjectAltName=DNS:localhost"]
         try ChildProcess(path, words(kind) + names + files).waitForSuccess()
@@ -81,9 +81,9 @@ private enum OpenSSL {
         private let process: ChildProcess
 
         /// Starts the server and returns when it is ready.
-        init(certificate: String, in bench: OperatorBench) throws {
+        init(certificate: String, in fixture: OperatorFixture) throws {
             // With port 0 the system chooses a free port, and the program prints it.
-            let files = ["-key", bench.path("\(certificate).key"), "-cert", bench.path("\(certificate).pem")]
+            let files = ["-key", fixture.path("\(certificate).key"), "-cert", fixture.path("\(certificate).pem")]
             process = try ChildProcess(path, words("s_server -accept 127.0.0.1:0 -www") + files)
             let text = try process.waitForLine(with: "ACCEPT")
             let line = text.split(separator: "\n").first { $0.hasPrefix("ACCEPT") } ?? ""

@@ -12,41 +12,41 @@ struct DoctorServingTests {
     private static let secret = String(repeating: "s", count: 32)
 
     /// A complete, valid set-up with a trusted proxy.
-    private func flags(_ bench: OperatorBench) throws -> [(Setting.Name, String)] {
-        try bench.write(Self.secret + "\n", to: "jwt")
-        try bench.write(Self.secret + "\n", to: "notices")
+    private func flags(_ fixture: OperatorFixture) throws -> [(Setting.Name, String)] {
+        try fixture.write(Self.secret + "\n", to: "jwt")
+        try fixture.write(Self.secret + "\n", to: "notices")
         let credential = try #require(ServiceCredential(forService: "mailer", random: SystemRandom()))
-        try bench.write("{\"services\": [\(credential.entry)]}", to: "services", mode: 0o640)
+        try fixture.write("{\"services\": [\(credential.entry)]}", to: "services", mode: 0o640)
         return [
             (.clientID, "1-a"), (.listen, "127.0.0.1:0"), (.trustedProxy, "127.0.0.1"),
-            (.listenInternal, "unix:\(bench.path("socket"))"), (.jwtSecretFile, bench.path("jwt")),
-            (.servicesFile, bench.path("services")), (.noticeURL, "http://127.0.0.1:9/"),
-            (.noticeSecretFile, bench.path("notices")),
+            (.listenInternal, "unix:\(fixture.path("socket"))"), (.jwtSecretFile, fixture.path("jwt")),
+            (.servicesFile, fixture.path("services")), (.noticeURL, "http://127.0.0.1:9/"),
+            (.noticeSecretFile, fixture.path("notices")),
         ]
     }
 
     private func diagnose(
-        _ bench: OperatorBench,
+        _ fixture: OperatorFixture,
         without left: Set<Setting.Name> = [],
         with others: [(Setting.Name, String)] = []
     ) throws -> [Diagnosis] {
         // The first value of a setting counts.
-        let flags = others + (try flags(bench)).filter { !left.contains($0.0) }
-        return try Doctor(context: bench.context(flags)).servingDiagnoses()
+        let flags = others + (try flags(fixture)).filter { !left.contains($0.0) }
+        return try Doctor(context: fixture.context(flags)).servingDiagnoses()
     }
 
     @Test("a worker without listeners and notices gets no checks")
     func nothing() async throws {
-        try await OperatorBench.with { bench in
-            let doctor = Doctor(context: try bench.context())
+        try await OperatorFixture.with { fixture in
+            let doctor = Doctor(context: try fixture.context())
             #expect(doctor.servingDiagnoses() == [])
         }
     }
 
     @Test("each part of a valid set-up is ok")
     func good() async throws {
-        try await OperatorBench.with { bench in
-            let diagnoses = try diagnose(bench)
+        try await OperatorFixture.with { fixture in
+            let diagnoses = try diagnose(fixture)
             #expect(diagnoses.allSatisfy { $0.grade == .ok }, "\(diagnoses)")
             let subjects = [
                 "app's token secret", "former refresh tokens", "services", "notice secret", "public listener",
@@ -54,20 +54,20 @@ struct DoctorServingTests {
             ]
             #expect(diagnoses.map(\.subject) == subjects)
             #expect(!"\(diagnoses)".contains(Self.secret))
-            #expect(try bench.names == ["jwt", "notices", "services"], "the doctor created a socket")
+            #expect(try fixture.names == ["jwt", "notices", "services"], "the doctor created a socket")
         }
     }
 
     @Test("it shows the end of the time for former refresh tokens")
     func formerTokens() async throws {
-        try await OperatorBench.with { bench in
+        try await OperatorFixture.with { fixture in
             let cases: [(String?, Diagnosis.Grade, String)] = [
                 (nil, .ok, "refused: --accept-former-refresh-tokens-until accepts"),
                 ("2099-01-01", .ok, "accepted until 2099-01-01T00:00:00Z"),
                 ("2020-01-01T12:00:00Z", .warning, "refused since 2020-01-01T12:00:00Z: remove"),
             ]
             for (date, grade, text) in cases {
-                let diagnoses = try diagnose(bench, with: date.map { [(.acceptFormerRefreshTokensUntil, $0)] } ?? [])
+                let diagnoses = try diagnose(fixture, with: date.map { [(.acceptFormerRefreshTokensUntil, $0)] } ?? [])
                 let diagnosis = try #require(diagnoses.first { $0.subject == "former refresh tokens" })
                 #expect(diagnosis.grade == grade && diagnosis.words.contains(text), "\(diagnosis)")
             }
@@ -97,10 +97,10 @@ struct DoctorServingTests {
         ]
     )
     func damaged(_ damage: Damage) async throws {
-        try await OperatorBench.with { bench in
-            let flags = try flags(bench)
-            try bench.write(damage.text, to: damage.file, mode: damage.mode)
-            let faults = Doctor(context: try bench.context(flags)).servingDiagnoses().filter { $0.grade != .ok }
+        try await OperatorFixture.with { fixture in
+            let flags = try flags(fixture)
+            try fixture.write(damage.text, to: damage.file, mode: damage.mode)
+            let faults = Doctor(context: try fixture.context(flags)).servingDiagnoses().filter { $0.grade != .ok }
             #expect(faults.map(\.subject) == [damage.subject])
             #expect(faults.first?.grade == .fault)
             #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")
@@ -109,11 +109,11 @@ struct DoctorServingTests {
 
     @Test("missing trusted proxies are a warning for a listener of this machine only")
     func proxies() async throws {
-        try await OperatorBench.with { bench in
-            let found = try diagnose(bench, without: [.trustedProxy]).filter { $0.grade != .ok }
+        try await OperatorFixture.with { fixture in
+            let found = try diagnose(fixture, without: [.trustedProxy]).filter { $0.grade != .ok }
             #expect(found.map(\.subject) == ["trusted proxies"])
             #expect(found.first?.grade == .warning)
-            let open = try diagnose(bench, without: [.trustedProxy, .listen], with: [(.listen, "0.0.0.0:0")])
+            let open = try diagnose(fixture, without: [.trustedProxy, .listen], with: [(.listen, "0.0.0.0:0")])
             #expect(open.allSatisfy { $0.grade == .ok }, "\(open)")
         }
     }
@@ -126,25 +126,25 @@ struct DoctorServingTests {
         try authority.issue("internal", for: "IP:127.0.0.1", days: days)
         let chain = try String(contentsOfFile: authority.path("internal.pem"), encoding: .utf8)
         let key = try String(contentsOfFile: authority.path("internal.key"), encoding: .utf8)
-        try await OperatorBench.with { bench in
-            try bench.write(chain, to: "chain", mode: 0o644)
-            try bench.write(key, to: "key")
+        try await OperatorFixture.with { fixture in
+            try fixture.write(chain, to: "chain", mode: 0o644)
+            try fixture.write(key, to: "key")
             let tls: [(Setting.Name, String)] = [
-                (.listenInternal, "0.0.0.0:0"), (.internalCertificate, bench.path("chain")),
-                (.internalKey, bench.path("key")),
+                (.listenInternal, "0.0.0.0:0"), (.internalCertificate, fixture.path("chain")),
+                (.internalKey, fixture.path("key")),
             ]
-            let found = try diagnose(bench, without: [.listenInternal], with: tls)
+            let found = try diagnose(fixture, without: [.listenInternal], with: tls)
             let certificate = try #require(found.first { $0.subject == "internal certificate" })
             #expect(certificate.grade == (days > 0 ? .ok : .warning))
             #expect(certificate.words.contains(days > 0 ? "valid until" : "expired at"), "\(certificate)")
             #expect(found.filter { $0 != certificate }.allSatisfy { $0.grade == .ok }, "\(found)")
 
-            try bench.write(key, to: "key", mode: 0o644)
-            let open = try diagnose(bench, without: [.listenInternal], with: tls)
+            try fixture.write(key, to: "key", mode: 0o644)
+            let open = try diagnose(fixture, without: [.listenInternal], with: tls)
             #expect(open.first { $0.grade == .fault }?.words.contains("chmod 600") == true, "\(open)")
             #expect(!"\(open)".contains("PRIVATE"))
 
-            let plain = try diagnose(bench, without: [.listenInternal], with: [(.listenInternal, "0.0.0.0:0")])
+            let plain = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, "0.0.0.0:0")])
             let listener = try #require(plain.first { $0.subject == "internal listener" })
             #expect(listener.grade == .fault)
             #expect(listener.words.contains("--internal-certificate"), "\(plain)")
@@ -153,21 +153,21 @@ struct DoctorServingTests {
 
     @Test("an impossible address is a fault, one in use may be the worker's own")
     func places() async throws {
-        try await OperatorBench.with { bench in
+        try await OperatorFixture.with { fixture in
             let server = try ScriptedServer { _ in [] }
             defer { server.stop() }
-            let taken = try diagnose(bench, without: [.listen], with: [(.listen, "127.0.0.1:\(server.port)")])
+            let taken = try diagnose(fixture, without: [.listen], with: [(.listen, "127.0.0.1:\(server.port)")])
             #expect(taken.first { $0.subject == "public listener" }?.words.contains("is taken") == true, "\(taken)")
 
             // Addresses reserved for documentation do not belong to any machine
             // (https://www.rfc-editor.org/rfc/rfc5737).
-            let foreign = try diagnose(bench, without: [.listen], with: [(.listen, "192.0.2.1:80")])
+            let foreign = try diagnose(fixture, without: [.listen], with: [(.listen, "192.0.2.1:80")])
             #expect(foreign.filter { $0.grade == .fault }.map(\.subject) == ["public listener"])
 
-            try bench.write("", to: "file")
+            try fixture.write("", to: "file")
             for (path, grade) in [("file", Diagnosis.Grade.fault), ("none/socket", .warning)] {
-                let place = "unix:\(bench.path(path))"
-                let found = try diagnose(bench, without: [.listenInternal], with: [(.listenInternal, place)])
+                let place = "unix:\(fixture.path(path))"
+                let found = try diagnose(fixture, without: [.listenInternal], with: [(.listenInternal, place)])
                 #expect(found.first { $0.subject == "internal listener" }?.grade == grade, "\(found)")
             }
         }

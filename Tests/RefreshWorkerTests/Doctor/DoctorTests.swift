@@ -10,26 +10,28 @@ import Testing
 @Suite("Doctor", .timeLimit(.minutes(10)))
 struct DoctorTests {
     /// Makes all checks except those over the network.
-    private func diagnose(_ bench: OperatorBench, _ flags: [(Setting.Name, String)] = []) async throws -> [Diagnosis] {
-        let doctor = Doctor(context: try bench.context(flags))
+    private func diagnose(_ fixture: OperatorFixture, _ flags: [(Setting.Name, String)] = []) async throws
+        -> [Diagnosis]
+    {
+        let doctor = Doctor(context: try fixture.context(flags))
         let files = doctor.fileDiagnoses() + doctor.servingDiagnoses()
         return files + (try await doctor.databaseDiagnoses()) + (try await doctor.clockDiagnoses())
     }
 
     /// Makes a key ring, and a database with some grants.
-    private func setUp(_ bench: OperatorBench) async throws {
-        _ = try KeyRingFile.generate(path: bench.keyFile)
-        let store = try bench.openStore()
-        try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
+    private func setUp(_ fixture: OperatorFixture) async throws {
+        _ = try KeyRingFile.generate(path: fixture.keyFile)
+        let store = try fixture.openStore()
+        try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
         await store.close()
     }
 
     @Test("a valid set-up is ok in every check")
     func good() async throws {
-        try await OperatorBench.with { bench in
-            try await setUp(bench)
-            try bench.write("REFRESH_WORKER_LOG_LEVEL=error\n", to: "conf")
-            let diagnoses = try await diagnose(bench, [(.config, bench.path("conf"))])
+        try await OperatorFixture.with { fixture in
+            try await setUp(fixture)
+            try fixture.write("REFRESH_WORKER_LOG_LEVEL=error\n", to: "conf")
+            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf"))])
             #expect(diagnoses.filter { $0.grade != .ok } == [])
             let subjects = Set(diagnoses.map(\.subject))
             #expect(subjects.isSuperset(of: ["configuration", "key ring", "database", "database content"]))
@@ -84,31 +86,31 @@ struct DoctorTests {
         }
 
         /// Makes the change and returns the flags for it.
-        func apply(to bench: OperatorBench) throws -> [(Setting.Name, String)] {
+        func apply(to fixture: OperatorFixture) throws -> [(Setting.Name, String)] {
             switch self {
-            case .keyFileOpenToOthers: try bench.chmod("keys", 0o644)
-            case .keyFileMissing: try FileManager.default.removeItem(atPath: bench.keyFile)
-            case .keyFileGarbled: try bench.write("9f86d081 short\n", to: "keys")
+            case .keyFileOpenToOthers: try fixture.chmod("keys", 0o644)
+            case .keyFileMissing: try FileManager.default.removeItem(atPath: fixture.keyFile)
+            case .keyFileGarbled: try fixture.write("9f86d081 short\n", to: "keys")
             case .foreignKeyRing:
-                try FileManager.default.removeItem(atPath: bench.keyFile)
-                _ = try KeyRingFile.generate(path: bench.keyFile)
-            case .databaseOpenToOthers: try bench.chmod("grants.sqlite", 0o644)
-            case .databaseGarbage: try bench.write(String(repeating: "garbage", count: 1000), to: "grants.sqlite")
-            case .databaseDamagedInside: try overwriteSecondPage(of: bench.database)
-            case .databaseOfAnotherProgram: try changeApplicationID(of: bench.database)
-            case .databaseIsFolder: return [(.database, bench.root)]
-            case .databaseFolderMissing: return [(.database, bench.path("no/grants.sqlite"))]
-            case .metricsFolderMissing: return [(.metricsLog, bench.path("no/metrics.log"))]
-            case .certificatesMissing: return [(.caFile, bench.path("ca.pem"))]
+                try FileManager.default.removeItem(atPath: fixture.keyFile)
+                _ = try KeyRingFile.generate(path: fixture.keyFile)
+            case .databaseOpenToOthers: try fixture.chmod("grants.sqlite", 0o644)
+            case .databaseGarbage: try fixture.write(String(repeating: "garbage", count: 1000), to: "grants.sqlite")
+            case .databaseDamagedInside: try overwriteSecondPage(of: fixture.database)
+            case .databaseOfAnotherProgram: try changeApplicationID(of: fixture.database)
+            case .databaseIsFolder: return [(.database, fixture.root)]
+            case .databaseFolderMissing: return [(.database, fixture.path("no/grants.sqlite"))]
+            case .metricsFolderMissing: return [(.metricsLog, fixture.path("no/metrics.log"))]
+            case .certificatesMissing: return [(.caFile, fixture.path("ca.pem"))]
             case .certificatesNoPEM:
-                try bench.write("DER", to: "ca.pem")
-                return [(.caFile, bench.path("ca.pem"))]
+                try fixture.write("DER", to: "ca.pem")
+                return [(.caFile, fixture.path("ca.pem"))]
             case .secretOpenToOthers:
-                try bench.write("secret", to: "secret", mode: 0o644)
-                return [(.clientSecretFile, bench.path("secret"))]
+                try fixture.write("secret", to: "secret", mode: 0o644)
+                return [(.clientSecretFile, fixture.path("secret"))]
             case .secretWithoutClientID:
-                try bench.write("secret\n", to: "secret")
-                return [(.clientSecretFile, bench.path("secret"))]
+                try fixture.write("secret\n", to: "secret")
+                return [(.clientSecretFile, fixture.path("secret"))]
             }
             return []
         }
@@ -130,53 +132,53 @@ struct DoctorTests {
 
     @Test("each damage is one fault with advice, and ends with 78", arguments: Damage.allCases)
     func broken(damage: Damage) async throws {
-        try await OperatorBench.with { bench in
-            try await setUp(bench)
-            let flags = try damage.apply(to: bench)
-            let names = try bench.names
-            let diagnoses = try await diagnose(bench, flags)
+        try await OperatorFixture.with { fixture in
+            try await setUp(fixture)
+            let flags = try damage.apply(to: fixture)
+            let names = try fixture.names
+            let diagnoses = try await diagnose(fixture, flags)
             let faults = diagnoses.filter { $0.grade == .fault }
             #expect(faults.map(\.subject) == [damage.subject])
             #expect(faults.first?.words.contains(damage.advice) == true, "\(faults)")
             #expect(Diagnosis.exitCode(of: diagnoses) == .configuration)
-            #expect(try bench.names == names, "the doctor changed something")
+            #expect(try fixture.names == names, "the doctor changed something")
         }
     }
 
     @Test("a missing database is a warning and is not created; nor are the tables of an empty one")
     func noDatabase() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let diagnoses = try await diagnose(bench)
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let diagnoses = try await diagnose(fixture)
             #expect(diagnoses.filter { $0.grade == .warning }.map(\.subject) == ["database"])
             #expect(Diagnosis.exitCode(of: diagnoses) == .success)
-            #expect(try bench.names == ["keys"])
+            #expect(try fixture.names == ["keys"])
 
-            try bench.write("", to: "grants.sqlite")
-            #expect(try await diagnose(bench).allSatisfy { $0.grade == .ok })
-            #expect(try FileStatus.of(bench.database)?.size == 0)
+            try fixture.write("", to: "grants.sqlite")
+            #expect(try await diagnose(fixture).allSatisfy { $0.grade == .ok })
+            #expect(try FileStatus.of(fixture.database)?.size == 0)
         }
     }
 
     @Test("a configuration that others may change, and an unfinished rotation, are warnings")
     func warnings() async throws {
-        try await OperatorBench.with { bench in
-            try await setUp(bench)
-            _ = try KeyRingFile.addPending(path: bench.keyFile)
-            try bench.write("", to: "conf", mode: 0o666)
-            let diagnoses = try await diagnose(bench, [(.config, bench.path("conf"))])
+        try await OperatorFixture.with { fixture in
+            try await setUp(fixture)
+            _ = try KeyRingFile.addPending(path: fixture.keyFile)
+            try fixture.write("", to: "conf", mode: 0o666)
+            let diagnoses = try await diagnose(fixture, [(.config, fixture.path("conf"))])
             #expect(diagnoses.filter { $0.grade != .ok }.map(\.subject) == ["configuration", "key ring"])
         }
     }
 
     @Test("the form of a client id matters only for Google's endpoints")
     func clientIDs() async throws {
-        try await OperatorBench.with { bench in
+        try await OperatorFixture.with { fixture in
             let google: [(Setting.Name, String)] = [(.tokenEndpoint, "https://oauth2.googleapis.com/token")]
             let odd: [(Setting.Name, String)] = [(.clientID, "odd")]
             let good: [(Setting.Name, String)] = [(.clientID, "1-a.apps.googleusercontent.com")]
             for (flags, grade) in [(google + odd, Diagnosis.Grade.warning), (google + good, .ok), (odd, .ok)] {
-                let found = Doctor(context: try bench.context(flags)).fileDiagnoses()
+                let found = Doctor(context: try fixture.context(flags)).fileDiagnoses()
                 #expect(found.filter { $0.subject == "client id" }.map(\.grade) == [grade])
             }
         }
@@ -184,16 +186,16 @@ struct DoctorTests {
 
     @Test("systemd's credentials are read from the folder that it names")
     func credentials() async throws {
-        try await OperatorBench.with { bench in
+        try await OperatorFixture.with { fixture in
             let found = { (folder: String) throws in
-                let context = try bench.context(environment: [Setting.credentialsDirectoryName: folder])
+                let context = try fixture.context(environment: [Setting.credentialsDirectoryName: folder])
                 return Doctor(context: context).fileDiagnoses().first { $0.subject == "systemd credentials" }?.grade
             }
             #expect(try found("") == nil)
-            #expect(try found(bench.path("none")) == .fault)
-            #expect(try found(bench.root) == .warning)
-            try bench.write("1-a.apps.googleusercontent.com\n", to: "client-id")
-            #expect(try found(bench.root) == .ok)
+            #expect(try found(fixture.path("none")) == .fault)
+            #expect(try found(fixture.root) == .warning)
+            try fixture.write("1-a.apps.googleusercontent.com\n", to: "client-id")
+            #expect(try found(fixture.root) == .ok)
         }
     }
 }

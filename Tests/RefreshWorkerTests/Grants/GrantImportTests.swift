@@ -11,10 +11,10 @@ import Testing
 
 @Suite("Importing grants", .timeLimit(.minutes(10)))
 struct GrantImportTests {
-    private let bench: ImportBench
+    private let fixture: ImportFixture
 
     init() throws {
-        bench = try ImportBench()
+        fixture = try ImportFixture()
     }
 
     @Test("stores the valid lines and reports the invalid ones with their numbers")
@@ -25,48 +25,48 @@ struct GrantImportTests {
             try line(String(repeating: "y", count: 1_100_000)), try line("f"),
         ].joined(separator: "\n")
         for pieces in [1 << 16, 1000] {
-            let tally = try await bench.bring(text, replace: true, pieces: pieces)
+            let tally = try await fixture.bring(text, replace: true, pieces: pieces)
             #expect(tally.stored + tally.replaced == 4)
             #expect(tally.bad == 5)
             #expect(
-                bench.reports.map { $0.prefix { $0 != ":" } } == ["line 2", "line 3", "line 6", "line 8", "line 9"]
+                fixture.reports.map { $0.prefix { $0 != ":" } } == ["line 2", "line 3", "line 6", "line 8", "line 9"]
             )
-            #expect(bench.reports[3] == "line 8: user_id has 1000000 bytes; at most 1024 are allowed")
-            #expect(bench.reports[4] == "line 9: longer than 1048576 bytes; skipped")
-            #expect(!bench.reports.joined().contains("CRET"))
+            #expect(fixture.reports[3] == "line 8: user_id has 1000000 bytes; at most 1024 are allowed")
+            #expect(fixture.reports[4] == "line 9: longer than 1048576 bytes; skipped")
+            #expect(!fixture.reports.joined().contains("CRET"))
         }
         for user in ["a", "c", "e", "f"] {
-            #expect(try await bench.refreshToken(user) == "1//refresh-\(user)")
+            #expect(try await fixture.refreshToken(user) == "1//refresh-\(user)")
         }
-        #expect(try await bench.store.grants(after: nil, in: nil, atMost: 100).count == 4)
+        #expect(try await fixture.store.grants(after: nil, in: nil, atMost: 100).count == 4)
     }
 
     @Test("keeps stored grants, and reports each one")
     func keeps() async throws {
-        try await bench.bring(try line("a", ["refresh_token": "1//first"]))
-        let before = try await bench.grant("a")
+        try await fixture.bring(try line("a", ["refresh_token": "1//first"]))
+        let before = try await fixture.grant("a")
         let hostile = "a\u{202e}" + String(repeating: "n", count: 500)
-        try await bench.bring(try line(hostile))
+        try await fixture.bring(try line(hostile))
         let text = try line("a", ["refresh_token": "1//second"]) + "\n" + line(hostile) + "\n" + line("b")
-        let tally = try await bench.bring(text)
+        let tally = try await fixture.bring(text)
         #expect(tally == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
-        #expect(try await bench.grant("a") == before)
-        #expect(bench.reports.first == "line 1: user 'a' is stored already: kept")
-        #expect(bench.reports.last?.contains("'a\\u{202e}nnn") == true)
-        #expect(bench.reports.allSatisfy { $0.utf8.count < 200 })
+        #expect(try await fixture.grant("a") == before)
+        #expect(fixture.reports.first == "line 1: user 'a' is stored already: kept")
+        #expect(fixture.reports.last?.contains("'a\\u{202e}nnn") == true)
+        #expect(fixture.reports.allSatisfy { $0.utf8.count < 200 })
     }
 
     @Test("stores the first of two lines of one user, and the last with --replace")
     func duplicates() async throws {
         let lines = try (1...3).map { try line("a", ["refresh_token": "1//r\($0)"]) }.joined(separator: "\n")
-        #expect(try await bench.bring(lines) == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
-        #expect(try await bench.refreshToken("a") == "1//r1")
+        #expect(try await fixture.bring(lines) == ImportTally(stored: 1, replaced: 0, kept: 2, bad: 0))
+        #expect(try await fixture.refreshToken("a") == "1//r1")
         let other = lines.replacingOccurrences(of: "\"a\"", with: "\"b\"")
         #expect(
-            try await bench.bring(other, replace: true) == ImportTally(stored: 1, replaced: 2, kept: 0, bad: 0)
+            try await fixture.bring(other, replace: true) == ImportTally(stored: 1, replaced: 2, kept: 0, bad: 0)
         )
-        #expect(try await bench.refreshToken("b") == "1//r3")
-        #expect(try await bench.grant("b").generation == 3)
+        #expect(try await fixture.refreshToken("b") == "1//r3")
+        #expect(try await fixture.grant("b").generation == 3)
     }
 
     @Test("reads a file that is one secret, an array, or output of the AWS client, without a line for each")
@@ -86,47 +86,47 @@ struct GrantImportTests {
 
             """
         for text in [one, array, aws + aws.replacingOccurrences(of: "four", with: "five")] {
-            #expect(try await bench.bring(text, pieces: 10).bad == 0)
+            #expect(try await fixture.bring(text, pieces: 10).bad == 0)
         }
         for user in ["one", "two", "four", "five"] {
-            #expect(try await bench.refreshToken(user) == "1//\(user)")
+            #expect(try await fixture.refreshToken(user) == "1//\(user)")
         }
-        #expect(try await bench.refreshToken("three") == "1//refresh-three")
+        #expect(try await fixture.refreshToken("three") == "1//refresh-three")
     }
 
     @Test("gives a user without a name that of the grant's owner, and changes no other name")
     func names() async throws {
-        let now = bench.time.now
-        try await bench.store.transact { transaction in
+        let now = fixture.time.now
+        try await fixture.store.transact { transaction in
             try transaction.insert(User(id: "named", createdAt: now, name: "Own"))
             try transaction.insert(User(id: "nameless", createdAt: now, email: "n@example.com", name: ""))
         }
         let text = try ["new", "named", "nameless"].map { try line($0, ["google_name": "Google"]) }
             .joined(separator: "\n")
-        #expect(try await bench.bring(text).stored == 3)
-        #expect(try await bench.store.user("new") == User(id: "new", createdAt: now, name: "Google"))
-        #expect(try await bench.store.user("named")?.name == "Own")
-        #expect(try await bench.store.user("nameless")?.name == "Google")
+        #expect(try await fixture.bring(text).stored == 3)
+        #expect(try await fixture.store.user("new") == User(id: "new", createdAt: now, name: "Google"))
+        #expect(try await fixture.store.user("named")?.name == "Own")
+        #expect(try await fixture.store.user("nameless")?.name == "Google")
         // The user's own row still counts as the first one about the user.
-        var users = UserImport(store: bench.store, replacesExisting: false, time: bench.time) { _ in }
+        var users = UserImport(store: fixture.store, replacesExisting: false, time: fixture.time) { _ in }
         try await users.feed(Array(#"{"user_id":"new","name":"Ann","created_on":"2025-06-01"}"#.utf8))
         try await users.finish()
         #expect(users.tally == ImportTally(stored: 1))
-        #expect(try await bench.store.user("new")?.name == "Ann")
+        #expect(try await fixture.store.user("new")?.name == "Ann")
         // A replaced grant names its user, too.
-        #expect(try await bench.bring(try line("late", ["google_name": nil])).stored == 1)
-        #expect(try await bench.bring(try line("late", ["google_name": "Later"]), replace: true).replaced == 1)
-        #expect(try await bench.store.user("late")?.name == "Later")
+        #expect(try await fixture.bring(try line("late", ["google_name": nil])).stored == 1)
+        #expect(try await fixture.bring(try line("late", ["google_name": "Later"]), replace: true).replaced == 1)
+        #expect(try await fixture.store.user("late")?.name == "Later")
     }
 
     @Test("stores more than a batch, all due within their tokens' lifetimes and at different times")
     func batches() async throws {
         let count = GrantImport.batchSize * 2 + 50
         let text = try (0..<count).map { try line("user \($0)") }.joined(separator: "\n")
-        #expect(try await bench.bring(text).stored == count)
-        let grants = try await bench.store.grants(after: nil, in: nil, atMost: count + 1)
+        #expect(try await fixture.bring(text).stored == count)
+        let grants = try await fixture.store.grants(after: nil, in: nil, atMost: count + 1)
         #expect(grants.count == count)
-        let now = bench.time.now
+        let now = fixture.time.now
         let due = grants.compactMap(\.dueAt)
         #expect(due.allSatisfy { $0 > now && $0 <= now + .seconds(3300) })
         #expect(Set(due).count > count / 2)
@@ -134,10 +134,10 @@ struct GrantImportTests {
 
     @Test("makes a grant with an expired token due immediately")
     func expired() async throws {
-        try await bench.bring(try line("a", ["expires_at": "2020-01-01T00:00:00.000001", "refresh_token": nil]))
-        let grant = try await bench.grant("a")
+        try await fixture.bring(try line("a", ["expires_at": "2020-01-01T00:00:00.000001", "refresh_token": nil]))
+        let grant = try await fixture.grant("a")
         #expect(grant.state == .active)
-        #expect(grant.dueAt == bench.time.now)
+        #expect(grant.dueAt == fixture.time.now)
         #expect(grant.refreshToken == nil)
     }
 
@@ -145,15 +145,15 @@ struct GrantImportTests {
     func states(state: GrantState) async throws {
         let text = try line("a", ["state": state.rawValue, "reason": "some_code", "since": "2026-03-04T05:06:07.089Z"])
         for replaces in [false, true] {
-            try await bench.bring(text, replace: replaces)
-            let grant = try await bench.grant("a")
+            try await fixture.bring(text, replace: replaces)
+            let grant = try await fixture.grant("a")
             #expect(grant.state == state)
             #expect(grant.reason.rawValue == (state == .active ? "none" : "some_code"))
             #expect(grant.since == Timestamp(iso8601: "2026-03-04T05:06:07.089Z"))
             #expect((grant.dueAt == nil) == state.endsCalls)
             // The generation grows with a change to a state that ends calls.
             #expect(grant.generation == (replaces && state.endsCalls ? 2 : 1))
-            let event = try #require(try await bench.store.events(of: grant.id, atMost: 1).first)
+            let event = try #require(try await fixture.store.events(of: grant.id, atMost: 1).first)
             #expect(event.kind == .connected)
             #expect(event.to == state)
             #expect(event.generation == grant.generation)
@@ -163,11 +163,11 @@ struct GrantImportTests {
     @Test("drops the tokens of a grant that its user ended")
     func wiped() async throws {
         let ended = try line("a", ["state": "disconnected", "reason": "user_request"])
-        try await bench.bring(ended)
-        #expect(try await bench.grant("a").refreshToken == nil)
-        try await bench.bring(try line("b"))
-        try await bench.bring(ended.replacingOccurrences(of: "\"a\"", with: "\"b\""), replace: true)
-        let grant = try await bench.grant("b")
+        try await fixture.bring(ended)
+        #expect(try await fixture.grant("a").refreshToken == nil)
+        try await fixture.bring(try line("b"))
+        try await fixture.bring(ended.replacingOccurrences(of: "\"a\"", with: "\"b\""), replace: true)
+        let grant = try await fixture.grant("b")
         #expect(grant.refreshToken == nil)
         #expect(grant.accessToken == nil)
         #expect(grant.dueAt == nil)
@@ -176,42 +176,42 @@ struct GrantImportTests {
     @Test("spreads the first probe of suspended grants")
     func suspended() async throws {
         let text = try (0..<40).map { try line("u\($0)", ["state": "suspended"]) }.joined(separator: "\n")
-        try await bench.bring(text)
-        let due = try await bench.store.grants(after: nil, in: .suspended, atMost: 100).compactMap(\.dueAt)
-        let now = bench.time.now
+        try await fixture.bring(text)
+        let due = try await fixture.store.grants(after: nil, in: .suspended, atMost: 100).compactMap(\.dueAt)
+        let now = fixture.time.now
         #expect(Set(due).count == 40)
         #expect(due.allSatisfy { $0 >= now && $0 <= now + .seconds(86_400) })
     }
 
     @Test("replaces a grant by the rules of a reconnect")
     func replacements() async throws {
-        try await bench.bring(try line("a"))
+        try await fixture.bring(try line("a"))
         // The same refresh token keeps its generation.
-        try await bench.bring(try line("a", ["scope": "openid"]), replace: true)
-        #expect(try await bench.grant("a").generation == 1)
-        #expect(try await bench.grant("a").scope == "openid")
+        try await fixture.bring(try line("a", ["scope": "openid"]), replace: true)
+        #expect(try await fixture.grant("a").generation == 1)
+        #expect(try await fixture.grant("a").scope == "openid")
         // Without a refresh token the stored one stays; the account is the same in other letters.
         let none = try line("a", ["refresh_token": nil, "google_email": "A@EXAMPLE.com"])
-        try await bench.bring(none, replace: true)
-        #expect(try await bench.refreshToken("a") == "1//refresh-a")
+        try await fixture.bring(none, replace: true)
+        #expect(try await fixture.refreshToken("a") == "1//refresh-a")
         // An unknown account does not count as a switch.
-        try await bench.bring(try line("a", ["refresh_token": nil, "google_email": nil]), replace: true)
-        #expect(try await bench.refreshToken("a") == "1//refresh-a")
+        try await fixture.bring(try line("a", ["refresh_token": nil, "google_email": nil]), replace: true)
+        #expect(try await fixture.refreshToken("a") == "1//refresh-a")
         // Another refresh token.
-        try await bench.bring(try line("a", ["refresh_token": "1//new"]), replace: true)
-        #expect(try await bench.refreshToken("a") == "1//new")
-        #expect(try await bench.grant("a").generation == 2)
+        try await fixture.bring(try line("a", ["refresh_token": "1//new"]), replace: true)
+        #expect(try await fixture.refreshToken("a") == "1//new")
+        #expect(try await fixture.grant("a").generation == 2)
         // The same token for another client.
-        try await bench.bring(try line("a", ["refresh_token": "1//new", "client_id": "other"]), replace: true)
-        #expect(try await bench.grant("a").clientID == "other")
-        #expect(try await bench.grant("a").generation == 3)
+        try await fixture.bring(try line("a", ["refresh_token": "1//new", "client_id": "other"]), replace: true)
+        #expect(try await fixture.grant("a").clientID == "other")
+        #expect(try await fixture.grant("a").generation == 3)
         // Another account without a refresh token: the old account's token is not kept.
         let other = try line("a", ["refresh_token": nil, "google_email": "b@example.com", "access_token": "ya29.b"])
-        try await bench.bring(other, replace: true)
-        let grant = try await bench.grant("a")
+        try await fixture.bring(other, replace: true)
+        let grant = try await fixture.grant("a")
         #expect(grant.refreshToken == nil)
         #expect(grant.owner.email == "b@example.com")
-        #expect(try bench.vault.openAccessToken(of: grant)?.reveal() == "ya29.b")
+        #expect(try fixture.vault.openAccessToken(of: grant)?.reveal() == "ya29.b")
         // The access token is the only token, so the grant is due when it expires.
         #expect(grant.dueAt == grant.accessToken?.expiresAt)
     }
@@ -222,9 +222,9 @@ struct GrantImportTests {
         [GrantReason.userRequest, .tokenRevoked, .tokensRevoked]
     )
     func endedByUser(refreshToken: String?, reason: GrantReason) async throws {
-        try await bench.bring(try line("a"))
-        let now = bench.time.now
-        try await bench.store.transact { transaction in
+        try await fixture.bring(try line("a"))
+        let now = fixture.time.now
+        try await fixture.store.transact { transaction in
             guard var grant = try transaction.grant(ofUser: "a") else { return }
             let events =
                 reason == .userRequest
@@ -232,16 +232,16 @@ struct GrantImportTests {
             try transaction.update(grant)
             for event in events { try transaction.record(event) }
         }
-        let ended = try await bench.grant("a")
-        let tally = try await bench.bring(try line("a", ["refresh_token": refreshToken]), replace: true)
+        let ended = try await fixture.grant("a")
+        let tally = try await fixture.bring(try line("a", ["refresh_token": refreshToken]), replace: true)
         // The tokens of a security event are deleted immediately, so a new token cannot be compared with them.
         let isNew = refreshToken == "1//another" || (refreshToken != nil && reason != .userRequest)
         if isNew {
             #expect(tally.replaced == 1)
-            #expect(try await bench.grant("a").state == .active)
+            #expect(try await fixture.grant("a").state == .active)
         } else {
-            #expect(tally.kept == 1 && bench.reports.count == 1)
-            #expect(try await bench.grant("a") == ended)
+            #expect(tally.kept == 1 && fixture.reports.count == 1)
+            #expect(try await fixture.grant("a") == ended)
         }
     }
 
@@ -257,8 +257,8 @@ struct GrantImportTests {
 
     @Test("prepares again if another process has changed the grant since")
     func changedMeanwhile() async throws {
-        try await bench.bring(try line("a"))
-        let stored = try await bench.grant("a")
+        try await fixture.bring(try line("a"))
+        let stored = try await fixture.grant("a")
         let reconnection = Reconnection(
             stored: stored,
             handover: IncomingTokens(clientID: stored.clientID),
@@ -267,7 +267,7 @@ struct GrantImportTests {
         )
         #expect(reconnection.isBased(on: stored))
         var rotated = stored
-        _ = rotated.rotate(to: stored.refreshToken, at: bench.time.now)
+        _ = rotated.rotate(to: stored.refreshToken, at: fixture.time.now)
         #expect(!reconnection.isBased(on: rotated))
     }
 
@@ -288,11 +288,11 @@ struct GrantImportTests {
                 ]
             ),
         ]
-        #expect(try await bench.bring(lines.joined(separator: "\n")).stored == lines.count)
-        let exported = try await bench.export()
+        #expect(try await fixture.bring(lines.joined(separator: "\n")).stored == lines.count)
+        let exported = try await fixture.export()
         #expect(exported.utf8.count { $0 == UInt8(ascii: "\n") } == lines.count)
 
-        let other = try ImportBench()
+        let other = try ImportFixture()
         other.clientIDs = []
         #expect(try await other.bring(exported).stored == lines.count)
         func sorted(_ text: String) throws -> [JSONValue] {

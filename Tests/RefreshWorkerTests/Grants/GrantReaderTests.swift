@@ -79,7 +79,7 @@ struct GrantReaderTests {
         #expect(grant.accessToken?.expiresAt == now + .seconds(1800))
         #expect(grant.accessToken?.obtainedAt == now - .milliseconds(1_798_500))
         #expect(grant.refreshTokenExpiresAt == now - .milliseconds(1_798_500) + .seconds(86400))
-        #expect(grant.standing == nil)
+        #expect(grant.recordedState == nil)
     }
 
     static let datings: [(String, Int64, Int64)] = [
@@ -138,11 +138,11 @@ struct GrantReaderTests {
         arguments: Self.standings
     )
     func states(fields: String, state: GrantState, reason: String) throws {
-        let standing = try read(#"{"user_id":"u","refresh_token":"r","since":"2026-01-01T00:00:00Z",\#(fields)}"#)
-            .standing
-        #expect(standing?.state == state)
-        #expect(standing?.reason.rawValue == reason)
-        #expect(standing?.since == Timestamp(secondsSince1970: 1_767_225_600))
+        let recordedState = try read(#"{"user_id":"u","refresh_token":"r","since":"2026-01-01T00:00:00Z",\#(fields)}"#)
+            .recordedState
+        #expect(recordedState?.state == state)
+        #expect(recordedState?.reason.rawValue == reason)
+        #expect(recordedState?.since == Timestamp(secondsSince1970: 1_767_225_600))
     }
 
     static let brokenLines: [(String, String)] = [

@@ -10,16 +10,16 @@ import Testing
 
 @Suite("Showing grants", .timeLimit(.minutes(10)))
 struct GrantShowingTests {
-    private let bench: ImportBench
+    private let fixture: ImportFixture
 
     init() throws {
-        bench = try ImportBench()
+        fixture = try ImportFixture()
     }
 
     @Test("prints exactly the documented members in a list")
     func members() async throws {
-        try await bench.bring(try line("a", ["scope": nil, "google_email": nil]))
-        let grant = try await bench.grant("a")
+        try await fixture.bring(try line("a", ["scope": nil, "google_email": nil]))
+        let grant = try await fixture.grant("a")
         let names: Set = [
             "user_id", "state", "reason", "since", "google_email", "scope", "client_id", "expires_at", "due_at",
             "last_success_at", "attempts", "generation", "grant",
@@ -29,7 +29,7 @@ struct GrantShowingTests {
         for absent in ["reason", "google_email", "scope", "last_success_at"] { #expect(listed[absent] == .null) }
         #expect(listed["expires_at"] == .string("2027-01-15T09:00:00.000Z"))
         let shown = try #require(
-            try JSONValue.parse(GrantDocument.wholeLine(of: grant, at: bench.time.now).bytes).object
+            try JSONValue.parse(GrantDocument.wholeLine(of: grant, at: fixture.time.now).bytes).object
         )
         #expect(Set(shown.keys) == names.union(["refresh_token_expires_at", "warnings"]))
     }
@@ -37,10 +37,10 @@ struct GrantShowingTests {
     @Test("shows tokens and control characters only in an export")
     func noToken() async throws {
         let hostile = "u\u{202e}\u{9b}2J"
-        try await bench.bring(try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"]))
-        let grant = try await bench.grant("hostile")
-        let now = bench.time.now
-        let history = try await bench.store.events(of: grant.id, atMost: 10)
+        try await fixture.bring(try line("hostile", ["google_email": hostile, "google_name": hostile + "\n\u{1b}[2J"]))
+        let grant = try await fixture.grant("hostile")
+        let now = fixture.time.now
+        let history = try await fixture.store.events(of: grant.id, atMost: 10)
         var table = GrantTable()
         let texts =
             [GrantDocument.line(of: grant).text, GrantDocument.wholeLine(of: grant, at: now).text, "\(grant)"]
@@ -53,18 +53,18 @@ struct GrantShowingTests {
         for text in texts where text != "\(grant)" {
             #expect(!text.unicodeScalars.contains { $0.disturbsTerminals })
         }
-        #expect(try await bench.export().contains("1//refresh-hostile"))
+        #expect(try await fixture.export().contains("1//refresh-hostile"))
     }
 
     @Test("aligns the columns, whatever their content, and stays narrow")
     func table() async throws {
         let long = String(repeating: "long", count: 200)
-        try await bench.bring(
+        try await fixture.bring(
             try line("a") + "\n" + line(long, ["state": "reauth_required", "reason": "no_refresh_token"])
         )
-        let grants = try await bench.store.grants(after: nil, in: nil, atMost: 10)
+        let grants = try await fixture.store.grants(after: nil, in: nil, atMost: 10)
         var table = GrantTable()
-        let lines = table.lines(of: grants, withHeader: true, at: bench.time.now)
+        let lines = table.lines(of: grants, withHeader: true, at: fixture.time.now)
         let column = try #require(lines[0].range(of: "STATE")).lowerBound
         let offset = lines[0].distance(from: lines[0].startIndex, to: column)
         for (line, grant) in zip(lines.dropFirst(), grants) {
@@ -72,7 +72,7 @@ struct GrantShowingTests {
             #expect(line.count <= 150)
             #expect(line.last != " ")
         }
-        let again = table.lines(of: [try await bench.grant("a")], withHeader: false, at: bench.time.now)
+        let again = table.lines(of: [try await fixture.grant("a")], withHeader: false, at: fixture.time.now)
         #expect(again.count == 1)
         #expect(again[0].dropFirst(offset).hasPrefix("active"))
     }
@@ -93,39 +93,39 @@ struct GrantShowingTests {
 
     @Test("warns of refresh tokens that expire, are missing or idle")
     func warnings() async throws {
-        try await bench.bring(
+        try await fixture.bring(
             [
                 try line("ends", ["refresh_token_expires_in": 86_400]), try line("none", ["refresh_token": nil]),
                 try line("well"), try line("dead", ["state": "disconnected", "refresh_token": nil]),
             ].joined(separator: "\n")
         )
-        let now = bench.time.now
-        #expect(GrantWarning.all(of: try await bench.grant("ends"), at: now) == [.refreshTokenEnds])
-        #expect(GrantWarning.all(of: try await bench.grant("none"), at: now) == [.noRefreshToken])
-        #expect(GrantWarning.all(of: try await bench.grant("well"), at: now) == [])
-        #expect(GrantWarning.all(of: try await bench.grant("dead"), at: now) == [])
-        #expect(GrantWarning.all(of: try await bench.grant("well"), at: now + .seconds(151 * 86_400)) == [.idle])
+        let now = fixture.time.now
+        #expect(GrantWarning.all(of: try await fixture.grant("ends"), at: now) == [.refreshTokenEnds])
+        #expect(GrantWarning.all(of: try await fixture.grant("none"), at: now) == [.noRefreshToken])
+        #expect(GrantWarning.all(of: try await fixture.grant("well"), at: now) == [])
+        #expect(GrantWarning.all(of: try await fixture.grant("dead"), at: now) == [])
+        #expect(GrantWarning.all(of: try await fixture.grant("well"), at: now + .seconds(151 * 86_400)) == [.idle])
     }
 
     @Test("reports a token that no key opens, and exports the others")
     func unreadable() async throws {
-        try await bench.bring(try line("a") + "\n" + line("b"))
+        try await fixture.bring(try line("a") + "\n" + line("b"))
         let stranger = try KeyRing(keys: [.random()])
-        let grant = try await bench.grant("b")
+        let grant = try await fixture.grant("b")
         let foreign = TokenVault(ring: try ReloadableKeyRing { stranger })
         let sealed = try foreign.seal(refreshToken: Secret("1//foreign"), for: grant.id)
-        try await bench.store.transact { transaction in
+        try await fixture.store.transact { transaction in
             var changed = grant
             changed.reseal(refreshToken: sealed, accessToken: nil)
             try transaction.update(changed)
         }
-        let text = try await bench.export()
+        let text = try await fixture.export()
         #expect(text.contains("1//refresh-a"))
         #expect(!text.contains("\"b\""))
-        #expect(bench.reports.count == 1)
-        #expect(bench.reports.first?.hasPrefix("user 'b': a stored token cannot be opened") == true)
+        #expect(fixture.reports.count == 1)
+        #expect(fixture.reports.first?.hasPrefix("user 'b': a stored token cannot be opened") == true)
         // Replacing the grant repairs it.
-        try await bench.bring(try line("b"), replace: true)
-        #expect(try await bench.refreshToken("b") == "1//refresh-b")
+        try await fixture.bring(try line("b"), replace: true)
+        #expect(try await fixture.refreshToken("b") == "1//refresh-b")
     }
 }

@@ -13,7 +13,7 @@ import Testing
 struct KeyRetirementTests {
     private static let old = KeyID.named("00000001")
     private static let new = KeyID.named("00000002")
-    private static let roster = KeyRingSummary(sealing: new, opening: [old])
+    private static let keys = KeyRingSummary(sealing: new, opening: [old])
     private static let laggard = WorkerReport(id: "7-ab", keyIDs: [old, new], sealingKeyID: old)
 
     @Test(
@@ -27,7 +27,7 @@ struct KeyRetirementTests {
     )
     func refused(key: KeyID, keysInUse: [KeyID: Int], workers: [WorkerReport], code: ExitCode, words: String) throws {
         let refusal = try #require(
-            KeyRetirement.refusal(of: key, roster: Self.roster, keysInUse: keysInUse, workers: workers)
+            KeyRetirement.refusal(of: key, keys: Self.keys, keysInUse: keysInUse, workers: workers)
         )
         #expect(refusal.exitCode == code)
         #expect(refusal.message.contains(words))
@@ -38,7 +38,7 @@ struct KeyRetirementTests {
         let worker = WorkerReport(id: "8-cd", keyIDs: [Self.old, Self.new], sealingKeyID: Self.new)
         let refusal = KeyRetirement.refusal(
             of: Self.old,
-            roster: Self.roster,
+            keys: Self.keys,
             keysInUse: [Self.new: 3],
             workers: [worker]
         )
@@ -47,20 +47,20 @@ struct KeyRetirementTests {
 
     @Test("the command retires the key, removes it after a day, and refuses while a token is sealed with it")
     func command() async throws {
-        try await OperatorBench.with { bench in
-            let old = try KeyRingFile.generate(path: bench.keyFile)
-            let oldVault = try bench.openVault()
-            let new = try KeyRingFile.addPending(path: bench.keyFile)
-            try KeyRingFile.promote(new, path: bench.keyFile)
-            let store = try bench.openStore()
-            try await bench.insert(1...1, sealedBy: oldVault, into: store)
-            let context = try bench.context()
+        try await OperatorFixture.with { fixture in
+            let old = try KeyRingFile.generate(path: fixture.keyFile)
+            let oldVault = try fixture.openVault()
+            let new = try KeyRingFile.addPending(path: fixture.keyFile)
+            try KeyRingFile.promote(new, path: fixture.keyFile)
+            let store = try fixture.openStore()
+            try await fixture.insert(1...1, sealedBy: oldVault, into: store)
+            let context = try fixture.context()
             let refusal = await failure { try await context.retireKey(old.description) }
             #expect(refusal?.exitCode == .leftForLater)
-            #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new, old])
+            #expect(try KeyRingFile.load(path: fixture.keyFile).keyIDs == [new, old])
 
             var outdated = try #require(try await store.grant(GrantID(rawValue: 1)))
-            let vault = try bench.openVault()
+            let vault = try fixture.openVault()
             let secret = try #require(try vault.openRefreshToken(of: outdated))
             let access = try #require(try vault.openAccessToken(of: outdated))
             outdated.reseal(
@@ -71,34 +71,34 @@ struct KeyRetirementTests {
             try await store.transact { try $0.update(resealed) }
             await store.close()
             #expect(try await context.retireKey(old.description) == .success)
-            let ring = try KeyRingFile.load(path: bench.keyFile)
+            let ring = try KeyRingFile.load(path: fixture.keyFile)
             #expect(ring.keyIDs == [new, old])
             #expect(KeyRingSummary(ring).role(of: old) == .retired)
             let early = await failure { try await context.retireKey(old.description) }
             #expect(early?.exitCode == .leftForLater)
             #expect(early?.message.contains("is retired already") == true)
 
-            try KeyRingFile.retire(old, at: context.time.now - .seconds(86_401), path: bench.keyFile)
-            #expect(KeyRingSummary(try KeyRingFile.load(path: bench.keyFile)).expired(at: context.time.now) == [old])
+            try KeyRingFile.retire(old, at: context.time.now - .seconds(86_401), path: fixture.keyFile)
+            #expect(KeyRingSummary(try KeyRingFile.load(path: fixture.keyFile)).expired(at: context.time.now) == [old])
             #expect(try await context.retireKey(old.description) == .success)
-            #expect(try KeyRingFile.load(path: bench.keyFile).keyIDs == [new])
+            #expect(try KeyRingFile.load(path: fixture.keyFile).keyIDs == [new])
         }
     }
 
     @Test("a result that was sealed before its key was retired opens when it is stored later")
     func lateResult() async throws {
-        try await OperatorBench.with { bench in
-            let old = try KeyRingFile.generate(path: bench.keyFile)
-            let worker = try bench.openVault()
-            let late = try bench.grant(1, sealedBy: worker)
-            let new = try KeyRingFile.addPending(path: bench.keyFile)
-            try KeyRingFile.promote(new, path: bench.keyFile)
-            let store = try bench.openStore()
-            let context = try bench.context()
+        try await OperatorFixture.with { fixture in
+            let old = try KeyRingFile.generate(path: fixture.keyFile)
+            let worker = try fixture.openVault()
+            let late = try fixture.grant(1, sealedBy: worker)
+            let new = try KeyRingFile.addPending(path: fixture.keyFile)
+            try KeyRingFile.promote(new, path: fixture.keyFile)
+            let store = try fixture.openStore()
+            let context = try fixture.context()
             #expect(try await context.retireKey(old.description) == .success)
             try await store.transact { try $0.insert(late) }
             await store.close()
-            let opened = try bench.openVault().openRefreshToken(of: late)
+            let opened = try fixture.openVault().openRefreshToken(of: late)
             #expect(opened?.reveal() == "refresh 1")
             let refusal = await failure { try await context.retireKey(old.description) }
             #expect(refusal?.message.contains("still seals 2 tokens") == true)
@@ -107,34 +107,34 @@ struct KeyRetirementTests {
 
     @Test("an invalid key id is bad data")
     func noKeyID() async throws {
-        try await OperatorBench.with { bench in
-            let context = try bench.context()
+        try await OperatorFixture.with { fixture in
+            let context = try fixture.context()
             #expect(await failure { try await context.retireKey("oldest") }?.exitCode == .badData)
         }
     }
 
     @Test("a ring is made once, and not in a missing folder")
     func generate() async throws {
-        try await OperatorBench.with { bench in
-            #expect(try await bench.context().generateKeys() == .success)
-            let first = try Data(contentsOf: URL(filePath: bench.keyFile))
-            let context = try bench.context()
+        try await OperatorFixture.with { fixture in
+            #expect(try await fixture.context().generateKeys() == .success)
+            let first = try Data(contentsOf: URL(filePath: fixture.keyFile))
+            let context = try fixture.context()
             #expect(await failure { try await context.generateKeys() }?.exitCode == .cannotCreate)
-            #expect(try Data(contentsOf: URL(filePath: bench.keyFile)) == first)
+            #expect(try Data(contentsOf: URL(filePath: fixture.keyFile)) == first)
 
-            let lost = try bench.context([(.keyFile, bench.path("no/keys"))])
+            let lost = try fixture.context([(.keyFile, fixture.path("no/keys"))])
             let refusal = await failure { try await lost.generateKeys() }
             #expect(refusal?.exitCode == .cannotCreate)
-            #expect(refusal?.message.contains("mkdir -p \(bench.path("no"))") == true)
-            #expect(!bench.exists("no"))
+            #expect(refusal?.message.contains("mkdir -p \(fixture.path("no"))") == true)
+            #expect(!fixture.exists("no"))
         }
     }
 
     @Test("a list shows the number of tokens of each key, and warns of missing keys")
     func listing() {
         let foreign = KeyID.named("0000000f")
-        let roster = KeyRingSummary(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
-        let listing = KeyListing(roster: roster, keysInUse: [Self.new: 1, Self.old: 12, foreign: 2])
+        let keys = KeyRingSummary(sealing: Self.new, opening: [Self.old], pending: [KeyID.named("00000003")])
+        let listing = KeyListing(keys: keys, keysInUse: [Self.new: 1, Self.old: 12, foreign: 2])
         #expect(
             listing.lines == [
                 "00000002  seals    1 token", "00000001  opens    12 tokens", "00000003  pending  0 tokens",
@@ -142,19 +142,19 @@ struct KeyRetirementTests {
         )
         #expect(listing.warnings.count == 1)
         #expect(listing.warnings.first?.contains("2 tokens sealed with key 0000000f") == true)
-        #expect(KeyListing(roster: roster, keysInUse: nil).lines.first == "00000002  seals")
+        #expect(KeyListing(keys: keys, keysInUse: nil).lines.first == "00000002  seals")
     }
 
     @Test("commands about stored tokens do not create a database")
     func noDatabase() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let context = try bench.context()
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let context = try fixture.context()
             #expect(try await context.listKeys() == .success)
             #expect(await failure { try await context.rotateKeys() }?.exitCode == .configuration)
             #expect(await failure { try await context.showStatus(asJSON: true) }?.exitCode == .configuration)
-            #expect(await failure { try await context.backUp(to: bench.path("copy")) }?.exitCode == .configuration)
-            #expect(try bench.names == ["keys"])
+            #expect(await failure { try await context.backUp(to: fixture.path("copy")) }?.exitCode == .configuration)
+            #expect(try fixture.names == ["keys"])
         }
     }
 }

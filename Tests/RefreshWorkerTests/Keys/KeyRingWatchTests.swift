@@ -19,12 +19,12 @@ import Testing
 struct KeyRingWatchTests {
     @Test("is not replaced by another valid one at run time, and the alarm stays until the right one returns")
     func foreignFile() async throws {
-        try await OperatorBench.with { bench in
-            let right = try KeyRingFile.generate(path: bench.keyFile)
-            let worker = try await Worker(bench)
+        try await OperatorFixture.with { fixture in
+            let right = try KeyRingFile.generate(path: fixture.keyFile)
+            let worker = try await Worker(fixture)
             try await worker.report()
-            try FileManager.default.moveItem(atPath: bench.keyFile, toPath: bench.path("kept"))
-            _ = try KeyRingFile.generate(path: bench.keyFile)
+            try FileManager.default.moveItem(atPath: fixture.keyFile, toPath: fixture.path("kept"))
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
             for _ in 0..<3 {
                 try await worker.report()
                 #expect(worker.vault.ring.current.sealingKeyID == right)
@@ -32,8 +32,8 @@ struct KeyRingWatchTests {
                 #expect(worker.vault.ring.isComplete)
             }
             #expect(worker.alarms == ["key_ring_refused"])
-            try FileManager.default.removeItem(atPath: bench.keyFile)
-            try FileManager.default.moveItem(atPath: bench.path("kept"), toPath: bench.keyFile)
+            try FileManager.default.removeItem(atPath: fixture.keyFile)
+            try FileManager.default.moveItem(atPath: fixture.path("kept"), toPath: fixture.keyFile)
             try await worker.report()
             #expect(worker.vault.ring.refusal == nil)
             await worker.store.close()
@@ -42,16 +42,16 @@ struct KeyRingWatchTests {
 
     @Test("keeps a key that stored tokens need, and drops an unneeded one")
     func cutFile() async throws {
-        try await OperatorBench.with { bench in
-            let old = try KeyRingFile.generate(path: bench.keyFile)
-            let worker = try await Worker(bench)
-            try await bench.insert(1...1, sealedBy: worker.vault, into: worker.store)
+        try await OperatorFixture.with { fixture in
+            let old = try KeyRingFile.generate(path: fixture.keyFile)
+            let worker = try await Worker(fixture)
+            try await fixture.insert(1...1, sealedBy: worker.vault, into: worker.store)
             try await worker.report()
-            let new = try KeyRingFile.addPending(path: bench.keyFile)
-            try KeyRingFile.promote(new, path: bench.keyFile)
+            let new = try KeyRingFile.addPending(path: fixture.keyFile)
+            try KeyRingFile.promote(new, path: fixture.keyFile)
             try await worker.report()
             #expect(worker.vault.ring.current.sealingKeyID == new)
-            try KeyRingFile.remove(old, path: bench.keyFile)
+            try KeyRingFile.remove(old, path: fixture.keyFile)
             try await worker.report()
             #expect(worker.vault.ring.current.keyIDs == [new, old])
             #expect(worker.alarms == ["key_ring_refused"])
@@ -73,15 +73,15 @@ struct KeyRingWatchTests {
 
     @Test("ends the start with exit code 78 if it did not seal the stored tokens")
     func foreignStart() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let right = try await Worker(bench)
-            try await bench.insert(1...1, sealedBy: right.vault, into: right.store)
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let right = try await Worker(fixture)
+            try await fixture.insert(1...1, sealedBy: right.vault, into: right.store)
             try await right.report()
             try await right.store.forgetWorker("right")
-            try FileManager.default.removeItem(atPath: bench.keyFile)
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let foreign = try await Worker(bench, named: "foreign")
+            try FileManager.default.removeItem(atPath: fixture.keyFile)
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let foreign = try await Worker(fixture, named: "foreign")
             let failure = await #expect(throws: CommandFailure.self) { try await foreign.report() }
             #expect(failure?.exitCode == .configuration)
             #expect(failure?.message.contains("is not the one that sealed the tokens of this database") == true)
@@ -93,14 +93,14 @@ struct KeyRingWatchTests {
 
     @Test("may be a new one while no token is sealed")
     func emptyStore() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let first = try await Worker(bench)
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let first = try await Worker(fixture)
             try await first.report()
             try await first.store.forgetWorker("right")
-            try FileManager.default.removeItem(atPath: bench.keyFile)
-            let new = try KeyRingFile.generate(path: bench.keyFile)
-            let second = try await Worker(bench, named: "second")
+            try FileManager.default.removeItem(atPath: fixture.keyFile)
+            let new = try KeyRingFile.generate(path: fixture.keyFile)
+            let second = try await Worker(fixture, named: "second")
             try await second.report()
             #expect(second.vault.ring.current.sealingKeyID == new)
             await first.store.close()
@@ -110,16 +110,16 @@ struct KeyRingWatchTests {
 
     @Test("makes the worker stand by while it lacks another worker's sealing key")
     func lackingKey() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            try FileManager.default.copyItem(atPath: bench.keyFile, toPath: bench.path("stale"))
-            let lacking = try await Worker(bench, named: "lacking", keyFile: bench.path("stale"))
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("stale"))
+            let lacking = try await Worker(fixture, named: "lacking", keyFile: fixture.path("stale"))
             try await lacking.report()
             #expect(lacking.vault.ring.isComplete)
 
-            let new = try KeyRingFile.addPending(path: bench.keyFile)
-            try KeyRingFile.promote(new, path: bench.keyFile)
-            let holder = try await Worker(bench, named: "holder")
+            let new = try KeyRingFile.addPending(path: fixture.keyFile)
+            try KeyRingFile.promote(new, path: fixture.keyFile)
+            let holder = try await Worker(fixture, named: "holder")
             try await holder.report()
             try await lacking.report()
             #expect(!lacking.vault.ring.isComplete)
@@ -128,8 +128,8 @@ struct KeyRingWatchTests {
             let reports = try await holder.store.liveWorkers()
             #expect(reports.map(\.isRefreshing) == [true, false], "holder, lacking")
 
-            try FileManager.default.removeItem(atPath: bench.path("stale"))
-            try FileManager.default.copyItem(atPath: bench.keyFile, toPath: bench.path("stale"))
+            try FileManager.default.removeItem(atPath: fixture.path("stale"))
+            try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("stale"))
             try await lacking.report()
             #expect(lacking.vault.ring.isComplete)
             #expect(try await holder.store.liveWorkers().map(\.isRefreshing) == [true, true])
@@ -140,15 +140,15 @@ struct KeyRingWatchTests {
 
     @Test("a command whose ring lacks a key ends with exit code 78")
     func lackingCommand() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            try FileManager.default.copyItem(atPath: bench.keyFile, toPath: bench.path("stale"))
-            let new = try KeyRingFile.addPending(path: bench.keyFile)
-            try KeyRingFile.promote(new, path: bench.keyFile)
-            let holder = try await Worker(bench, named: "holder")
-            try await bench.insert(1...1, sealedBy: holder.vault, into: holder.store)
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            try FileManager.default.copyItem(atPath: fixture.keyFile, toPath: fixture.path("stale"))
+            let new = try KeyRingFile.addPending(path: fixture.keyFile)
+            try KeyRingFile.promote(new, path: fixture.keyFile)
+            let holder = try await Worker(fixture, named: "holder")
+            try await fixture.insert(1...1, sealedBy: holder.vault, into: holder.store)
             try await holder.report()
-            let context = try bench.context([(.keyFile, bench.path("stale"))])
+            let context = try fixture.context([(.keyFile, fixture.path("stale"))])
             let failure = await #expect(throws: CommandFailure.self) {
                 _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
             }
@@ -159,9 +159,9 @@ struct KeyRingWatchTests {
 
     @Test("an unknown key stops the refreshes until it is known that no worker has it")
     func doubt() async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let worker = try await Worker(bench)
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let worker = try await Worker(fixture)
             try await worker.report()
             let unknown = try SealingKey.random().id
             #expect(worker.vault.ring.doubt(unknown))
@@ -175,16 +175,16 @@ struct KeyRingWatchTests {
 
     @Test("a command gives up a lost key")
     func lostKey() async throws {
-        try await OperatorBench.with { bench in
-            let old = try KeyRingFile.generate(path: bench.keyFile)
-            let worker = try await Worker(bench)
-            try await bench.insert(1...1, sealedBy: worker.vault, into: worker.store)
-            let new = try KeyRingFile.addPending(path: bench.keyFile)
-            try KeyRingFile.promote(new, path: bench.keyFile)
+        try await OperatorFixture.with { fixture in
+            let old = try KeyRingFile.generate(path: fixture.keyFile)
+            let worker = try await Worker(fixture)
+            try await fixture.insert(1...1, sealedBy: worker.vault, into: worker.store)
+            let new = try KeyRingFile.addPending(path: fixture.keyFile)
+            try KeyRingFile.promote(new, path: fixture.keyFile)
             try await worker.report()
             await worker.store.close()
-            try KeyRingFile.remove(old, path: bench.keyFile)
-            let context = try bench.context()
+            try KeyRingFile.remove(old, path: fixture.keyFile)
+            let context = try fixture.context()
             let before = await #expect(throws: CommandFailure.self) {
                 _ = try await context.run(.vendToken(user: "user 1", minimumLifetime: .zero))
             }
@@ -201,33 +201,33 @@ struct KeyRingWatchTests {
 private struct Worker: Sendable {
     let store: SQLiteStore
     let vault: TokenVault
-    private let presence: WorkerHeartbeat
+    private let heartbeat: WorkerHeartbeat
     private let lines = AlarmLines()
 
-    init(_ bench: OperatorBench, named name: String = "right", keyFile: String? = nil) async throws {
-        let path = keyFile ?? bench.keyFile
-        store = try bench.openStore()
+    init(_ fixture: OperatorFixture, named name: String = "right", keyFile: String? = nil) async throws {
+        let path = keyFile ?? fixture.keyFile
+        store = try fixture.openStore()
         vault = TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
         let log = EngineLog(
-            metrics: MetricsLog(sink: lines, worker: name, time: bench.time),
-            diagnostics: DiagnosticLog(level: .error, time: bench.time, descriptor: -1),
-            counters: IntervalCounters(time: bench.time),
-            time: bench.time
+            metrics: MetricsLog(sink: lines, worker: name, time: fixture.time),
+            diagnostics: DiagnosticLog(level: .error, time: fixture.time, descriptor: -1),
+            counters: IntervalCounters(time: fixture.time),
+            time: fixture.time
         )
         let engine = RefreshEngine(
             store: store,
             endpoint: SilentEndpoint(),
             vault: vault,
             configuration: EngineConfiguration(workerName: name),
-            time: bench.time,
+            time: fixture.time,
             random: SystemRandom(),
             log: log
         )
-        presence = WorkerHeartbeat(
+        heartbeat = WorkerHeartbeat(
             store: store,
             ring: vault.ring,
             workerName: name,
-            diagnostics: DiagnosticLog(level: .error, time: bench.time, descriptor: -1),
+            diagnostics: DiagnosticLog(level: .error, time: fixture.time, descriptor: -1),
             log: log,
             engine: engine
         )
@@ -235,7 +235,7 @@ private struct Worker: Sendable {
 
     var alarms: [String] { lines.kinds }
 
-    func report() async throws { try await presence.report() }
+    func report() async throws { try await heartbeat.report() }
 }
 
 /// A sink that keeps the kinds of the alarms among metrics lines.
@@ -259,5 +259,5 @@ private struct SilentEndpoint: TokenEndpoint {
 
     func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
 
-    func userInfo(accessToken: Secret) async throws(LookupFailure) -> UserInfo { throw .refused }
+    func userInfo(accessToken: Secret) async throws(AccountLookupFailure) -> UserInfo { throw .refused }
 }

@@ -13,13 +13,13 @@ import Testing
 struct KeyRotationTests {
     @Test("waits for a slow worker, then seals all tokens again while that worker continues to write")
     func laggingWorker() async throws {
-        try await RotationBench.with { bench in
-            let lagging = try bench.openWorker()
+        try await RotationFixture.with { fixture in
+            let lagging = try fixture.openWorker()
             try await lagging.report()
             let follows = Mutex(0)
-            let outcome = try await bench.rotate { turn in
+            let outcome = try await fixture.rotate { turn in
                 // The worker writes with its own ring and reads the file again only occasionally.
-                try await bench.bench.insert(1000 + turn...1000 + turn, sealedBy: lagging.vault, into: lagging.store)
+                try await fixture.base.insert(1000 + turn...1000 + turn, sealedBy: lagging.vault, into: lagging.store)
                 if turn.isMultiple(of: 3) {
                     try lagging.vault.ring.reload()
                     follows.withLock { $0 += 1 }
@@ -27,30 +27,30 @@ struct KeyRotationTests {
                 try await lagging.report()
             }
             await lagging.store.close()
-            let news = bench.news
+            let events = fixture.events
             let new = try #require(outcome?.sealingKeyID)
-            #expect(news.first == .added(new))
-            #expect(news.contains(.waiting(.awaitHolders(of: new, lacking: ["lagging"]))))
-            #expect(news.contains(.waiting(.awaitSealers(with: new, lacking: ["lagging"]))))
+            #expect(events.first == .added(new))
+            #expect(events.contains(.waiting(.awaitHolders(of: new, lacking: ["lagging"]))))
+            #expect(events.contains(.waiting(.awaitSealers(with: new, lacking: ["lagging"]))))
             #expect(follows.withLock { $0 } >= 2)
-            #expect(outcome?.retirable == [bench.old])
+            #expect(outcome?.retirable == [fixture.old])
             #expect(outcome?.leftTokens == 0)
-            try await bench.expectEverythingSealed(with: new)
+            try await fixture.expectEverythingSealed(with: new)
         }
     }
 
     @Test("also seals again tokens that an old key sealed during the rotation")
     func lateWrite() async throws {
-        try await RotationBench.with { bench in
+        try await RotationFixture.with { fixture in
             // A former ring in a process that does not report.
-            let former = try bench.bench.openVault()
-            let outcome = try await bench.rotate { turn in
+            let former = try fixture.base.openVault()
+            let outcome = try await fixture.rotate { turn in
                 guard turn == 2 else { return }
-                try await bench.bench.insert(0...0, sealedBy: former, into: bench.store)
+                try await fixture.base.insert(0...0, sealedBy: former, into: fixture.store)
             }
             let new = try #require(outcome?.sealingKeyID)
             #expect(outcome?.resealed == 502)
-            try await bench.expectEverythingSealed(with: new)
+            try await fixture.expectEverythingSealed(with: new)
         }
     }
 
@@ -61,20 +61,20 @@ struct KeyRotationTests {
         while !isWhole {
             stops += 1
             let limit = stops
-            isWhole = try await RotationBench.with { bench in
-                let worker = try bench.openWorker()
+            isWhole = try await RotationFixture.with { fixture in
+                let worker = try fixture.openWorker()
                 try await worker.report()
                 let follow: @Sendable (Int64) async throws -> Void = { turn in
                     if turn.isMultiple(of: 2) { try worker.vault.ring.reload() }
                     try await worker.report()
                 }
-                let first = try await bench.rotate(stoppingAfter: limit, follow)
-                let last = if let first { first } else { try await bench.rotate(follow) }
+                let first = try await fixture.rotate(stoppingAfter: limit, follow)
+                let last = if let first { first } else { try await fixture.rotate(follow) }
                 await worker.store.close()
                 let new = try #require(last?.sealingKeyID)
-                #expect(try KeyRingFile.load(path: bench.bench.keyFile).keyIDs == [new, bench.old])
-                #expect(bench.news.count { if case .added = $0 { true } else { false } } == 1)
-                try await bench.expectEverythingSealed(with: new)
+                #expect(try KeyRingFile.load(path: fixture.base.keyFile).keyIDs == [new, fixture.old])
+                #expect(fixture.events.count { if case .added = $0 { true } else { false } } == 1)
+                try await fixture.expectEverythingSealed(with: new)
                 return first != nil
             }
         }
@@ -84,61 +84,61 @@ struct KeyRotationTests {
 
     @Test("gives up on a worker that never follows, names it, and has not activated a key")
     func stubbornWorker() async throws {
-        try await RotationBench.with { bench in
-            let worker = try bench.openWorker()
+        try await RotationFixture.with { fixture in
+            let worker = try fixture.openWorker()
             try await worker.report()
-            let began = bench.bench.time.sinceBoot
+            let began = fixture.base.time.sinceBoot
             let refusal = await failure {
-                _ = try await bench.rotate { _ in try await worker.report() }
+                _ = try await fixture.rotate { _ in try await worker.report() }
                 return .success
             }
             await worker.store.close()
             #expect(refusal?.exitCode == .leftForLater)
             #expect(refusal?.message.contains("lagging") == true)
             #expect(refusal?.message.contains("LoadCredential") == true)
-            #expect(bench.bench.time.sinceBoot - began == KeyRotation.patience)
-            let ring = try KeyRingFile.load(path: bench.bench.keyFile)
-            #expect(ring.sealingKeyID == bench.old)
+            #expect(fixture.base.time.sinceBoot - began == KeyRotation.workerTimeout)
+            let ring = try KeyRingFile.load(path: fixture.base.keyFile)
+            #expect(ring.sealingKeyID == fixture.old)
             #expect(ring.keys.count == 2)
         }
     }
 
     @Test("does not wait for a worker that has died")
     func deadWorker() async throws {
-        try await RotationBench.with { bench in
-            let worker = try bench.openWorker()
+        try await RotationFixture.with { fixture in
+            let worker = try fixture.openWorker()
             try await worker.report()
             await worker.store.close()
-            let outcome = try await bench.rotate()
-            try await bench.expectEverythingSealed(with: try #require(outcome?.sealingKeyID))
+            let outcome = try await fixture.rotate()
+            try await fixture.expectEverythingSealed(with: try #require(outcome?.sealingKeyID))
         }
     }
 
     @Test("leaves a damaged token unchanged, names its user, and seals the others again")
     func damagedToken() async throws {
-        try await RotationBench.with { bench in
+        try await RotationFixture.with { fixture in
             // Another grant's token: its key opens it only in its own place.
-            let foreign = try bench.bench.openVault().seal(refreshToken: Secret("x"), for: GrantID(rawValue: 9999))
+            let foreign = try fixture.base.openVault().seal(refreshToken: Secret("x"), for: GrantID(rawValue: 9999))
             let damaged = GrantID(rawValue: 7)
-            try await bench.store.transact { transaction in
+            try await fixture.store.transact { transaction in
                 guard var grant = try transaction.grant(damaged) else { return }
                 grant.reseal(refreshToken: foreign, accessToken: nil)
                 try transaction.update(grant)
             }
-            let outcome = try await bench.rotate()
+            let outcome = try await fixture.rotate()
             let new = try #require(outcome?.sealingKeyID)
             #expect(outcome?.unreadable == ["user 7"])
             #expect(outcome?.leftTokens == 1)
             #expect(outcome?.retirable == [])
-            #expect(try await bench.store.keysInUse() == [new: 499, bench.old: 1])
+            #expect(try await fixture.store.keysInUse() == [new: 499, fixture.old: 1])
         }
     }
 
     @Test("never prints a token or a key")
     func silence() async throws {
-        try await RotationBench.with { bench in
-            let outcome = try await bench.rotate()
-            let said = "\(bench.news) \(String(describing: outcome))"
+        try await RotationFixture.with { fixture in
+            let outcome = try await fixture.rotate()
+            let said = "\(fixture.events) \(String(describing: outcome))"
             #expect(!said.contains("refresh 1"))
             #expect(!said.contains("access 1"))
         }
@@ -146,7 +146,7 @@ struct KeyRotationTests {
 }
 
 /// A database of sealed grants, and a rotation over it that a test controls step by step.
-private final class RotationBench: Sendable {
+private final class RotationFixture: Sendable {
     /// A second process on the same database and key ring.
     struct Worker: Sendable {
         let store: SQLiteStore
@@ -160,14 +160,14 @@ private final class RotationBench: Sendable {
         }
     }
 
-    let bench: OperatorBench
+    let base: OperatorFixture
     let old: KeyID
     let store: SQLiteStore
-    private let told = Mutex<[KeyRotation.News]>([])
+    private let reported = Mutex<[KeyRotation.ProgressEvent]>([])
 
-    static func with<Result>(_ body: (RotationBench) async throws -> Result) async throws -> Result {
-        try await OperatorBench.with { bench in
-            let rotation = try await RotationBench(bench)
+    static func with<Result>(_ body: (RotationFixture) async throws -> Result) async throws -> Result {
+        try await OperatorFixture.with { fixture in
+            let rotation = try await RotationFixture(fixture)
             let result: Result
             do {
                 result = try await body(rotation)
@@ -180,18 +180,18 @@ private final class RotationBench: Sendable {
         }
     }
 
-    private init(_ bench: OperatorBench) async throws {
-        self.bench = bench
-        old = try KeyRingFile.generate(path: bench.keyFile)
-        store = try bench.openStore()
+    private init(_ fixture: OperatorFixture) async throws {
+        base = fixture
+        old = try KeyRingFile.generate(path: base.keyFile)
+        store = try base.openStore()
         // More than two batches.
-        try await bench.insert(1...250, sealedBy: try bench.openVault(), into: store)
+        try await base.insert(1...250, sealedBy: try fixture.openVault(), into: store)
     }
 
-    var news: [KeyRotation.News] { told.withLock { $0 } }
+    var events: [KeyRotation.ProgressEvent] { reported.withLock { $0 } }
 
     func openWorker() throws -> Worker {
-        Worker(store: try bench.openStore(), vault: try bench.openVault())
+        Worker(store: try base.openStore(), vault: try base.openVault())
     }
 
     /// Runs a rotation; `meanwhile` performs the work of other processes in each of its pauses, counted from one.
@@ -199,19 +199,19 @@ private final class RotationBench: Sendable {
         stoppingAfter checks: Int = .max,
         _ meanwhile: @escaping @Sendable (Int64) async throws -> Void = { _ in }
     ) async throws -> KeyRotation.Outcome? {
-        let vault = try bench.openVault()
+        let vault = try base.openVault()
         let checksDone = Mutex(0)
         let turns = Mutex<Int64>(0)
-        let time = bench.time
+        let time = base.time
         let rotation = KeyRotation(
-            keyFile: bench.keyFile,
+            keyFile: base.keyFile,
             store: store,
             vault: vault,
-            presence: WorkerHeartbeat(
+            heartbeat: WorkerHeartbeat(
                 store: store,
                 ring: vault.ring,
                 workerName: "rotation",
-                diagnostics: bench.diagnostics
+                diagnostics: base.diagnostics
             ),
             time: time,
             pause: { span in
@@ -228,7 +228,7 @@ private final class RotationBench: Sendable {
                     return done > checks
                 }
             },
-            tell: { [self] news in told.withLock { $0.append(news) } }
+            reportProgress: { [self] events in reported.withLock { $0.append(events) } }
         )
         let outcome = try await rotation.run()
         try await store.forgetWorker("rotation")
@@ -237,7 +237,7 @@ private final class RotationBench: Sendable {
 
     /// Expects every token to be sealed with that key, and to open to its former text.
     func expectEverythingSealed(with key: KeyID) async throws {
-        let vault = try bench.openVault()
+        let vault = try base.openVault()
         #expect(vault.ring.current.sealingKeyID == key)
         #expect(try await store.keysInUse().keys.map(\.self) == [key])
         for grant in try await store.grants(after: nil, in: nil, atMost: 10_000) {

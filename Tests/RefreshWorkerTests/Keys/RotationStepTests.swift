@@ -25,43 +25,43 @@ struct RotationStepTests {
     @Test(
         "depends on the ring, the workers and the stored tokens",
         arguments: [
-            ("nothing begun", picture(alone, [behind], [old: 4]), .addKey),
-            ("nothing begun, nothing stored", picture(alone), .addKey),
-            ("a token that no key opens begins nothing", picture(alone, inUse: [foreign: 1]), .addKey),
+            ("nothing begun", state(alone, [behind], [old: 4]), .addKey),
+            ("nothing begun, nothing stored", state(alone), .addKey),
+            ("a token that no key opens begins nothing", state(alone, inUse: [foreign: 1]), .addKey),
             (
-                "a worker lacks the pending key", picture(pending, [holding, behind], [old: 4]),
+                "a worker lacks the pending key", state(pending, [holding, behind], [old: 4]),
                 .awaitHolders(of: new, lacking: ["behind"])
             ),
-            ("all hold the pending key", picture(pending, [holding], [old: 4]), .promote(new)),
-            ("no worker is alive", picture(pending, inUse: [old: 4]), .promote(new)),
+            ("all hold the pending key", state(pending, [holding], [old: 4]), .promote(new)),
+            ("no worker is alive", state(pending, inUse: [old: 4]), .promote(new)),
             (
-                "a worker still seals with the old key", picture(promoted, [sealing, holding], [old: 4]),
+                "a worker still seals with the old key", state(promoted, [sealing, holding], [old: 4]),
                 .awaitSealers(with: new, lacking: ["holding"])
             ),
             (
-                "a worker still seals with the old key although nothing is stored", picture(promoted, [holding]),
+                "a worker still seals with the old key although nothing is stored", state(promoted, [holding]),
                 .awaitSealers(with: new, lacking: ["holding"])
             ),
-            ("old tokens are left", picture(promoted, [sealing], [old: 1, new: 3]), .reseal(with: new)),
-            ("nothing is left", picture(promoted, [sealing], [new: 4], isBegun: true), .finish(with: new)),
-            ("an empty database", picture(promoted, isBegun: true), .finish(with: new)),
-            ("finished before: another rotation", picture(promoted, [sealing], [new: 4]), .addKey),
+            ("old tokens are left", state(promoted, [sealing], [old: 1, new: 3]), .reseal(with: new)),
+            ("nothing is left", state(promoted, [sealing], [new: 4], isBegun: true), .finish(with: new)),
+            ("an empty database", state(promoted, isBegun: true), .finish(with: new)),
+            ("finished before: another rotation", state(promoted, [sealing], [new: 4]), .addKey),
             (
                 "what is left cannot be opened",
-                picture(promoted, [sealing], [old: 1, new: 3], isBegun: true, isExhausted: true), .finish(with: new)
+                state(promoted, [sealing], [old: 1, new: 3], isBegun: true, isExhausted: true), .finish(with: new)
             ),
             (
                 "tokens of a foreign key cannot be sealed again",
-                picture(promoted, inUse: [foreign: 2, new: 3], isBegun: true), .finish(with: new)
+                state(promoted, inUse: [foreign: 2, new: 3], isBegun: true), .finish(with: new)
             ),
         ] as [(String, RotationState, RotationStep)]
     )
-    func step(situation: String, picture: RotationState, expected: RotationStep) {
-        #expect(RotationStep.next(in: picture) == expected, "\(situation)")
+    func step(situation: String, state: RotationState, expected: RotationStep) {
+        #expect(RotationStep.next(in: state) == expected, "\(situation)")
     }
 
-    private static func picture(
-        _ roster: KeyRingSummary,
+    private static func state(
+        _ keys: KeyRingSummary,
         _ workers: [WorkerReport] = [],
         _ keysInUse: [KeyID: Int] = [:],
         inUse: [KeyID: Int] = [:],
@@ -69,7 +69,7 @@ struct RotationStepTests {
         isExhausted: Bool = false
     ) -> RotationState {
         RotationState(
-            roster: roster,
+            keys: keys,
             workers: workers,
             keysInUse: keysInUse.merging(inUse) { $1 },
             isBegun: isBegun,

@@ -9,14 +9,14 @@ struct ConnectionRoomTests {
         arguments: [192, 256, 1024, 4096, 20_000]
     )
     func roomIsLeft(openFiles: Int) {
-        let room = ConnectionRoom(openFiles: openFiles)
+        let room = ConnectionLimits(openFiles: openFiles)
         #expect(room.ofStrangers >= 16 && room.ofServices >= 16)
         #expect(openFiles - room.ofStrangers - room.ofServices >= 128)
     }
 
     @Test("a listener's connections are bounded, however many descriptors are allowed", arguments: [65_536, Int.max])
     func isBounded(openFiles: Int) {
-        let room = ConnectionRoom(openFiles: openFiles)
+        let room = ConnectionLimits(openFiles: openFiles)
         #expect(room.ofStrangers == 20_000)
         #expect(room.ofServices == 4096)
     }

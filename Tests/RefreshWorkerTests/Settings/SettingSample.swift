@@ -5,11 +5,11 @@
 
 /// A valid value of a setting other than its default, and its effect on a running worker.
 struct SettingSample: Sendable {
-    /// The value, in which ROOT is the folder of a bench.
+    /// The value, in which ROOT is the folder of a fixture.
     let given: String
     /// A text that ``StartedWorker/uses(_:)`` contains only with this value, or the error of a start that needs a file.
     let seen: String
-    /// The other settings that the effect needs, on top of those of every bench.
+    /// The other settings that the effect needs, on top of those of every fixture.
     let others: [Setting.Name: String]
 
     init(_ given: String, seen: String? = nil, with others: [Setting.Name: String] = [:]) {

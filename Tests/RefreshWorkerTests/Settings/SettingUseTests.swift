@@ -15,16 +15,16 @@ struct SettingUseTests {
     @Test("reaches each part that uses it", arguments: Setting.Name.allCases)
     func isUsed(name: Setting.Name) async throws {
         let sample = SettingSample.of(name)
-        try await Self.withBench { bench in
-            let seen = sample.seen.replacing("ROOT", with: bench.root)
-            for text in try await Self.uses(name, with: sample.others, in: bench) {
+        try await Self.withBench { fixture in
+            let seen = sample.seen.replacing("ROOT", with: fixture.root)
+            for text in try await Self.uses(name, with: sample.others, in: fixture) {
                 #expect(!text.contains(seen), "without the setting")
             }
         }
-        try await Self.withBench { bench in
-            let seen = sample.seen.replacing("ROOT", with: bench.root)
+        try await Self.withBench { fixture in
+            let seen = sample.seen.replacing("ROOT", with: fixture.root)
             let settings = sample.others.merging([name: sample.given]) { $1 }
-            for text in try await Self.uses(name, with: settings, in: bench) {
+            for text in try await Self.uses(name, with: settings, in: fixture) {
                 #expect(text.contains(seen))
             }
         }
@@ -33,12 +33,12 @@ struct SettingUseTests {
     @Test("reaches each part of a running worker if a reload applies it", arguments: reloadable)
     func isReloaded(name: Setting.Name) async throws {
         let sample = SettingSample.of(name)
-        try await Self.withBench { bench in
-            try await StartedWorker.with(sample.others, in: bench) { started in
-                try StartedWorker.write(sample.others.merging([name: sample.given]) { $1 }, in: bench)
+        try await Self.withBench { fixture in
+            try await StartedWorker.with(sample.others, in: fixture) { started in
+                try StartedWorker.write(sample.others.merging([name: sample.given]) { $1 }, in: fixture)
                 #expect(try await started.worker.reloadConfiguration() == [])
                 for text in try await started.uses(name) {
-                    #expect(text.contains(sample.seen.replacing("ROOT", with: bench.root)))
+                    #expect(text.contains(sample.seen.replacing("ROOT", with: fixture.root)))
                 }
             }
         }
@@ -46,9 +46,9 @@ struct SettingUseTests {
 
     @Test("is named by each reload until a restart, if a reload does not apply it")
     func needsRestart() async throws {
-        try await Self.withBench { bench in
-            try await StartedWorker.with([:], in: bench) { started in
-                try StartedWorker.write([.summaryInterval: "7", .maxRate: "7"], in: bench)
+        try await Self.withBench { fixture in
+            try await StartedWorker.with([:], in: fixture) { started in
+                try StartedWorker.write([.summaryInterval: "7", .maxRate: "7"], in: fixture)
                 for _ in 1...2 {
                     #expect(try await started.worker.reloadConfiguration() == ["--summary-interval"])
                 }
@@ -65,10 +65,10 @@ struct SettingUseTests {
         ] as [[Setting.Name: String]]
     )
     func refused(bad: [Setting.Name: String]) async throws {
-        try await Self.withBench { bench in
-            try await StartedWorker.with([:], in: bench) { started in
+        try await Self.withBench { fixture in
+            try await StartedWorker.with([:], in: fixture) { started in
                 let settings: [Setting.Name: String] = [.maxRate: "7", .logLevel: "warning"]
-                try StartedWorker.write(settings.merging(bad) { $1 }, in: bench)
+                try StartedWorker.write(settings.merging(bad) { $1 }, in: fixture)
                 await #expect(throws: (any Error).self) { try await started.worker.reloadConfiguration() }
                 #expect(try await started.uses(.maxRate) == ["200.0", "200.0"])
                 #expect(try await started.uses(.logLevel) == ["error"])
@@ -78,9 +78,9 @@ struct SettingUseTests {
 
     @Test("of the clients cannot be emptied while the routes are served, although the file serves them no more")
     func clientsStay() async throws {
-        try await Self.withBench { bench in
-            try await StartedWorker.with([.listen: "127.0.0.1:0"], in: bench) { started in
-                try StartedWorker.write([.clientID: ""], in: bench)
+        try await Self.withBench { fixture in
+            try await StartedWorker.with([.listen: "127.0.0.1:0"], in: fixture) { started in
+                try StartedWorker.write([.clientID: ""], in: fixture)
                 await #expect(throws: ConfigurationError.self) { try await started.worker.reloadConfiguration() }
                 #expect(started.services.clientIDs == ["1234-first.apps.googleusercontent.com"])
             }
@@ -90,15 +90,15 @@ struct SettingUseTests {
     /// The daemon checks the settings of the listeners first, and one pass does not need them.
     @Test("chooses between the daemon and one pass")
     func runsOnce() async throws {
-        try await Self.withBench { bench in
+        try await Self.withBench { fixture in
             let flags: [(Setting.Name, String)] = [
-                (.keyFile, bench.path("missing")), (.noticeURL, "https://notices.example/"),
+                (.keyFile, fixture.path("missing")), (.noticeURL, "https://notices.example/"),
             ]
-            await #expect(throws: ConfigurationError.self) { try await bench.context(flags).run(.work) }
+            await #expect(throws: ConfigurationError.self) { try await fixture.context(flags).run(.work) }
             let once = flags + [(.runOnce, "yes")]
             await #expect(throws: (any Error).self) {
                 do {
-                    _ = try await bench.context(once).run(.work)
+                    _ = try await fixture.context(once).run(.work)
                 } catch {
                     #expect(!(error is ConfigurationError) && CommandFailure(error).message.contains("missing"))
                     throw error
@@ -111,7 +111,7 @@ struct SettingUseTests {
     private static func uses(
         _ name: Setting.Name,
         with settings: [Setting.Name: String],
-        in bench: OperatorBench
+        in fixture: OperatorFixture
     ) async throws -> [String] {
         var settings = settings
         var file = "worker.conf"
@@ -120,25 +120,25 @@ struct SettingUseTests {
             settings[.summaryInterval] = "77"
         }
         do {
-            return try await StartedWorker.with(settings, file: file, in: bench) { try await $0.uses(name) }
+            return try await StartedWorker.with(settings, file: file, in: fixture) { try await $0.uses(name) }
         } catch {
             return [CommandFailure(error).message]
         }
     }
 
     /// Runs the body with a key ring and the files that samples name.
-    private static func withBench(_ body: (OperatorBench) async throws -> Void) async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            try bench.write("the-secret-of-the-client\n", to: "client-secret")
-            try bench.write("a secret of more than thirty-two bytes\n", to: "secret")
-            try bench.write("not read before its partner\n", to: "pem")
+    private static func withBench(_ body: (OperatorFixture) async throws -> Void) async throws {
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            try fixture.write("the-secret-of-the-client\n", to: "client-secret")
+            try fixture.write("a secret of more than thirty-two bytes\n", to: "secret")
+            try fixture.write("not read before its partner\n", to: "pem")
             let hash = String(repeating: "ab", count: 32)
-            try bench.write(
+            try fixture.write(
                 #"{"services": [{"name": "mailer", "credential_sha256": "\#(hash)", "scopes": ["*"], "users": ["*"]}]}"#,
                 to: "services"
             )
-            try await body(bench)
+            try await body(fixture)
         }
     }
 }

@@ -18,25 +18,25 @@ import Store
 struct StartedWorker {
     private let root: String
     let worker: RunningWorker
-    let services: AccountServices
+    let services: RouteDependencies
     let reader: SecurityEventReader
 
-    /// Starts a worker with the settings of a file in the bench's folder, and stops it after `body`.
+    /// Starts a worker with the settings of a file in the fixture's folder, and stops it after `body`.
     static func with<Result>(
         _ settings: [Setting.Name: String],
         file: String = "worker.conf",
-        in bench: OperatorBench,
+        in fixture: OperatorFixture,
         _ body: (StartedWorker) async throws -> Result
     ) async throws -> Result {
-        try write(settings, to: file, in: bench)
-        let flags = [ConfigurationInputs.Flag(name: .config, value: bench.path(file))]
+        try write(settings, to: file, in: fixture)
+        let flags = [ConfigurationInputs.Flag(name: .config, value: fixture.path(file))]
         let inputs = ConfigurationInputs(flags: flags, environment: [:], files: .system)
         let context = CommandContext(configuration: try Configuration(inputs), inputs: inputs)
         let notifier = SystemdNotifier(environment: [:], processID: ProcessIdentity.number)
-        let worker = try await Daemon(context: context, statusReport: { _ in "{}" }).openWorker(notifier)
+        let worker = try await WorkerDaemon(context: context, statusReport: { _ in "{}" }).openWorker(notifier)
         let result: Swift.Result<Result, any Error>
         do {
-            result = .success(try await body(try StartedWorker(worker, root: bench.root)))
+            result = .success(try await body(try StartedWorker(worker, root: fixture.root)))
         } catch {
             result = .failure(error)
         }
@@ -47,18 +47,18 @@ struct StartedWorker {
         return try result.get()
     }
 
-    /// Writes the configuration file: settings that every bench has, and these.
+    /// Writes the configuration file: settings that every fixture has, and these.
     static func write(
         _ settings: [Setting.Name: String],
         to file: String = "worker.conf",
-        in bench: OperatorBench
+        in fixture: OperatorFixture
     ) throws {
         let usual: [Setting.Name: String] = [
             .keyFile: "ROOT/keys", .database: "ROOT/grants.sqlite", .metricsLog: "ROOT/metrics.jsonl",
             .clientID: "1234-first.apps.googleusercontent.com", .jwtSecretFile: "ROOT/secret", .logLevel: "error",
         ]
         let lines = usual.merging(settings) { $1 }.map { "\($0.environmentName)=\($1)\n" }
-        try bench.write(lines.joined().replacing("ROOT", with: bench.root), to: file)
+        try fixture.write(lines.joined().replacing("ROOT", with: fixture.root), to: file)
     }
 
     private init(_ worker: RunningWorker, root: String) throws {
@@ -71,7 +71,7 @@ struct StartedWorker {
             counters: worker.counters,
             time: context.time
         )
-        let parts = Listeners.Parts(
+        let parts = HTTPListeners.Parts(
             context: context,
             store: worker.store,
             database: worker.database,
@@ -83,8 +83,8 @@ struct StartedWorker {
             pulse: worker.pulse,
             statusReport: { _ in "{}" }
         )
-        services = try Listeners.accountServices(parts, worker.http)
-        reader = Listeners.securityEventReader(context, worker.http)
+        services = try HTTPListeners.accountServices(parts, worker.http)
+        reader = HTTPListeners.securityEventReader(context, worker.http)
     }
 
     /// Returns the value of a setting in each part that uses it; a new setting does not compile without its parts.
@@ -118,7 +118,7 @@ struct StartedWorker {
         case .listen: return [worker.listeners.publicServer == nil ? "closed" : "listens"]
         case .listenInternal: return [try names(ending: ".sock")]
         case .internalCertificate, .internalKey, .jwtSecretFile, .servicesFile, .noticeSecretFile: return ["readable"]
-        case .internalMetrics: return ["\(Listeners.exposure(configuration))"]
+        case .internalMetrics: return ["\(HTTPListeners.exposure(configuration))"]
         case .socketMode:
             let attributes = try FileManager.default.attributesOfItem(atPath: root + "/internal.sock")
             return [String((attributes[.posixPermissions] as? Int ?? 0) & 0o777, radix: 8)]

@@ -16,16 +16,16 @@ struct SpillFileTests {
     /// Makes a database with the grants of three users, each refreshed and rotated by a worker that could not store the
     /// result.
     private func withFindings(
-        _ body: (OperatorBench, CommandContext, TokenVault, [RefreshResult]) async throws -> Void
+        _ body: (OperatorFixture, CommandContext, TokenVault, [RefreshResult]) async throws -> Void
     ) async throws {
-        try await OperatorBench.with { bench in
-            _ = try KeyRingFile.generate(path: bench.keyFile)
-            let vault = try bench.openVault()
-            let store = try bench.openStore()
-            try await bench.insert(1...3, sealedBy: vault, into: store)
+        try await OperatorFixture.with { fixture in
+            _ = try KeyRingFile.generate(path: fixture.keyFile)
+            let vault = try fixture.openVault()
+            let store = try fixture.openStore()
+            try await fixture.insert(1...3, sealedBy: vault, into: store)
             await store.close()
-            let findings = try (1...3 as ClosedRange<Int64>).map { try finding($0, vault, at: bench.time.now) }
-            try await body(bench, try bench.context(), vault, findings)
+            let findings = try (1...3 as ClosedRange<Int64>).map { try finding($0, vault, at: fixture.time.now) }
+            try await body(fixture, try fixture.context(), vault, findings)
         }
     }
 
@@ -51,8 +51,8 @@ struct SpillFileTests {
         return try #require(spill.path)
     }
 
-    private func storedTokens(_ bench: OperatorBench, _ vault: TokenVault) async throws -> [String?] {
-        let store = try bench.openStore()
+    private func storedTokens(_ fixture: OperatorFixture, _ vault: TokenVault) async throws -> [String?] {
+        let store = try fixture.openStore()
         let grants = try await store.grants(after: nil, in: nil, atMost: 10)
         await store.close()
         return try grants.map { try vault.openRefreshToken(of: $0)?.reveal() }
@@ -60,19 +60,19 @@ struct SpillFileTests {
 
     @Test("is private, and the next command that opens the database recovers and removes it")
     func recovered() async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let path = try await spill(findings, context, vault)
             #expect(try FileStatus.of(path)?.mode == "0600")
             _ = try await context.run(.showStatus(isJSON: true))
-            #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
+            #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
             #expect(try FileStatus.of(path) == nil)
-            #expect(try bench.names.filter { $0.contains("set-aside") } == [])
+            #expect(try fixture.names.filter { $0.contains("set-aside") } == [])
         }
     }
 
     @Test("uses the disk space of the reserve, which is refilled")
     func reserve() async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let first = context.openSpill(vault: vault)
             try await first.keepReserve()
             let reserve = first.place.reserve
@@ -91,7 +91,7 @@ struct SpillFileTests {
 
     @Test("is written without the reserve while another process uses it, and does not truncate it")
     func reserveInUse() async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let spill = context.openSpill(vault: vault)
             try await spill.keepReserve()
             let other = try #require(try SpillFile.openIfThere(spill.place.reserve))
@@ -106,7 +106,7 @@ struct SpillFileTests {
 
     @Test("is written even if the reserve cannot be opened, such as one of another user")
     func unusableReserve() async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let spill = context.openSpill(vault: vault)
             try FileManager.default.createDirectory(
                 atPath: spill.place.reserve,
@@ -120,7 +120,7 @@ struct SpillFileTests {
 
     @Test("can be written after a failed try, with and without a reserve", arguments: [true, false])
     func failedOnce(hasReserve: Bool) async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             // The process that wrote the file must have ended before another one recovers it.
             do {
                 let spill = context.openSpill(vault: vault)
@@ -128,19 +128,19 @@ struct SpillFileTests {
                 // A folder in place of the file makes the rename fail.
                 let target = spill.place.unsaved(by: context.workerName)
                 try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
-                await #expect(throws: SpillError.self) { try await spill.save(Array(findings.prefix(1))) }
+                await #expect(throws: SpillFileError.self) { try await spill.save(Array(findings.prefix(1))) }
                 #expect(spill.path == nil)
                 try FileManager.default.removeItem(atPath: target)
                 try await spill.save(Array(findings.dropFirst()))
             }
             _ = try await context.run(.showStatus(isJSON: true))
-            #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
+            #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
     }
 
     @Test("is set aside if it is damaged, and its readable results are stored", arguments: [5, 40, 700])
     func damaged(place: Int) async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let path = try await spill(findings, context, vault)
             let file = try #require(try SpillFile.openIfThere(path))
             var bytes = try #require(try file.read(limit: 1 << 20))
@@ -150,7 +150,7 @@ struct SpillFileTests {
             #expect(try FileStatus.of(path) == nil)
             let aside = SpillLocation.setAside(path)
             #expect(try FileStatus.of(aside)?.size == Int64(bytes.count))
-            let rotated = try await storedTokens(bench, vault).count { $0?.hasPrefix("rotated") ?? false }
+            let rotated = try await storedTokens(fixture, vault).count { $0?.hasPrefix("rotated") ?? false }
             #expect(rotated < 3 && (place < 100 || rotated > 0))
             // After a repair the file can be recovered by hand.
             bytes[place] ^= 1
@@ -161,28 +161,28 @@ struct SpillFileTests {
 
     @Test("is set aside if it belongs to another database, and can be recovered there by hand")
     func foreign() async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let path = try await spill(findings, context, vault)
-            let other = try bench.context([(.database, bench.path("other.sqlite"))])
-            let store = try SQLiteStore(path: bench.path("other.sqlite"), timeSource: bench.time)
+            let other = try fixture.context([(.database, fixture.path("other.sqlite"))])
+            let store = try SQLiteStore(path: fixture.path("other.sqlite"), timeSource: fixture.time)
             await store.close()
-            let stray = bench.path("other.sqlite.unsaved-1-a")
+            let stray = fixture.path("other.sqlite.unsaved-1-a")
             #expect(try SpillFile.rename(path, to: stray))
             _ = try await other.run(.showStatus(isJSON: true))
-            let aside = bench.path("other.sqlite.set-aside-1-a")
+            let aside = fixture.path("other.sqlite.set-aside-1-a")
             #expect(try FileStatus.of(aside) != nil)
             #expect(try await context.run(.recoverResults(file: aside)) == .success)
             #expect(try FileStatus.of(aside) == nil)
-            #expect(try await storedTokens(bench, vault) == ["rotated 1", "rotated 2", "rotated 3"])
+            #expect(try await storedTokens(fixture, vault) == ["rotated 1", "rotated 2", "rotated 3"])
         }
     }
 
     @Test("is listed by doctor with the command that recovers it, and by status until it is recovered")
     func listed() async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let doctor = Doctor(context: context)
             #expect(doctor.spillDiagnoses().map(\.grade) == [.ok])
-            try SpillFile.create(bench.path("grants.sqlite.writing-2-b")).allocate(4096)
+            try SpillFile.create(fixture.path("grants.sqlite.writing-2-b")).allocate(4096)
             #expect(doctor.spillDiagnoses().map(\.grade) == [.ok], "empty reserved space counts as a result")
             let path = try await spill(findings, context, vault)
             let waiting = doctor.spillDiagnoses()
@@ -194,12 +194,12 @@ struct SpillFileTests {
 
     @Test("is listed after it was set aside until it is recovered by hand, even without a readable key ring")
     func listedAside() async throws {
-        try await withFindings { bench, context, vault, findings in
+        try await withFindings { fixture, context, vault, findings in
             let path = try await spill(findings, context, vault)
             let aside = SpillLocation.setAside(path)
             #expect(try SpillFile.rename(path, to: aside))
-            try bench.write("no ring", to: "elsewhere")
-            let blind = try bench.context([(.keyFile, bench.path("elsewhere"))])
+            try fixture.write("no ring", to: "elsewhere")
+            let blind = try fixture.context([(.keyFile, fixture.path("elsewhere"))])
             let report = try await blind.statusReport()
             #expect(report.spilledFiles.map(\.path) == [aside])
             #expect(report.spilledFiles.map(\.isSetAside) == [true])
@@ -212,10 +212,10 @@ struct SpillFileTests {
 
     @Test("stops commands that would refresh with older tokens if it cannot be read; commands that only read continue")
     func unreadable() async throws {
-        try await withFindings { bench, context, _, _ in
+        try await withFindings { fixture, context, _, _ in
             // A file of another user can be seen and not opened.
             try FileManager.default.createDirectory(
-                atPath: bench.path("grants.sqlite.unsaved-1-a"),
+                atPath: fixture.path("grants.sqlite.unsaved-1-a"),
                 withIntermediateDirectories: false
             )
             let failure = await #expect(throws: CommandFailure.self) {
@@ -232,8 +232,8 @@ struct SpillFileTests {
 
     @Test("is removed if it was never written to")
     func empty() async throws {
-        try await withFindings { bench, context, _, _ in
-            let path = bench.path("grants.sqlite.writing-1-a")
+        try await withFindings { fixture, context, _, _ in
+            let path = fixture.path("grants.sqlite.writing-1-a")
             try SpillFile.create(path).allocate(4096)
             _ = try await context.run(.showStatus(isJSON: true))
             #expect(try FileStatus.of(path) == nil)
@@ -242,9 +242,9 @@ struct SpillFileTests {
 
     @Test("is the only file that a recovery by hand removes", arguments: [0, 4096])
     func noSpillFile(size: Int) async throws {
-        try await withFindings { bench, context, _, _ in
-            let path = bench.path("zeros")
-            try bench.write(String(repeating: "\0", count: size), to: "zeros")
+        try await withFindings { fixture, context, _, _ in
+            let path = fixture.path("zeros")
+            try fixture.write(String(repeating: "\0", count: size), to: "zeros")
             let failure = await #expect(throws: CommandFailure.self) {
                 try await context.run(.recoverResults(file: path))
             }

@@ -177,13 +177,13 @@ struct StatusReportTests {
 
     @Test("a database is described while another process has it open")
     func database() async throws {
-        try await OperatorBench.with { bench in
-            let key = try KeyRingFile.generate(path: bench.keyFile)
+        try await OperatorFixture.with { fixture in
+            let key = try KeyRingFile.generate(path: fixture.keyFile)
             // Boot time as the command reads it, so that the worker's report is current.
-            let store = try bench.openStore(time: SystemTime())
-            try await bench.insert(1...3, sealedBy: try bench.openVault(), into: store)
+            let store = try fixture.openStore(time: SystemTime())
+            try await fixture.insert(1...3, sealedBy: try fixture.openVault(), into: store)
             _ = try await store.report(WorkerReport(id: "daemon", keyIDs: [key], sealingKeyID: key))
-            let report = try await bench.context([(.clientID, "configured")]).statusReport()
+            let report = try await fixture.context([(.clientID, "configured")]).statusReport()
             await store.close()
             #expect(report.census.grants == 3)
             #expect(report.clients.map(\.id) == ["configured"])

@@ -34,9 +34,9 @@ struct AWSCredentialsTests {
 
     @Test("come from a file, by its profile, whatever the environment holds")
     func file() async throws {
-        try await OperatorBench.with { bench in
-            try bench.write(Self.text, to: "credentials")
-            let path = bench.path("credentials")
+        try await OperatorFixture.with { fixture in
+            try fixture.write(Self.text, to: "credentials")
+            let path = fixture.path("credentials")
             let environment = ["AWS_ACCESS_KEY_ID": "ENV", "AWS_SECRET_ACCESS_KEY": "env"]
             #expect(
                 try AWSCredentials.read(file: path, environment: environment)
@@ -55,10 +55,10 @@ struct AWSCredentialsTests {
 
     @Test("are refused from a file that others may use", arguments: [0o644, 0o660, 0o602])
     func modes(mode: Int) async throws {
-        try await OperatorBench.with { bench in
-            try bench.write(Self.text, to: "credentials", mode: mode)
+        try await OperatorFixture.with { fixture in
+            try fixture.write(Self.text, to: "credentials", mode: mode)
             let error = try #require(throws: CommandFailure.self) {
-                try AWSCredentials.read(file: bench.path("credentials"), environment: [:])
+                try AWSCredentials.read(file: fixture.path("credentials"), environment: [:])
             }
             #expect(error.message.contains("chmod 600") && error.exitCode == .configuration)
         }

@@ -14,24 +14,24 @@ struct SecretsManagerFaultTests {
 
     @Test("temporary ones are tried again after a wait", arguments: passing.indices)
     func passes(position: Int) async throws {
-        let bench = try SecretsBench()
-        bench.service.put("gmail/user/a", try secretText("a"))
-        bench.service.interfere { _, _, number in number % 3 == 0 ? nil : Self.passing[position] }
-        #expect(try await bench.bring().grants.stored == 1)
-        let pauses = bench.pauses.list
+        let fixture = try SecretsManagerFixture()
+        fixture.service.put("gmail/user/a", try secretText("a"))
+        fixture.service.interfere { _, _, number in number % 3 == 0 ? nil : Self.passing[position] }
+        #expect(try await fixture.bring().grants.stored == 1)
+        let pauses = fixture.pauses.list
         #expect(pauses.count == 4)
         #expect(pauses.allSatisfy { $0 >= .seconds(1) && $0 <= .seconds(2) })
     }
 
     @Test("lasting ones end the command after some tries, for a later run")
     func patience() async throws {
-        let bench = try SecretsBench()
-        bench.service.interfere { _, _, _ in fault(400, "ThrottlingException") }
-        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await bench.bring() })
-        #expect(error.failure(for: bench.order).exitCode == .leftForLater)
-        #expect(bench.service.calls.count == SecretsManagerClient.greatestTries)
-        #expect(bench.pauses.list.count == SecretsManagerClient.greatestTries - 1)
-        #expect(bench.pauses.list.allSatisfy { $0 <= .seconds(30) })
+        let fixture = try SecretsManagerFixture()
+        fixture.service.interfere { _, _, _ in fault(400, "ThrottlingException") }
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() })
+        #expect(error.failure(for: fixture.order).exitCode == .leftForLater)
+        #expect(fixture.service.calls.count == SecretsManagerClient.greatestTries)
+        #expect(fixture.pauses.list.count == SecretsManagerClient.greatestTries - 1)
+        #expect(fixture.pauses.list.allSatisfy { $0 <= .seconds(30) })
     }
 
     static let final: [(steps: [ScriptedServer.Step], exit: ExitCode, words: [String])] = [
@@ -55,22 +55,22 @@ struct SecretsManagerFaultTests {
     @Test("permanent ones are reported without the service's own text", arguments: final.indices)
     func ends(position: Int) async throws {
         let (steps, exit, words) = Self.final[position]
-        let bench = try SecretsBench()
-        bench.service.interfere { _, _, _ in steps }
-        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await bench.bring() })
-        let failure = error.failure(for: bench.order)
+        let fixture = try SecretsManagerFixture()
+        fixture.service.interfere { _, _, _ in steps }
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() })
+        let failure = error.failure(for: fixture.order)
         #expect(failure.exitCode == exit)
         for word in words { #expect(failure.message.contains(word), "\(failure.message)") }
         #expect(!failure.message.contains("KEYSECRET") && !failure.message.contains("\u{1b}"))
-        #expect(bench.pauses.list.isEmpty)
+        #expect(fixture.pauses.list.isEmpty)
     }
 
     @Test("a refused connection is reported as such")
     func unreachable() async throws {
-        let bench = try SecretsBench()
-        bench.server.stop()
-        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await bench.bring() })
-        let failure = error.failure(for: bench.order)
+        let fixture = try SecretsManagerFixture()
+        fixture.server.stop()
+        let error = try #require(await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() })
+        let failure = error.failure(for: fixture.order)
         #expect(failure.exitCode == .leftForLater)
         #expect(failure.message.contains("cannot be reached"))
     }
@@ -83,14 +83,14 @@ struct SecretsManagerFaultTests {
         ] as [(String, String?)]
     )
     func clientID(text: String, problem: String?) async throws {
-        let bench = try SecretsBench()
-        bench.service.put(SecretsManagerOptions.clientIDName, text)
+        let fixture = try SecretsManagerFixture()
+        fixture.service.put(SecretsManagerOptions.clientIDName, text)
         guard let problem else {
-            #expect(try await SecretsManagerReader.clientID(from: bench.client) == "1-a.apps.googleusercontent.com")
+            #expect(try await SecretsManagerReader.clientID(from: fixture.client) == "1-a.apps.googleusercontent.com")
             return
         }
         let failure = try #require(
-            await #expect(throws: CommandFailure.self) { try await SecretsManagerReader.clientID(from: bench.client) }
+            await #expect(throws: CommandFailure.self) { try await SecretsManagerReader.clientID(from: fixture.client) }
         )
         #expect(failure.message.contains(problem) && failure.message.contains("--client-id"))
         #expect(!failure.message.contains("GOCSPX"))
@@ -98,13 +98,13 @@ struct SecretsManagerFaultTests {
 
     @Test("a missing client id names the option to give")
     func missingClientID() async throws {
-        let bench = try SecretsBench()
+        let fixture = try SecretsManagerFixture()
         let error = try #require(
             await #expect(throws: SecretsManagerFault.self) {
-                try await SecretsManagerReader.clientID(from: bench.client)
+                try await SecretsManagerReader.clientID(from: fixture.client)
             }
         )
-        #expect(error.failure(for: bench.order).message.contains("--client-id"))
+        #expect(error.failure(for: fixture.order).message.contains("--client-id"))
     }
 
     @Test(

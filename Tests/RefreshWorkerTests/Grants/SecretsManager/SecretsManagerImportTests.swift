@@ -11,10 +11,10 @@ import Testing
 
 @Suite("Importing from AWS Secrets Manager", .timeLimit(.minutes(10)))
 struct SecretsManagerImportTests {
-    private let bench: SecretsBench
+    private let fixture: SecretsManagerFixture
 
     init() throws {
-        bench = try SecretsBench()
+        fixture = try SecretsManagerFixture()
     }
 
     private func put(
@@ -22,80 +22,80 @@ struct SecretsManagerImportTests {
         _ changes: [String: (any Sendable)?] = [:],
         storedAt: Double = 1_799_999_000
     ) throws {
-        bench.service.put("gmail/user/\(user)", try secretText(user, changes), storedAt: storedAt)
+        fixture.service.put("gmail/user/\(user)", try secretText(user, changes), storedAt: storedAt)
     }
 
     private var read: [String] {
-        bench.service.calls.filter { $0.operation == "GetSecretValue" }.compactMap { $0.body["SecretId"]?.string }
+        fixture.service.calls.filter { $0.operation == "GetSecretValue" }.compactMap { $0.body["SecretId"]?.string }
     }
 
     @Test("reads every page, and each secret once")
     func pages() async throws {
         for number in 0..<250 { try put("u\(number)") }
-        let tally = try await bench.bring()
+        let tally = try await fixture.bring()
         #expect(tally.grants == ImportTally(stored: 250, replaced: 0, kept: 0, bad: 0))
         #expect(read.count == 250 && Set(read).count == 250)
-        let lists = bench.service.calls.filter { $0.operation == "ListSecrets" }.map(\.body)
+        let lists = fixture.service.calls.filter { $0.operation == "ListSecrets" }.map(\.body)
         #expect(lists.map { $0["NextToken"]?.string } == [nil, "100", "200"])
         let filter = JSONValue.object(["Key": .string("name"), "Values": .array([.string("gmail/user/")])])
         #expect(lists.allSatisfy { $0["Filters"] == .array([filter]) })
-        #expect(bench.server.mostAtOnce <= SecretsManagerReader.concurrency)
+        #expect(fixture.server.mostAtOnce <= SecretsManagerReader.concurrency)
     }
 
     @Test("stores the secret's content")
     func content() async throws {
         try put("alice@example.com")
         try put("no-refresh", ["refresh_token": nil])
-        try await bench.bring()
-        let grant = try await bench.bench.grant("alice@example.com")
+        try await fixture.bring()
+        let grant = try await fixture.imports.grant("alice@example.com")
         #expect(grant.clientID == "1-a.apps.googleusercontent.com")
         #expect(grant.accessToken?.expiresAt == Timestamp(iso8601: "2027-01-15T08:30:00.123Z"))
         #expect(grant.owner == Grant.Owner(email: "alice@example.com@example.com", name: "N", emailIsVerified: true))
-        #expect(try await bench.bench.refreshToken("alice@example.com") == "1//refresh-alice@example.com")
-        #expect(try await bench.bench.grant("no-refresh").refreshToken == nil)
+        #expect(try await fixture.imports.refreshToken("alice@example.com") == "1//refresh-alice@example.com")
+        #expect(try await fixture.imports.grant("no-refresh").refreshToken == nil)
     }
 
     @Test("does not read secrets of users who are already stored")
     func resumed() async throws {
         for number in 0..<120 { try put("u\(number)") }
-        let service = bench.service
+        let service = fixture.service
         // A run that fails on its second page.
         service.interfere { _, secret, _ in
             secret == "gmail/user/u99" ? fault(400, "ExpiredTokenException") : nil
         }
-        await #expect(throws: SecretsManagerFault.self) { try await bench.bring() }
-        let stored = try await bench.bench.store.grants(after: nil, in: nil, atMost: 1000).map(\.userID)
+        await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() }
+        let stored = try await fixture.imports.store.grants(after: nil, in: nil, atMost: 1000).map(\.userID)
         #expect(stored.count == 100)
         service.interfere { _, _, _ in nil }
         service.forgetCalls()
-        let tally = try await bench.bring()
+        let tally = try await fixture.bring()
         #expect(tally.grants == ImportTally(stored: 20, replaced: 0, kept: 100, bad: 0))
         // A request that the first run cancelled may be counted late; it concerns a user who is not stored.
         #expect(Set(read) == Set((0..<120).map { "gmail/user/u\($0)" }).subtracting(stored.map { "gmail/user/\($0)" }))
-        #expect(bench.reports.isEmpty)
-        #expect(bench.details.count { $0.hasSuffix("is stored already: kept") } == 100)
+        #expect(fixture.reports.isEmpty)
+        #expect(fixture.details.count { $0.hasSuffix("is stored already: kept") } == 100)
     }
 
     @Test("imports only secrets under the prefix, and reports invalid ones without showing them")
     func others() async throws {
         try put("good")
-        bench.service.put("gmail/user-other", try secretText("x"))
-        bench.service.put("gmail/user/", try secretText("x"))
-        bench.service.put("Google-OAuth-Client-ID", "1-a.apps.googleusercontent.com")
-        bench.service.put("gmail/user/going", try secretText("x"), isMarkedDeleted: true)
-        bench.service.put("gmail/user/binary", nil)
-        bench.service.put("gmail/user/broken", "1//HIDDEN")
+        fixture.service.put("gmail/user-other", try secretText("x"))
+        fixture.service.put("gmail/user/", try secretText("x"))
+        fixture.service.put("Google-OAuth-Client-ID", "1-a.apps.googleusercontent.com")
+        fixture.service.put("gmail/user/going", try secretText("x"), isMarkedDeleted: true)
+        fixture.service.put("gmail/user/binary", nil)
+        fixture.service.put("gmail/user/broken", "1//HIDDEN")
         try put("impostor", ["user_id": "good"])
         try put("gone")
         try put("denied")
-        bench.service.interfere { _, secret, _ in
+        fixture.service.interfere { _, secret, _ in
             switch secret {
             case "gmail/user/gone": fault(400, "ResourceNotFoundException")
             case "gmail/user/denied": fault(400, "AccessDeniedException")
             default: nil
             }
         }
-        let tally = try await bench.bring()
+        let tally = try await fixture.bring()
         #expect(tally.deleted == 2)
         #expect(tally.grants.stored == 1 && tally.grants.read == 5)
         let reasons = [
@@ -110,39 +110,39 @@ struct SecretsManagerImportTests {
             "secret 'gmail/user/denied': may not be read (AccessDeniedException)",
             "secret 'gmail/user/impostor': user_id names another user than the secret's name",
         ]
-        #expect(zip(bench.reports, words).allSatisfy { $0.hasPrefix($1) }, "\(bench.reports)")
-        #expect(!bench.reports.joined().contains("HIDDEN"))
+        #expect(zip(fixture.reports, words).allSatisfy { $0.hasPrefix($1) }, "\(fixture.reports)")
+        #expect(!fixture.reports.joined().contains("HIDDEN"))
     }
 
     @Test("ends if all secrets are denied", arguments: ["AccessDeniedException", "DecryptionFailure"])
     func allDenied(code: String) async throws {
         for number in 0..<20 { try put("u\(number)") }
-        bench.service.interfere { operation, _, _ in operation == "GetSecretValue" ? fault(400, code) : nil }
+        fixture.service.interfere { operation, _, _ in operation == "GetSecretValue" ? fault(400, code) : nil }
         let error = try #require(
-            await #expect(throws: SecretsManagerFault.self) { try await bench.bring() }
+            await #expect(throws: SecretsManagerFault.self) { try await fixture.bring() }
         )
-        #expect(error.failure(for: bench.order).exitCode == .configuration)
-        #expect(bench.reports.isEmpty)
+        #expect(error.failure(for: fixture.order).exitCode == .configuration)
+        #expect(fixture.reports.isEmpty)
     }
 
     @Test("a dry run reports the changes and makes none")
     func rehearsal() async throws {
         try put("kept")
         try put("replaced")
-        try await bench.bring()
+        try await fixture.bring()
         try put("new")
         let changes = ["refresh_token": "1//other", "created_at": "2027-01-15T09:00:00"]
         try put("replaced", changes, storedAt: 1_900_000_000)
-        let before = try await bench.bench.store.grants(after: nil, in: nil, atMost: 10)
-        let tally = try await bench.bring(.replaceOlder, isDryRun: true)
+        let before = try await fixture.imports.store.grants(after: nil, in: nil, atMost: 10)
+        let tally = try await fixture.bring(.replaceOlder, isDryRun: true)
         #expect(tally.grants == ImportTally(stored: 1, replaced: 1, kept: 1, bad: 0))
         #expect(
             tally.sentence(isDryRun: true)
                 == "dry run, nothing was stored; 3 secrets: 1 to store, 1 to replace, 1 to keep, 0 bad, 0 deleted"
         )
-        #expect(bench.details.contains("user 'new': would be stored"))
-        #expect(try await bench.bench.store.grants(after: nil, in: nil, atMost: 10) == before)
-        #expect(try await bench.bring(.replaceOlder).grants == tally.grants)
+        #expect(fixture.details.contains("user 'new': would be stored"))
+        #expect(try await fixture.imports.store.grants(after: nil, in: nil, atMost: 10) == before)
+        #expect(try await fixture.bring(.replaceOlder).grants == tally.grants)
     }
 }
 
@@ -171,31 +171,31 @@ struct SecretsManagerReplacementTests {
         ]
     )
     func dates(of one: Case) async throws {
-        let bench = try SecretsBench()
-        let start = bench.bench.time.now
-        bench.service.put("gmail/user/a", try secretText("a"))
-        try await bench.bring()
-        bench.bench.time.advance(by: .seconds(1000))
+        let fixture = try SecretsManagerFixture()
+        let start = fixture.imports.time.now
+        fixture.service.put("gmail/user/a", try secretText("a"))
+        try await fixture.bring()
+        fixture.imports.time.advance(by: .seconds(1000))
         func seconds(_ offset: Int64) -> Double { Double((start + .seconds(offset)).milliseconds) / 1000 }
         let text = try secretText("a", ["refresh_token": "1//other", "created_at": one.createdAt.map { seconds($0) }])
-        bench.service.put("gmail/user/a", text, storedAt: seconds(one.versionAt))
-        let tally = try await bench.bring(.replaceOlder)
+        fixture.service.put("gmail/user/a", text, storedAt: seconds(one.versionAt))
+        let tally = try await fixture.bring(.replaceOlder)
         #expect(tally.grants.replaced == (one.isReplaced ? 1 : 0))
-        #expect(try await bench.bench.refreshToken("a") == (one.isReplaced ? "1//other" : "1//refresh-a"))
-        #expect(try await bench.bring().grants.kept == 1)
+        #expect(try await fixture.imports.refreshToken("a") == (one.isReplaced ? "1//other" : "1//refresh-a"))
+        #expect(try await fixture.bring().grants.kept == 1)
     }
 
     enum Change: CaseIterable { case rotation, disconnection, refresh }
 
     @Test("counts a rotation and an end as newer, and a refresh alone not", arguments: Change.allCases)
     func history(change: Change) async throws {
-        let bench = try SecretsBench()
-        let start = bench.bench.time.now
-        bench.service.put("gmail/user/a", try secretText("a"))
-        try await bench.bring()
-        bench.bench.time.advance(by: .seconds(1000))
-        var grant = try await bench.bench.grant("a")
-        let now = bench.bench.time.now
+        let fixture = try SecretsManagerFixture()
+        let start = fixture.imports.time.now
+        fixture.service.put("gmail/user/a", try secretText("a"))
+        try await fixture.bring()
+        fixture.imports.time.advance(by: .seconds(1000))
+        var grant = try await fixture.imports.grant("a")
+        let now = fixture.imports.time.now
         let events: [GrantEvent]
         switch change {
         case .rotation: events = grant.rotate(to: grant.refreshToken, at: now)
@@ -205,15 +205,15 @@ struct SecretsManagerReplacementTests {
             events = grant.refreshed(later, at: now, due: { _ in now })
         }
         let changed = grant
-        try await bench.bench.store.transact { transaction in
+        try await fixture.imports.store.transact { transaction in
             try transaction.update(changed)
             for event in events { try transaction.record(event) }
         }
         let between = Double((start + .seconds(500)).milliseconds) / 1000
         let text = try secretText("a", ["refresh_token": "1//other", "created_at": between])
-        bench.service.put("gmail/user/a", text, storedAt: between)
-        let tally = try await bench.bring(.replaceOlder)
+        fixture.service.put("gmail/user/a", text, storedAt: between)
+        let tally = try await fixture.bring(.replaceOlder)
         #expect(tally.grants.replaced == (change == .refresh ? 1 : 0))
-        #expect(try await bench.bench.grant("a").state == (change == .disconnection ? .disconnected : .active))
+        #expect(try await fixture.imports.grant("a").state == (change == .disconnection ? .disconnected : .active))
     }
 }

@@ -1,0 +1,169 @@
+package import Clocks
+package import HTTPServer
+import JSON
+package import Observability
+package import RefreshEngine
+import Secrets
+package import Store
+
+/// The state of the process for monitors: health, readiness, status and metrics.
+///
+/// It does not contain secrets, user ids or e-mail addresses; ``InternalRoutes`` decides what needs a credential.
+package struct MonitoringHandler: Sendable {
+    /// The time after which results that could not be stored make the worker unready.
+    ///
+    /// A commit may fail where the check does not, such as on a full disk.
+    private static let longestWait: Duration = .seconds(5)
+
+    private let database: DatabaseReadiness
+    private let engine: RefreshEngine
+    private let census: CensusCache
+    private let counters: LifetimeCounters
+    private let metrics: MetricsLog
+    private let phase: ServingPhase
+    private let time: any TimeSource
+    private let stalledLoops: @Sendable () -> [String]
+    private let certificateExpiry: @Sendable () -> Timestamp?
+    private let statusReport: @Sendable () async throws -> String
+
+    /// Makes the probes.
+    ///
+    /// `stalledLoops` returns the worker's loops whose last turn is too long ago; `certificateExpiry` is the end of the
+    /// internal listener's certificate, if any; `statusReport` returns the output of `refresh-worker status --json`.
+    package init(
+        store: any GrantStore,
+        database: DatabaseReadiness,
+        engine: RefreshEngine,
+        counters: LifetimeCounters,
+        metrics: MetricsLog,
+        phase: ServingPhase,
+        time: any TimeSource,
+        stalledLoops: @escaping @Sendable () -> [String],
+        certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
+        statusReport: @escaping @Sendable () async throws -> String
+    ) {
+        self.database = database
+        self.engine = engine
+        census = CensusCache(store: store, time: time)
+        self.counters = counters
+        self.metrics = metrics
+        self.phase = phase
+        self.time = time
+        self.stalledLoops = stalledLoops
+        self.certificateExpiry = certificateExpiry
+        self.statusReport = statusReport
+    }
+
+    /// Returns whether the loops of the process run; if not, only a restart helps.
+    package func health() -> ServerResponse {
+        let stalled = stalledLoops()
+        guard stalled.isEmpty else { return .text("stalled: \(stalled.joined(separator: ", "))\n", status: 503) }
+        return .text("ok\n")
+    }
+
+    /// Returns whether requests should be sent here: not while starting or draining, nor without the database.
+    ///
+    /// It answers from memory. An outage of Google does not count, because it would take all replicas out at once; the
+    /// body shows it.
+    package func readiness() async -> ServerResponse {
+        let phase = phase.current
+        let databaseTrouble = database.trouble
+        let storing = await engine.storingFailsFor
+        let isStoring = storing.map { $0 <= Self.longestWait } ?? true
+        let ring = engine.keyRing
+        let isReady = phase == .serving && databaseTrouble == nil && isStoring && ring.standsBy == nil
+        let statuses = await engine.clientStatuses
+        let waiting = await engine.waiting
+        // A probe must not wait for a count over millions of grants.
+        let census = await census.glimpse()
+        return .object(status: isReady ? 200 : 503, headers: [ServerResponse.noStore]) { line in
+            line.field("ready", isReady)
+            line.object("checks") { checks in
+                checks.field("phase", phase.rawValue)
+                checks.field("database", databaseTrouble ?? "ok")
+                checks.field("results", isStoring ? "ok" : "waiting")
+                checks.field(
+                    "key_ring",
+                    ring.standsBy != nil ? "lacks_keys" : ring.refusal != nil ? "file_refused" : "ok"
+                )
+            }
+            line.object("database") { object in
+                if let age = database.sinceLastSuccess { object.field("last_success_seconds", age.inSeconds) }
+                if let storing { object.field("results_waiting_seconds", storing.inSeconds) }
+            }
+            line.array("clients") { array in
+                for status in statuses {
+                    array.object { client in
+                        client.field("client_id", status.clientID)
+                        client.field("breaker", status.breaker.rawValue)
+                        client.field("ceiling_per_s", status.ceiling)
+                    }
+                }
+            }
+            line.object("backlog") { backlog in
+                backlog.field("waiting", waiting)
+                if let census {
+                    backlog.field("overdue", census.due)
+                    backlog.field("oldest_overdue_seconds", Self.oldestOverdue(census, at: time.now).inSeconds)
+                }
+            }
+        }
+    }
+
+    /// Returns the same for callers without a credential, without the reasons.
+    package func bareReadiness() async -> ServerResponse {
+        let isReady = await readiness().status == 200
+        return .text(isReady ? "ready\n" : "not ready\n", status: isReady ? 200 : 503)
+    }
+
+    /// Returns the output of `refresh-worker status --json`.
+    package func status() async -> ServerResponse {
+        do {
+            return .json(Array(try await statusReport().utf8), headers: [ServerResponse.noStore])
+        } catch {
+            return VendingError.storeUnavailable.response
+        }
+    }
+
+    /// Returns the metrics in Prometheus' text format.
+    package func prometheus() async -> ServerResponse {
+        let clients = await engine.clientStatuses.map { status in
+            PrometheusReport.Client(
+                id: status.clientID,
+                breaker: PrometheusReport.Client.Breaker(rawValue: status.breaker.rawValue) ?? .closed,
+                ceiling: status.ceiling
+            )
+        }
+        let report = PrometheusReport(
+            counts: counters.counts,
+            startedAt: counters.startedAt,
+            droppedLines: metrics.droppedLines,
+            inFlight: await engine.inFlight,
+            grants: await countedGrants(),
+            clients: clients,
+            certificateExpiresAt: certificateExpiry(),
+            usage: .current
+        )
+        return ServerResponse(headers: [("Content-Type", PrometheusText.contentType)], body: report.text.bytes)
+    }
+
+    private func countedGrants() async -> PrometheusReport.Grants? {
+        let census: Census
+        do {
+            census = try await self.census.census()
+        } catch {
+            // The answer shows this itself: see `refresh_worker_store_up`.
+            return nil
+        }
+        return PrometheusReport.Grants(
+            byState: GrantState.allCases.map { (state: $0.rawValue, count: census.byState[$0, default: 0]) },
+            due: await engine.waiting + census.due,
+            overdue: census.due,
+            oldestOverdue: Self.oldestOverdue(census, at: time.now)
+        )
+    }
+
+    private static func oldestOverdue(_ census: Census, at now: Timestamp) -> Duration {
+        census.oldestDueAt.map { max(.zero, now - $0) } ?? .zero
+    }
+}

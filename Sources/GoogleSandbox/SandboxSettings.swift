@@ -1,0 +1,77 @@
+private import Clocks
+
+/// The settings that apply to all requests.
+struct SandboxSettings: Sendable {
+    /// The lifetime of an access token in seconds; Google's is 3599.
+    var lifetime: Int64 = 3599
+    var rotation = RotationPolicy.off
+    var latency = Duration.zero
+    /// The greatest random addition to the latency.
+    var latencyJitter = Duration.zero
+
+    /// The fraction of token requests that fail with `error`.
+    var errorRate = 0.0
+    var error = SandboxFault.answer(.error(500, "internal_failure"))
+
+    /// The fraction of grants that get `invalid_grant` while it is set; always the same ones.
+    var waveRate = 0.0
+
+    /// The fault that every request gets.
+    var outage: SandboxFault?
+
+    /// The seconds in the Retry-After header of 429 and 503.
+    var retryAfter: Int64?
+    var refreshTokenExpiresIn: Int64?
+
+    /// The existing clients; if empty, every client exists.
+    var clients: [String] = []
+
+    /// The seed of the random numbers and of the choice of a wave's grants.
+    var seed: UInt64 = 0
+
+    init() {}
+
+    /// Changes only the settings that the object names.
+    mutating func apply(_ change: OrderedJSON) throws(ControlError) {
+        var changed = self
+        for (name, value) in try change.members(of: "settings") {
+            switch name {
+            case "lifetime": changed.lifetime = try value.integer(name)
+            case "rotation": changed.rotation = try value.bool(name) ? (rotation == .strict ? .strict : .careful) : .off
+            case "strict_rotation":
+                changed.rotation = try value.bool(name) ? .strict : (rotation == .off ? .off : .careful)
+            case "latency_ms": changed.latency = .milliseconds(try value.count(name))
+            case "latency_jitter_ms": changed.latencyJitter = .milliseconds(try value.count(name))
+            case "error_rate": changed.errorRate = try value.share(name)
+            case "error": changed.error = try value.fault(name)
+            case "wave_rate": changed.waveRate = try value.share(name)
+            case "outage": changed.outage = value == "none" || value == .null ? nil : try value.fault(name)
+            case "retry_after": changed.retryAfter = value == .null ? nil : try value.count(name)
+            case "refresh_token_expires_in":
+                changed.refreshTokenExpiresIn = value == .null ? nil : try value.integer(name)
+            case "clients": changed.clients = try value.array(name).strings(name)
+            case "seed": changed.seed = UInt64(bitPattern: try value.integer(name))
+            default: throw ControlError("unknown setting \(name)")
+            }
+        }
+        self = changed
+    }
+
+    var json: OrderedJSON {
+        [
+            "lifetime": .integer(lifetime),
+            "rotation": .bool(rotation != .off),
+            "strict_rotation": .bool(rotation == .strict),
+            "latency_ms": .integer(latency.wholeMilliseconds),
+            "latency_jitter_ms": .integer(latencyJitter.wholeMilliseconds),
+            "error_rate": .number(errorRate),
+            "error": .string(error.name),
+            "wave_rate": .number(waveRate),
+            "outage": .string(outage?.name ?? "none"),
+            "retry_after": retryAfter.map(OrderedJSON.integer) ?? .null,
+            "refresh_token_expires_in": refreshTokenExpiresIn.map(OrderedJSON.integer) ?? .null,
+            "clients": .array(clients.map(OrderedJSON.string)),
+            "seed": .integer(Int64(bitPattern: seed)),
+        ]
+    }
+}

@@ -1,0 +1,85 @@
+private import Glibc
+
+/// A growing byte buffer that is overwritten before its memory is freed, because it may hold tokens.
+///
+/// `@unchecked Sendable` holds because the value cannot be copied: only its owner can reach the memory, and the memory
+/// of a `let` is never written again.
+@safe
+struct ErasedBytes: ~Copyable, @unchecked Sendable {
+    private var room: UnsafeMutableRawBufferPointer
+    private(set) var count = 0
+
+    init(capacity: Int = 0) {
+        if capacity > 0 {
+            unsafe room = .allocate(byteCount: capacity, alignment: 1)
+        } else {
+            unsafe room = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+        }
+    }
+
+    deinit {
+        unsafe Self.release(room)
+    }
+
+    mutating func append(_ byte: UInt8) {
+        reserve(1)
+        unsafe room.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
+        count += 1
+    }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        reserve(bytes.count)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: room[count...]).copyMemory(from: bytes)
+        count += bytes.count
+    }
+
+    mutating func append(_ bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    mutating func append(_ bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe append($0) }
+    }
+
+    /// Wipes the bytes and keeps the capacity.
+    mutating func removeAll() {
+        unsafe Self.wipe(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))
+        count = 0
+    }
+
+    func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let filled = unsafe UnsafeRawBufferPointer(rebasing: room[..<count])
+        return try body(unsafe filled.bytes)
+    }
+
+    /// The address of the bytes, for a C function that reads them later; valid until the value changes or is destroyed.
+    @unsafe
+    var address: UnsafeRawPointer? { unsafe UnsafeRawPointer(room.baseAddress) }
+
+    /// Grows by moving to a larger buffer, and wipes the smaller one.
+    private mutating func reserve(_ more: Int) {
+        let needed = count + more
+        guard unsafe needed > room.count else { return }
+        let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
+            byteCount: max(needed, room.count * 2, 1024),
+            alignment: 1
+        )
+        unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: room[..<count]))
+        unsafe Self.release(room)
+        unsafe room = unsafe larger
+    }
+
+    private static func release(_ room: UnsafeMutableRawBufferPointer) {
+        unsafe wipe(room)
+        unsafe room.deallocate()
+    }
+
+    /// Overwrites memory in a way that the compiler may not remove
+    /// (https://man7.org/linux/man-pages/man3/bzero.3.html).
+    private static func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
+        guard let start = bytes.baseAddress else { return }
+        unsafe explicit_bzero(start, bytes.count)
+    }
+}

@@ -1,0 +1,95 @@
+internal import Clocks
+private import Dispatch
+private import Synchronization
+
+/// All open connections.
+///
+/// It limits them per address and ends those of clients that have taken too long.
+final class ClientConnections: Sendable {
+    private struct State {
+        var open: [ObjectIdentifier: ClientConnection] = [:]
+        var perCustomer: [NetworkAddress: Int] = [:]
+        var isWatched = false
+    }
+
+    private let maximum: Int
+    private let maximumPerAddress: Int?
+    private let deadlines: ConnectionDeadlines
+    private let trustedProxies: TrustedProxies
+    private let time: any TimeSource
+    private let watch = DispatchQueue(label: "http-server.clients")
+    private let state = Mutex(State())
+
+    init(configuration: HTTPServer.Configuration, time: any TimeSource) {
+        maximum = configuration.maximumConnections
+        maximumPerAddress = configuration.maximumConnectionsPerAddress
+        deadlines = configuration.deadlines
+        trustedProxies = configuration.trustedProxies
+        self.time = time
+    }
+
+    /// The number of open connections.
+    var count: Int { state.withLock { $0.open.count } }
+
+    /// The current activity of each client.
+    var kinds: [ClientPhase.Kind] { state.withLock { $0.open.values.map(\.kind) } }
+
+    /// Returns `true` if the address may open another connection.
+    ///
+    /// A trusted proxy always may, because it serves many clients.
+    func admits(_ network: NetworkAddress?) -> Bool {
+        guard let network, let maximumPerAddress, !trustedProxies.contains(network) else { return true }
+        return state.withLock { $0.perCustomer[network.customer, default: 0] < maximumPerAddress }
+    }
+
+    func connected(descriptor: Int32, network: NetworkAddress?, certificate: ServerCertificate?) -> ClientConnection {
+        let client = ClientConnection(
+            descriptor: descriptor,
+            network: network,
+            isTrustedProxy: network.map(trustedProxies.contains) ?? false,
+            certificate: certificate,
+            at: time.sinceBoot
+        )
+        state.withLock { state in
+            state.open[ObjectIdentifier(client)] = client
+            if let network { state.perCustomer[network.customer, default: 0] += 1 }
+        }
+        return client
+    }
+
+    func disconnected(_ client: ClientConnection) {
+        client.disconnected()
+        state.withLock { state in
+            state.open[ObjectIdentifier(client)] = nil
+            guard let customer = client.network?.customer else { return }
+            let left = state.perCustomer[customer, default: 1] - 1
+            state.perCustomer[customer] = left > 0 ? left : nil
+        }
+    }
+
+    /// Checks every client once a second, until ``stopWatching()``.
+    func startWatching() {
+        state.withLock { $0.isWatched = true }
+        scheduleLook()
+    }
+
+    func stopWatching() {
+        state.withLock { $0.isWatched = false }
+    }
+
+    private func scheduleLook() {
+        watch.asyncAfter(deadline: .now() + 1) { [self] in
+            guard state.withLock({ $0.isWatched }) else { return }
+            look()
+            scheduleLook()
+        }
+    }
+
+    /// Ends the connections of the clients that have taken too long.
+    func look() {
+        let clients = state.withLock { Array($0.open.values) }
+        let now = time.sinceBoot
+        let idle = deadlines.idle(open: clients.count, of: maximum)
+        for client in clients { client.look(at: now, deadlines: deadlines, idle: idle) }
+    }
+}

@@ -1,0 +1,197 @@
+private import CGnuTLS
+private import CMicroHTTPD
+private import Dispatch
+private import Glibc
+
+/// libmicrohttpd's threads and connections.
+///
+/// `@unchecked Sendable`: libmicrohttpd lets any thread quiesce and stop a daemon, and ``HTTPServer`` calls each once.
+@safe
+final class MicroHTTPDaemon: @unchecked Sendable {
+    private let pointer: OpaquePointer
+    private let listener: Int32
+    private let file: UnixSocketFile?
+    private let isShared: Bool
+    private let server: Unmanaged<HTTPServer>
+
+    /// TLS 1.2 and 1.3, with forward secrecy and authenticated encryption only.
+    ///
+    /// Finite-field DH is off because it costs much more than elliptic curves
+    /// (https://gnutls.org/manual/html_node/Priority-Strings.html).
+    private static let priorities: StaticString =
+        "PFS:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-DHE-RSA:-MAC-ALL:+AEAD"
+
+    init(
+        listener: consuming ListeningSocket,
+        configuration: HTTPServer.Configuration,
+        server: HTTPServer
+    ) throws(HTTPServerError) {
+        let option = { (option: MHD_OPTION, value: Int) in
+            unsafe MHD_OptionItem(option: option, value: value, ptr_value: nil)
+        }
+        var options = unsafe [
+            option(.LISTEN_SOCKET, Int(listener.descriptor)),
+            option(.CONNECTION_LIMIT, configuration.maximumConnections),
+            // The request's head, the list of its fields and the response's head must fit.
+            option(.CONNECTION_MEMORY_LIMIT, 2 * configuration.limits.headBytes),
+        ]
+        // Not the default: it refuses a request without Host or with a misplaced space, as RFC 9112 requires.
+        unsafe options.append(option(.STRICT_FOR_CLIENT, 1))
+        // libmicrohttpd warns about a pool of one thread; without a pool it uses one thread anyway.
+        if configuration.threads > 1 {
+            unsafe options.append(option(.THREAD_POOL_SIZE, configuration.threads))
+        }
+        var flags =
+            MHD_USE_INTERNAL_POLLING_THREAD.rawValue | MHD_USE_EPOLL.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        if configuration.certificate != nil {
+            guard MHD_is_feature_supported(.FEATURE_TLS) == .YES else {
+                throw HTTPServerError(
+                    code: .cannotStart,
+                    message: "this libmicrohttpd was built without TLS",
+                    systemError: 0
+                )
+            }
+            flags |= MHD_USE_TLS.rawValue
+            let priorities = unsafe UnsafeMutableRawPointer(mutating: Self.priorities.utf8Start)
+            unsafe options.append(MHD_OptionItem(option: .HTTPS_PRIORITIES, value: 0, ptr_value: priorities))
+            // `connectionChanged` gives each session its certificate, so that a reload does not need a new daemon.
+            unsafe options.append(
+                MHD_OptionItem(option: .HTTPS_CERT_CALLBACK, value: 0, ptr_value: shim_refusing_callback())
+            )
+        }
+        unsafe options.append(option(.END, 0))
+
+        // The reference for the callbacks; `end` releases it.
+        unsafe self.server = Unmanaged.passRetained(server)
+        let context = unsafe self.server.toOpaque()
+        let started = unsafe shim_start_daemon(
+            flags,
+            admits,
+            accessed,
+            requestLineRead,
+            completed,
+            connectionChanged,
+            context,
+            &options
+        )
+        guard let started = unsafe started else {
+            let reason = errno
+            unsafe self.server.release()
+            // libmicrohttpd does not say whether it has closed the listening socket, so the socket is left as it is.
+            throw HTTPServerError(code: .cannotStart, message: "libmicrohttpd did not start", systemError: reason)
+        }
+        unsafe pointer = unsafe started
+        self.listener = listener.descriptor
+        file = listener.file
+        isShared = listener.isShared
+    }
+
+    func stopListening() {
+        // MHD_quiesce_daemon gives the listening socket back to its owner. The threads may still use its number until
+        // they have ended, so it is not closed before then; after the shutdown it refuses new clients at once.
+        _ = unsafe MHD_quiesce_daemon(pointer)
+        file?.remove()
+        // A shared socket keeps listening: its clients wait for the next process.
+        if !isShared { shutdown(listener, Int32(SHUT_RDWR)) }
+    }
+
+    /// Joins the threads, which blocks briefly, and closes every connection.
+    func end() async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { [self] in
+                unsafe MHD_stop_daemon(pointer)
+                close(listener)
+                unsafe server.release()
+                continuation.resume()
+            }
+        }
+    }
+}
+
+private func requestLineRead(
+    _ context: UnsafeMutableRawPointer?,
+    _ target: UnsafePointer<CChar>?,
+    _ connection: OpaquePointer?
+) -> UnsafeMutableRawPointer? {
+    guard let server = unsafe context.map(HTTPServer.recovered), let target = unsafe target,
+        let client = unsafe connection.flatMap({ unsafe MicroHTTPConnection($0).client })
+    else { return nil }
+    let bytes = unsafe Array(UnsafeRawBufferPointer(start: target, count: strlen(target)))
+    return unsafe Unmanaged.passRetained(server.began(target: bytes, client: client)).toOpaque()
+}
+
+private func accessed(
+    _ context: UnsafeMutableRawPointer?,
+    _ connection: OpaquePointer?,
+    _ url: UnsafePointer<CChar>?,
+    _ method: UnsafePointer<CChar>?,
+    _ version: UnsafePointer<CChar>?,
+    _ bytes: UnsafePointer<CChar>?,
+    _ count: UnsafeMutablePointer<Int>?,
+    _ exchange: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+) -> MHD_Result {
+    guard let server = unsafe context.map(HTTPServer.recovered), let connection = unsafe connection,
+        let method = unsafe method, let version = unsafe version, let count = unsafe count,
+        let exchange = unsafe exchange?.pointee
+    else { return .NO }
+    let received = unsafe UnsafeRawBufferPointer(start: bytes, count: count.pointee)
+    unsafe count.pointee = 0
+    let isFine = unsafe server.turn(
+        Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(),
+        MicroHTTPConnection(connection),
+        bytes: received.bytes,
+        method: { unsafe String(cString: method) },
+        head: { connection in unsafe connection.head(method: method, version: version) }
+    )
+    return isFine ? .YES : .NO
+}
+
+private func completed(
+    _ context: UnsafeMutableRawPointer?,
+    _ connection: OpaquePointer?,
+    _ exchange: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ reason: MHD_RequestTerminationCode
+) {
+    guard let server = unsafe context.map(HTTPServer.recovered), let exchange = unsafe exchange?.pointee else { return }
+    server.ended(unsafe Unmanaged<Exchange>.fromOpaque(exchange).takeRetainedValue())
+}
+
+private func admits(
+    _ context: UnsafeMutableRawPointer?,
+    _ address: UnsafePointer<sockaddr>?,
+    _ size: socklen_t
+) -> MHD_Result {
+    guard let server = unsafe context.map(HTTPServer.recovered) else { return .NO }
+    return server.clients.admits(unsafe NetworkAddress(peer: UnsafeRawPointer(address))) ? .YES : .NO
+}
+
+private func connectionChanged(
+    _ context: UnsafeMutableRawPointer?,
+    _ connection: OpaquePointer?,
+    _ client: UnsafeMutablePointer<UnsafeMutableRawPointer?>?,
+    _ change: MHD_ConnectionNotificationCode
+) {
+    guard let server = unsafe context.map(HTTPServer.recovered), let pointer = unsafe connection,
+        let client = unsafe client
+    else { return }
+    if change == .CONNECTION_NOTIFY_STARTED {
+        let connection = unsafe MicroHTTPConnection(pointer)
+        let certificate = server.certificate
+        let made = server.clients.connected(
+            descriptor: connection.socket,
+            network: connection.network,
+            certificate: certificate
+        )
+        if let certificate { connection.present(certificate) }
+        unsafe client.pointee = unsafe Unmanaged.passRetained(made).toOpaque()
+    } else if let made = unsafe client.pointee {
+        unsafe client.pointee = nil
+        server.clients.disconnected(unsafe Unmanaged<ClientConnection>.fromOpaque(made).takeRetainedValue())
+    }
+}
+
+extension HTTPServer {
+    fileprivate static func recovered(_ context: UnsafeMutableRawPointer) -> HTTPServer {
+        unsafe Unmanaged<HTTPServer>.fromOpaque(context).takeUnretainedValue()
+    }
+}

@@ -1,0 +1,105 @@
+import Clocks
+private import Dispatch
+private import Glibc
+private import Store
+private import Synchronization
+
+/// Keeps one connection that listens for notifications, and opens a new one when it is lost.
+final class NotificationListener: Sendable {
+    private struct Post {
+        var connection: PostgresConnection?
+        var source: (any DispatchSourceRead)?
+        var failures = 0
+        var isClosed = false
+
+        mutating func end() {
+            source?.cancel()
+            source = nil
+            connection = nil
+        }
+    }
+
+    private static let listen = Query("listen", "LISTEN \(PendingWrites.channel)")
+    private static let patience: Duration = .seconds(10)
+
+    private let connector: Connector
+    private let random: any RandomSource
+    private let tell: @Sendable () -> Void
+    private let queue = DispatchQueue(label: "postgres.listener")
+    /// Only the queue takes the lock, so the lock never waits.
+    private let post = Mutex(Post())
+
+    init(to connector: Connector, random: any RandomSource, tell: @escaping @Sendable () -> Void) {
+        self.connector = connector
+        self.random = random
+        self.tell = tell
+    }
+
+    func start() {
+        queue.async { self.connect() }
+    }
+
+    func close() {
+        queue.async {
+            self.post.withLock { post in
+                post.isClosed = true
+                post.end()
+            }
+        }
+    }
+
+    private func connect() {
+        let pause: Duration? = post.withLock { post in
+            guard !post.isClosed else { return nil }
+            do throws(StatementFailure) {
+                let deadline = CallDeadline(in: Self.patience)
+                let connection = try connector.open(until: deadline)
+                // A pooler would lend the listening session to others.
+                guard !connection.isPooled else { return nil }
+                _ = try connection.run(StatementBatch(Self.listen), until: deadline)
+                post.connection = connection
+                post.failures = 0
+                post.source = try watch(connection.socket)
+                return nil
+            } catch {
+                // The scan finds all changes from that time, and callers of the database report that it cannot be
+                // reached.
+                post.failures += 1
+                return ReconnectPause.after(failures: post.failures, random: random)
+            }
+        }
+        if let pause {
+            queue.asyncAfter(deadline: .now() + .milliseconds(Int(pause.wholeMilliseconds))) { self.connect() }
+        } else {
+            // A notification may have been missed while the connection was lost.
+            tell()
+        }
+    }
+
+    /// Watches a copy of the socket: a watched socket must not be closed before the watch has ended, and libpq closes
+    /// its own.
+    private func watch(_ socket: Int32) throws(StatementFailure) -> any DispatchSourceRead {
+        let copy = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else {
+            throw StatementFailure(.input, "There is no file descriptor left for the database's notices.")
+        }
+        let source = DispatchSource.makeReadSource(fileDescriptor: copy, queue: queue)
+        source.setEventHandler { [weak self] in self?.receive() }
+        source.setCancelHandler { Glibc.close(copy) }
+        source.activate()
+        return source
+    }
+
+    private func receive() {
+        let isLost = post.withLock { post in
+            guard let connection = post.connection else { return false }
+            guard let count = connection.takeNotifications() else {
+                post.end()
+                return !post.isClosed
+            }
+            if count > 0 { tell() }
+            return false
+        }
+        if isLost { connect() }
+    }
+}

@@ -1,0 +1,273 @@
+private import CPostgres
+private import Glibc
+import Store
+
+/// Owns one connection to the server.
+///
+/// Statements are sent in batches, each in one round trip: libpq's pipeline mode
+/// (https://www.postgresql.org/docs/15/libpq-pipeline-mode.html). Waits are bounded by a deadline: libpq runs in
+/// non-blocking mode, and `poll` waits.
+///
+/// It is not thread-safe: ``PostgresConnectionQueue`` lends it to one caller at a time. It is `@safe` because its
+/// pointer is set once, never leaves it, and is closed only when no caller can use it any more.
+@safe
+final class PostgresConnection {
+    let database: String
+    private let handle: OpaquePointer
+    /// The statements that the server keeps prepared for this connection.
+    private var prepared: Set<String> = []
+    /// `true` if a pooler is in between, which may use another session for each transaction: no statement is kept
+    /// prepared.
+    private(set) var isPooled = false
+
+    /// The server that responded when the connection was opened; `nil` for a standby, and for one that does not
+    /// identify itself.
+    var identity: ServerIdentity?
+
+    /// Takes ownership of a connection that was just established.
+    init(adopting handle: OpaquePointer, database: String) {
+        unsafe self.handle = handle
+        self.database = database
+        unsafe cpostgres_drop_notices(handle)
+        // Both calls only set a mode, and fail for a connection that is broken or busy: the first statement reports
+        // that.
+        _ = unsafe PQsetnonblocking(handle, 1)
+        _ = unsafe PQenterPipelineMode(handle)
+    }
+
+    deinit { unsafe PQfinish(handle) }
+
+    /// The id of the process that serves this connection, as the server or a pooler reports it.
+    var serverProcess: Int32 { unsafe PQbackendPID(handle) }
+    var serverVersion: Int { Int(unsafe PQserverVersion(handle)) }
+    var isEncrypted: Bool { unsafe PQsslInUse(handle) == 1 }
+    var socket: Int32 { unsafe PQsocket(handle) }
+
+    /// Stops keeping statements prepared.
+    func noticePooler() {
+        isPooled = true
+        prepared = []
+    }
+
+    func noticeDirectServer() {
+        isPooled = false
+    }
+
+    /// `true` if the connection seems to be open, without a round trip: a server that went away has closed it by now.
+    func seemsAlive() -> Bool {
+        var readiness = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        // Reads all input: a server's last message comes before the end, and one read may return only that.
+        while unsafe poll(&readiness, 1, 0) > 0 {
+            guard unsafe PQconsumeInput(handle) == 1 else { return false }
+        }
+        return unsafe PQstatus(handle) == CONNECTION_OK
+    }
+
+    /// Reads messages that the server sent unasked; returns the number of notifications, `nil` if the connection is
+    /// closed.
+    func takeNotifications() -> Int? {
+        guard seemsAlive() else { return nil }
+        var count = 0
+        while let notification = unsafe PQnotifies(handle) {
+            unsafe PQfreemem(notification)
+            count += 1
+        }
+        return count
+    }
+
+    /// Runs the statements of a batch in order; the first that fails ends it.
+    func run(_ batch: StatementBatch, until deadline: CallDeadline) throws(StatementFailure) -> [StatementResult] {
+        var answers: [StatementResult] = []
+        answers.reserveCapacity(batch.entries.count)
+        var preparing: Set<String> = []
+        for entry in batch.entries { try send(entry, preparing: &preparing) }
+        guard unsafe PQpipelineSync(handle) == 1 else { throw lost(during: "sending") }
+        try flush(until: deadline)
+        var failure: StatementFailure?
+        for entry in batch.entries {
+            if preparing.remove(entry.query.preparedName) != nil {
+                switch try outcome(of: entry.query, until: deadline) {
+                case .success: prepared.insert(entry.query.preparedName)
+                case .failure(let new): failure = failure ?? new
+                }
+            }
+            switch try outcome(of: entry.query, until: deadline) {
+            case .success(let answer): answers.append(answer)
+            case .failure(let new): failure = failure ?? new
+            }
+        }
+        // Reads the end of the batch; otherwise the next one would read this one's results.
+        guard try nextAnswer(until: deadline)?.kind == .endOfBatch else {
+            throw lost(during: "reading the end of a batch")
+        }
+        if let failure {
+            if failure.state == "26000" || failure.state == "42P05" { noticePooler() }
+            throw failure
+        }
+        return answers
+    }
+
+    /// Runs a text of several statements without parameters and without rows.
+    func execute(_ name: String, _ script: String, until deadline: CallDeadline) throws(StatementFailure) {
+        guard unsafe PQexitPipelineMode(handle) == 1, unsafe PQsendQuery(handle, script) == 1 else {
+            throw lost(during: name)
+        }
+        try flush(until: deadline)
+        var failure: StatementFailure?
+        while let answer = try nextAnswer(until: deadline) {
+            if answer.kind == .failed, failure == nil { failure = self.failure(answer, during: name) }
+        }
+        guard unsafe PQenterPipelineMode(handle) == 1 else { throw lost(during: name) }
+        if let failure { throw failure }
+    }
+
+    // MARK: Sending
+
+    private func send(_ entry: StatementBatch.Entry, preparing: inout Set<String>) throws(StatementFailure) {
+        let query = entry.query
+        let parameters = entry.parameters
+        let count = Int32(parameters.places.count)
+        let name = query.preparedName
+        if !isPooled, !prepared.contains(name), preparing.insert(name).inserted {
+            guard unsafe PQsendPrepare(handle, name, query.text, count, parameters.kinds) == 1 else {
+                throw lost(during: query.name)
+            }
+        }
+        let lengths = parameters.places.map { Int32($0.count ?? 0) }
+        let formats = [Int32](repeating: 1, count: parameters.places.count)
+        let sent = unsafe parameters.buffer.withUnsafeBytes { bytes in
+            var values: [UnsafePointer<CChar>?] = unsafe []
+            for place in parameters.places {
+                let start = unsafe bytes.baseAddress.map { unsafe $0 + place.start }
+                unsafe values.append(place.count == nil ? nil : start?.assumingMemoryBound(to: CChar.self))
+            }
+            return if isPooled {
+                unsafe PQsendQueryParams(
+                    handle,
+                    query.text,
+                    count,
+                    parameters.kinds,
+                    values,
+                    lengths,
+                    formats,
+                    1
+                )
+            } else {
+                unsafe PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)
+            }
+        }
+        guard sent == 1 else { throw lost(during: query.name) }
+    }
+
+    private func flush(until deadline: CallDeadline) throws(StatementFailure) {
+        while true {
+            switch unsafe PQflush(handle) {
+            case 0: return
+            case 1:
+                let readiness = try wait(for: POLLIN | POLLOUT, until: deadline)
+                if readiness & POLLIN != 0, unsafe PQconsumeInput(handle) == 0 { throw lost(during: "sending") }
+            default: throw lost(during: "sending")
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// Returns the result of one statement of a pipeline, which a null result ends.
+    private func outcome(of query: Query, until deadline: CallDeadline) throws(StatementFailure) -> Result<
+        StatementResult, StatementFailure
+    > {
+        guard let answer = try nextAnswer(until: deadline) else { throw lost(during: query.name) }
+        let outcome: Result<StatementResult, StatementFailure> =
+            switch answer.kind {
+            case .done: .success(answer)
+            case .skipped: .failure(StatementFailure(.fault, "A statement before \(query.name) failed in \(database)."))
+            case .failed, .endOfBatch: .failure(failure(answer, during: query.name))
+            }
+        guard unsafe PQstatus(handle) == CONNECTION_OK else {
+            guard case .failure(var failure) = outcome else { throw lost(during: query.name) }
+            failure.losesConnection = true
+            throw failure
+        }
+        if try nextAnswer(until: deadline) != nil { throw lost(during: query.name) }
+        return outcome
+    }
+
+    private func nextAnswer(until deadline: CallDeadline) throws(StatementFailure) -> StatementResult? {
+        while unsafe PQisBusy(handle) == 1 {
+            _ = try wait(for: POLLIN, until: deadline)
+            if unsafe PQconsumeInput(handle) == 0 { throw lost(during: "reading") }
+        }
+        guard let result = unsafe PQgetResult(handle) else { return nil }
+        return unsafe StatementResult(adopting: result)
+    }
+
+    private func wait(for events: Int32, until deadline: CallDeadline) throws(StatementFailure) -> Int32 {
+        switch Self.wait(for: events, on: socket, until: deadline) {
+        case .ready(let events): return events
+        case .timedOut:
+            throw StatementFailure(
+                StoreError(
+                    .unreachable,
+                    "\(database.capitalizedFirst) gave no answer in \(deadline.patienceForAnswer.inWords). It is tried again."
+                ),
+                losesConnection: true
+            )
+        case .failed: throw lost(during: "waiting")
+        }
+    }
+
+    enum Readiness {
+        case ready(Int32)
+        case timedOut
+        case failed
+    }
+
+    static func wait(for events: Int32, on socket: Int32, until deadline: CallDeadline) -> Readiness {
+        while true {
+            var readiness = pollfd(fd: socket, events: Int16(events), revents: 0)
+            let milliseconds = Int32(clamping: deadline.remainingForAnswer.roundedUpMilliseconds)
+            let count = unsafe poll(&readiness, 1, milliseconds)
+            if count > 0 { return .ready(Int32(readiness.revents)) }
+            if count == 0, deadline.remainingForAnswer == .zero { return .timedOut }
+            if count < 0, errno != EINTR { return .failed }
+        }
+    }
+
+    // MARK: Failures
+
+    private func failure(_ answer: StatementResult, during action: String) -> StatementFailure {
+        let isLost = unsafe PQstatus(handle) != CONNECTION_OK
+        let state = answer.state
+        let error = StoreError(
+            state: state ?? (isLost ? "08006" : nil),
+            detail: answer.message ?? lastMessage,
+            database: database,
+            during: action
+        )
+        return StatementFailure(error, state: state, losesConnection: isLost)
+    }
+
+    private func lost(during action: String) -> StatementFailure {
+        let error = StoreError(state: "08006", detail: lastMessage, database: database, during: action)
+        return StatementFailure(error, losesConnection: true)
+    }
+
+    private var lastMessage: String { unsafe String(cString: PQerrorMessage(handle)).oneLine }
+}
+
+extension String {
+    /// The text in one line: libpq's messages have line breaks and tabs.
+    var oneLine: String { split(whereSeparator: { $0.isWhitespace || $0.isNewline }).joined(separator: " ") }
+    var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+}
+
+extension Duration {
+    /// The span in whole milliseconds, rounded up: a wait of zero would be a busy loop.
+    fileprivate var roundedUpMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+
+    var inWords: String { "\(components.seconds) s" }
+}

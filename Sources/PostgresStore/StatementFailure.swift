@@ -1,0 +1,48 @@
+import Store
+
+/// The reason why statements failed, with the facts that the store itself needs.
+struct StatementFailure: Error {
+    /// The error for the caller.
+    let error: StoreError
+    /// The server's code (https://www.postgresql.org/docs/15/errcodes-appendix.html), if it sent one.
+    var state: String?
+    /// `true` if the connection cannot be used any more.
+    var losesConnection = false
+    /// `true` if a commit was in flight, so that its outcome is unknown.
+    var isUncertain = false
+
+    init(_ error: StoreError, state: String? = nil, losesConnection: Bool = false) {
+        self.error = error
+        self.state = state
+        self.losesConnection = losesConnection
+    }
+
+    init(_ code: StoreError.Code, _ message: String) {
+        self.init(StoreError(code, message))
+    }
+
+    /// `true` if the same statements may succeed in a new transaction: none of them was written.
+    var mayRunAgain: Bool {
+        guard !isUncertain else { return false }
+        switch state {
+        // A serialisation failure, a deadlock, and an idle transaction that the server ended.
+        case "40001", "40P01", "25P03": return true
+        // A prepared statement is missing or exists already: a pooler used another session.
+        case "26000", "42P05": return true
+        default: return losesConnection
+        }
+    }
+
+    /// Returns the failure for a transaction whose commit may or may not have taken place.
+    func asUncertain(in database: String) -> StatementFailure {
+        var failure = StatementFailure(
+            .unreachable,
+            "The connection to \(database) was lost during a commit, so it is not known whether that took place. It is safe "
+                + "to try again. (\(error.message))"
+        )
+        failure.state = state
+        failure.losesConnection = true
+        failure.isUncertain = true
+        return failure
+    }
+}

@@ -1,0 +1,107 @@
+import Clocks
+
+/// The notices of a store in memory: the pending and the settled ones, and the process that delivers them.
+///
+/// For each user only the oldest pending notice has a time of delivery; the next one gets its time when that one is
+/// settled.
+struct InMemoryOutbox {
+    struct Entry {
+        var notice: Notice
+        /// `nil` while an older notice of the same user is pending, and once this one is settled.
+        var nextTryAt: Timestamp?
+        var acceptedAt: Timestamp?
+        var givenUpAt: Timestamp?
+
+        var settledAt: Timestamp? { acceptedAt ?? givenUpAt }
+    }
+
+    private(set) var entries: [Int64: Entry] = [:]
+    private var last: Int64 = 0
+    private var lease: Lease?
+
+    mutating func add(_ content: Notice.Content, userID: String, at now: Timestamp, nonce: UInt32) {
+        last += 1
+        let notice = Notice(
+            sequence: last,
+            nonce: nonce,
+            userID: userID,
+            at: now,
+            content: content,
+            pendingSince: now,
+            attempts: 0
+        )
+        entries[last] = Entry(notice: notice)
+        giveTurns(at: now)
+    }
+
+    func due(at now: Timestamp, atMost count: Int) -> [Notice] {
+        let due = entries.values.compactMap { entry in
+            entry.nextTryAt.flatMap { $0 <= now ? (nextTryAt: $0, notice: entry.notice) : nil }
+        }
+        let sorted = due.sorted { ($0.nextTryAt, $0.notice.sequence) < ($1.nextTryAt, $1.notice.sequence) }
+        return sorted.prefix(max(0, count)).map(\.notice)
+    }
+
+    var nextTryAt: Timestamp? { entries.values.compactMap(\.nextTryAt).min() }
+
+    mutating func settle(_ sequence: Int64, at now: Timestamp, with change: (inout Entry) -> Void) {
+        guard var entry = entries[sequence], entry.settledAt == nil else { return }
+        entry.nextTryAt = nil
+        change(&entry)
+        entries[sequence] = entry
+        giveTurns(at: now)
+    }
+
+    mutating func postpone(_ sequence: Int64, until next: Timestamp) {
+        guard entries[sequence]?.nextTryAt != nil else { return }
+        entries[sequence]?.nextTryAt = next
+        entries[sequence]?.notice.attempts += 1
+    }
+
+    mutating func replay(since start: Timestamp, ofUser userID: String?, at now: Timestamp) -> Int {
+        var count = 0
+        for (sequence, entry) in entries where entry.settledAt != nil && entry.notice.at >= start {
+            guard userID == nil || userID == entry.notice.userID else { continue }
+            var notice = entry.notice
+            notice.attempts = 0
+            notice.pendingSince = now
+            entries[sequence] = Entry(notice: notice)
+            count += 1
+        }
+        giveTurns(at: now)
+        return count
+    }
+
+    /// Makes waiting deliveries due now.
+    mutating func hasten(to now: Timestamp) {
+        for (sequence, entry) in entries where entry.nextTryAt.map({ $0 > now }) ?? false {
+            entries[sequence]?.nextTryAt = now
+        }
+    }
+
+    mutating func sweep(settledBefore limit: Timestamp, atMost count: Int) -> Int {
+        let old = entries.filter { $0.value.settledAt.map { $0 < limit } ?? false }.keys.sorted().prefix(count)
+        for sequence in old { entries[sequence] = nil }
+        return old.count
+    }
+
+    mutating func claim(owner: String, for span: Duration, at time: LeaseTime) -> Bool {
+        if let lease, lease.owner != owner, lease.isLive(at: time) { return false }
+        lease = Lease(owner: owner, claim: 0, epoch: time.epoch, until: time.instant + span)
+        return true
+    }
+
+    mutating func release(owner: String) {
+        if lease?.owner == owner { lease = nil }
+    }
+
+    /// Gives a time of delivery to the oldest pending notice of each user, and to no other.
+    private mutating func giveTurns(at now: Timestamp) {
+        var seen: Set<[UInt8]> = []
+        for sequence in entries.keys.sorted() {
+            guard let entry = entries[sequence], entry.settledAt == nil else { continue }
+            let isFirst = seen.insert(Array(entry.notice.userID.utf8)).inserted
+            entries[sequence]?.nextTryAt = isFirst ? entry.nextTryAt ?? now : nil
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Clocks
+private import Synchronization
+
+/// Waits with a time limit.
+enum TimeLimit {
+    /// Runs `body`, and returns when it has ended or the time is up; in the latter case `body` continues.
+    ///
+    /// - Returns: `true` if `body` has ended.
+    @discardableResult
+    static func wait(
+        atMost span: Duration,
+        by time: any TimeSource,
+        for body: @escaping @Sendable () async -> Void
+    ) async -> Bool {
+        await withCheckedContinuation { caller in
+            let box = Box(caller)
+            let work = Task {
+                await body()
+                box.resume(returning: true)
+            }
+            Task {
+                do {
+                    try await time.sleep(for: span)
+                } catch {
+                    // This task is never cancelled.
+                }
+                if box.resume(returning: false) { work.cancel() }
+            }
+        }
+    }
+
+    private final class Box: Sendable {
+        private let caller: Mutex<CheckedContinuation<Bool, Never>?>
+
+        init(_ caller: CheckedContinuation<Bool, Never>) {
+            self.caller = Mutex(caller)
+        }
+
+        /// Resumes the caller the first time; returns `true` if it did.
+        @discardableResult
+        func resume(returning hasEnded: Bool) -> Bool {
+            let caller = self.caller.withLock { caller in
+                defer { caller = nil }
+                return caller
+            }
+            caller?.resume(returning: hasEnded)
+            return caller != nil
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Clocks
+import Observability
+import Store
+import Synchronization
+import WorkerConfiguration
+
+extension WorkerDaemon {
+    private static let firstPause: Duration = .milliseconds(500)
+    private static let longestPause: Duration = .seconds(5)
+    /// Longer than a try and the pause after it.
+    private static let startExtension: Duration = .seconds(60)
+    private static let upgrading = "bringing the database up to date"
+
+    /// Opens the database; while an older one is upgraded, it repeatedly asks systemd for more time.
+    func openStore(_ notifier: SystemdNotifier) async throws -> any AccountStore {
+        let extending = Mutex<Task<Void, Never>?>(nil)
+        defer { extending.withLock { $0?.cancel() } }
+        return try await context.openStore {
+            extendStart(notifier, while: Self.upgrading)
+            extending.withLock { extending in
+                guard extending == nil else { return }
+                extending = Task {
+                    await PeriodicTask.beat(every: Self.startExtension / 3, by: context.time, immediately: false) {
+                        extendStart(notifier, while: Self.upgrading)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a step of the start that needs the database, and retries while the database may become usable.
+    ///
+    /// It waits for a server that is away for as long as necessary, and for workers of an older version until a killed
+    /// one counts as dead. If it ended instead, the failed starts would use up systemd's start limit, and systemd would
+    /// stop trying. Until the database is usable the worker does not serve; a signal ends it immediately.
+    func waitingForDatabase<Answer>(
+        _ notifier: SystemdNotifier,
+        _ body: () async throws -> Answer
+    ) async throws -> Answer {
+        var standing = DatabaseAvailability()
+        var pause = Self.firstPause
+        let began = context.time.sinceBoot
+        while true {
+            do {
+                return try await body()
+            } catch let error as StoreError {
+                let error = await CommandContext.confirmed(error)
+                guard isWorthWaiting(error, since: began) else { throw error }
+                if standing.failed(with: error.code) {
+                    context.diagnostics.error("waiting for the database", ["error": error.message])
+                }
+                extendStart(notifier, while: "waiting: \(error.message)")
+            }
+            // Randomised, so that many workers do not return at the same moment.
+            try await context.time.sleep(for: pause * (0.5 + context.random.nextUnit() / 2))
+            pause = min(pause * 2, Self.longestPause)
+        }
+    }
+
+    private func isWorthWaiting(_ error: StoreError, since began: BootInstant) -> Bool {
+        switch context.configuration.database {
+        case .file:
+            // A temporary fault of the disk or a lack of descriptors gets the same time; then systemd restarts the worker.
+            [.inUse, .input].contains(error.code)
+                && context.time.sinceBoot - began < WorkerReport.lifetime + Self.longestPause
+        case .server: error.isServerAway
+        }
+    }
+
+    private func extendStart(_ notifier: SystemdNotifier, while status: String) {
+        do {
+            try notifier.send(.extendStart(by: Self.startExtension), .status(status))
+        } catch {
+            context.diagnostics.debug("systemd", ["error": "\(error)"])
+        }
+    }
+}
+
+extension StoreError {
+    /// `true` if the server may recover without help.
+    ///
+    /// A refusal lasts until a person fixes its cause, so it is reported immediately to the person who starts the
+    /// worker.
+    fileprivate var isServerAway: Bool { mayPass && code != .refused }
+}

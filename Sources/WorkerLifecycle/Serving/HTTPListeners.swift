@@ -1,0 +1,134 @@
+import AccountAPI
+import HTTPServer
+import Observability
+import RefreshEngine
+import SQLiteStore
+import Store
+import WorkerConfiguration
+
+/// The daemon's listeners: the app's routes on one, tokens and probes on the other.
+struct HTTPListeners: Sendable {
+    /// The parts that the routes depend on.
+    struct Parts: Sendable {
+        let context: CommandContext
+        let store: any AccountStore
+        let database: DatabaseReadiness
+        let engine: RefreshEngine
+        let vault: TokenVault
+        let metrics: MetricsLog
+        let counters: IntervalCounters
+        let log: EngineLog
+        let pulse: LoopHeartbeats
+        let statusReport: @Sendable (any AccountStore) async throws -> String
+    }
+
+    private static let mostConnectionsOfAddress = 256
+    /// The limit of concurrent requests to Google for callers of the public listener.
+    static let mostLookups = 128
+    /// The time without a turn of a loop after which the process counts as unhealthy.
+    static let longestTurn: Duration = .seconds(60)
+
+    let phase: ServingPhase
+    private let services: ServiceDirectory?
+    private let reader: SynchronousGrantReader?
+    let publicServer: HTTPServer?
+    private let internalServer: HTTPServer?
+    private let certificate: CertificateMonitor?
+
+    /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
+    /// changes.
+    init(_ parts: Parts) throws {
+        let context = parts.context
+        let configuration = context.configuration
+        let inherited = try SocketActivation.descriptors(
+            environment: context.inputs.environment,
+            processID: ProcessIdentity.number
+        )
+        let phase = ServingPhase()
+        self.phase = phase
+        // Everything that may be refused comes before the first listener opens, because that would answer for a moment.
+        let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
+        if let place = configuration.internalListener {
+            let directory = ServiceDirectory(try context.readServices())
+            let address = try context.listenAddress(place, inherited: inherited)
+            if let problem = configuration.internalTLSProblem(at: address) {
+                throw CommandFailure(.configuration, "--listen-internal: \(problem)")
+            }
+            var server = HTTPServer.Configuration(listen: address)
+            server.certificate = try context.readInternalCertificate()
+            // Many functions of one service may share an address; those on this machine always do.
+            if server.certificate != nil { server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress }
+            // A client stays with the thread that accepted it, and one thread may get many: with more threads than
+            // processors, no processor stays idle.
+            server.threads = 4
+            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).ofServices
+            // The user's own services do not send cookies, and a larger head slows down every answer.
+            server.limits.headBytes = 8192
+            // One connection per thread, so that each finds one free. A server is too far away for these threads to ask
+            // it.
+            let reader = try configuration.database.file.map { path throws(StoreError) in
+                try SynchronousGrantReader(path: path, connections: server.threads)
+            }
+            certificate = server.certificate.flatMap { certificate in
+                configuration.internalCertificateFile.map { path in
+                    CertificateMonitor(certificate, path: path, log: parts.log, time: context.time)
+                }
+            }
+            let router = Self.internalRouter(
+                parts,
+                services: directory,
+                reader: reader,
+                certificate: certificate,
+                phase: phase
+            )
+            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
+            services = directory
+            self.reader = reader
+        } else {
+            certificate = nil
+            internalServer = nil
+            services = nil
+            reader = nil
+        }
+        if let place = configuration.publicListener, let publicRouter {
+            var server = HTTPServer.Configuration(listen: try context.listenAddress(place, inherited: inherited))
+            server.maximumConnections = try ConnectionLimits(openFiles: OpenFileLimit.raise()).ofStrangers
+            server.maximumConnectionsPerAddress = Self.mostConnectionsOfAddress
+            // Twenty thousand public clients use at most 640 MB for heads: each connection has memory for two of the
+            // longest.
+            server.limits.headBytes = 16_384
+            server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
+            publicServer = try Self.open(server, publicRouter, answerToRefused: PublicRoutes.answer, parts)
+        } else {
+            publicServer = nil
+        }
+    }
+
+    /// Reads the services and the certificate again; replaces both, or neither.
+    func reload(_ context: CommandContext) throws {
+        guard let services else { return }
+        let roster = try context.readServices()
+        if let certificate, let fresh = try context.readInternalCertificate() {
+            internalServer?.present(fresh)
+            certificate.replace(with: fresh)
+        }
+        services.replace(roster)
+    }
+
+    /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
+    func watchCertificate() async {
+        await certificate?.checkDaily()
+    }
+
+    /// Announces that requests should go elsewhere, and lets the app's requests in progress complete.
+    func drain(within grace: Duration) async {
+        phase.enter(.draining)
+        await publicServer?.stop(within: grace)
+    }
+
+    /// Ends the internal listener, which is the last because it reports the draining until then.
+    func stop(within grace: Duration) async {
+        await internalServer?.stop(within: grace)
+        reader?.close()
+    }
+}

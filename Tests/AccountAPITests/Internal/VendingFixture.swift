@@ -1,0 +1,240 @@
+import AccountAPI
+import Clocks
+import Glibc
+import HTTPServer
+import JSON
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+import Synchronization
+import TestSupport
+
+@testable import GoogleOAuth
+
+/// The audit's lines, kept or refused as a test decides.
+final class AuditLines: LineSink {
+    private let kept = Mutex<[String]>([])
+    private let refuses = Mutex(false)
+
+    var droppedLines: Int { 0 }
+    var texts: [String] { kept.withLock { $0 } }
+    /// The lines of the event `vend`.
+    var vends: [JSONValue] {
+        texts.compactMap { JSONValue.object(in: $0.utf8) }.filter { $0["event"]?.string == "vend" }
+    }
+
+    func refuse() { refuses.withLock { $0 = true } }
+
+    func write(_ line: JSONLine) -> Bool {
+        kept.withLock { $0.append(line.text) }
+        return !refuses.withLock { $0 }
+    }
+}
+
+/// A token endpoint that answers each refresh with the verdict that is set, or with a new token.
+final class VendEndpoint: AnsweringEndpoint {
+    private struct State {
+        var verdict: RefreshVerdict?
+        var scope: String?
+        var calls = 0
+    }
+
+    private let state = Mutex(State())
+
+    var calls: Int { state.withLock { $0.calls } }
+
+    func answer(_ verdict: RefreshVerdict?) { state.withLock { $0.verdict = verdict } }
+    func narrow(to scope: String) { state.withLock { $0.scope = scope } }
+
+    func refresh(
+        _ token: Secret,
+        client: OAuthClientCredentials,
+        mayStillSend: @escaping @Sendable () -> Bool
+    ) async -> ParsedRefreshResponse {
+        state.withLock { state in
+            state.calls += 1
+            if let verdict = state.verdict { return ParsedRefreshResponse(verdict: verdict) }
+            let answer = TokenResponse(
+                accessToken: Secret("access-\(state.calls)"),
+                lifetime: .seconds(3600),
+                type: "Bearer",
+                scope: state.scope
+            )
+            return ParsedRefreshResponse(verdict: .granted(answer), status: 200)
+        }
+    }
+
+    func revoke(_ token: Secret, mayStillSend: @escaping @Sendable () -> Bool) async -> RevocationResponse { .done }
+}
+
+/// The grants that can be read immediately, as set by a test.
+final class PromptGrants: Sendable {
+    private let grants = Mutex<[String: Grant]>([:])
+
+    func learn(_ grant: Grant?) {
+        guard let grant else { return }
+        grants.withLock { $0[grant.userID] = grant }
+    }
+
+    func grant(ofUser userID: String) -> Grant? { grants.withLock { $0[userID] } }
+}
+
+/// The internal routes over a store in memory, a scripted endpoint, and clocks that only a test advances.
+struct VendingFixture {
+    static let credential = "rwc_full"
+    static let limitedCredential = "rwc_limited"
+    static let gmail = "https://mail.google.com/"
+    static let services = """
+        {"services": [
+          {"name": "full", "credential_sha256": "\(hash(of: credential))", "scopes": ["*"], "users": ["*"]},
+          {"name": "limited", "credential_sha256": "\(hash(of: limitedCredential))", "scopes": ["\(gmail)"], "users": ["u/1"]}
+        ]}
+        """
+
+    let time = ManualTime(passing: .milliseconds(5))
+    let endpoint = VendEndpoint()
+    let audit = AuditLines()
+    let store: InMemoryStore
+    let vault: TokenVault
+    let engine: RefreshEngine
+    let counters: IntervalCounters
+    let phase = ServingPhase()
+    private let prompt = PromptGrants()
+    let metrics: MetricsLog
+    let desk: TokenVendingHandler
+    private let random = SeededRandom(seed: 11)
+
+    init() throws {
+        store = InMemoryStore(timeSource: time, random: random)
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
+        counters = IntervalCounters(time: time)
+        metrics = MetricsLog(sink: audit, worker: "worker", time: time)
+        let diagnostics = DiagnosticLog(level: .error, time: time, descriptor: Self.nowhere)
+        engine = RefreshEngine(
+            store: store,
+            endpoint: endpoint,
+            vault: vault,
+            configuration: EngineConfiguration(workerName: "worker"),
+            time: time,
+            random: random,
+            log: EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
+        )
+        desk = TokenVendingHandler(
+            provider: TokenProvider(
+                store: store,
+                promptRead: { [prompt] in prompt.grant(ofUser: $0) },
+                vault: vault,
+                engine: engine,
+                time: time
+            ),
+            services: ServiceDirectory(try ServiceList(reading: Self.services.utf8)),
+            metrics: metrics,
+            counters: counters.running,
+            diagnostics: diagnostics,
+            time: time
+        )
+    }
+
+    private static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+
+    static func hash(of credential: String) -> String {
+        Digest.sha256(Array(credential.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    /// Stores a grant as an import does: due immediately, with or without an access token.
+    @discardableResult
+    func add(
+        user: String = "u/1",
+        scope: String = "openid \(VendingFixture.gmail)",
+        accessToken: String? = "stored",
+        lifetime: Duration = .seconds(3600),
+        refreshToken: String? = "1//refresh"
+    ) async throws -> GrantID {
+        let id = GrantID.random(from: random)
+        var handover = IncomingTokens(clientID: "client", scope: scope)
+        if let refreshToken {
+            handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
+        }
+        if let accessToken {
+            handover.accessToken = Grant.AccessToken(
+                sealed: try vault.seal(accessToken: Secret(accessToken), for: id),
+                obtainedAt: time.now,
+                expiresAt: time.now + lifetime
+            )
+        }
+        let (grant, _) = Grant.connected(id: id, userID: user, handover: handover, dueAt: time.now, at: time.now)
+        try await store.transact { try $0.insert(grant) }
+        return id
+    }
+
+    func change(user: String = "u/1", _ body: @escaping @Sendable (inout Grant) -> [GrantEvent]) async throws {
+        try await store.transact { transaction in
+            guard var grant = try transaction.grant(ofUser: user) else { throw VendingFailure.unknownUser }
+            _ = body(&grant)
+            try transaction.update(grant)
+        }
+    }
+
+    func ask(
+        _ query: [ServerRequest.Field] = [],
+        user: String = "u/1",
+        authorization: [String] = ["Bearer \(VendingFixture.credential)"]
+    ) async -> VendAnswer {
+        let request = ServerRequest(
+            method: "GET",
+            path: "/v1/grants/\(user)/token",
+            query: query,
+            headers: authorization.map { (name: "authorization", value: $0) }
+        )
+        return VendAnswer(await desk.token(for: request, userID: user))
+    }
+
+    /// Makes the grant, as it is stored now, immediately readable.
+    func readPromptly(user: String = "u/1") async throws {
+        prompt.learn(try await store.grant(ofUser: user))
+    }
+
+    func askPromptly(
+        _ query: [ServerRequest.Field] = [],
+        user: String = "u/1",
+        credential: String = VendingFixture.credential
+    ) -> VendAnswer? {
+        let request = ServerRequest(
+            method: "GET",
+            path: "/v1/grants/\(user)/token",
+            query: query,
+            headers: [("Authorization", "Bearer \(credential)")]
+        )
+        return desk.promptToken(for: request, userID: user).map(VendAnswer.init)
+    }
+
+    func renew(_ body: String, user: String = "u/1") async -> VendAnswer {
+        let request = ServerRequest(
+            method: "POST",
+            path: "/v1/grants/\(user)/token/refresh",
+            headers: [("Authorization", "Bearer \(Self.credential)")],
+            body: Array(body.utf8)
+        )
+        return VendAnswer(await desk.renewedToken(for: request, userID: user))
+    }
+}
+
+/// An answer of the internal routes with parsed JSON.
+struct VendAnswer: Sendable {
+    let status: Int
+    let headers: [ServerRequest.Field]
+    let body: JSONValue
+
+    init(_ response: ServerResponse) {
+        status = response.status
+        headers = response.headers
+        body = JSONValue.object(in: response.body) ?? .null
+    }
+
+    var token: String? { body["access_token"]?.string }
+    /// The status and the code, such as "409 disconnected".
+    var error: String { "\(status) \(body["error"]?.string ?? "")" }
+    func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+}

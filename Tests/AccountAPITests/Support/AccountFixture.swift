@@ -1,0 +1,235 @@
+import AccountAPI
+import Clocks
+import Glibc
+import GoogleOAuth
+import HTTPServer
+import JSON
+import Observability
+import RefreshEngine
+import Secrets
+import Store
+import Synchronization
+
+/// The lines of a metrics log, in memory.
+final class CapturedLines: LineSink {
+    private let lines = Mutex<[String]>([])
+
+    var droppedLines: Int { 0 }
+    var texts: [String] { lines.withLock { $0 } }
+
+    func write(_ line: JSONLine) -> Bool {
+        lines.withLock { $0.append(line.text) }
+        return true
+    }
+}
+
+/// The public routes over a store in memory, a fake Google, and clocks that only a test advances.
+struct AccountFixture {
+    static let oldSecret = Secret("an older secret of more than thirty-two bytes")
+    static let newSecret = Secret("the secret that signs now, also long enough")
+
+    static let googleDeadline: Duration = .seconds(10)
+
+    let time = ManualTime(passing: .milliseconds(5))
+    let random = SeededRandom(seed: 7)
+    let google = FakeGoogle()
+    let store: InMemoryStore
+    let vault: TokenVault
+    let engine: RefreshEngine
+    let signer: TokenSigner
+    let probes: MonitoringHandler
+    let routes: PublicRoutes
+    let router: Router
+    let lines = CapturedLines()
+
+    init(
+        failuresPerMinute: Int = 1000,
+        signInsPerMinute: Int = 1000,
+        writesPerMinute: Int = 1000,
+        emailLinking: EmailLinking = .verified,
+        sessionRules: SessionRules = SessionRules(),
+        logLevel: LogLevel = .error,
+        logDescriptor: Int32 = AccountFixture.nowhere
+    ) throws {
+        store = InMemoryStore(timeSource: time, random: random, keepsNotices: true)
+        let ring = try KeyRing(keys: [SealingKey.random()])
+        vault = TokenVault(ring: try ReloadableKeyRing { ring })
+        signer = try TokenSigner(secrets: [Self.newSecret, Self.oldSecret])
+        let diagnostics = DiagnosticLog(level: logLevel, time: time, descriptor: logDescriptor)
+        let metrics = MetricsLog(sink: lines, worker: "worker", time: time)
+        let counters = IntervalCounters(time: time)
+        let log = EngineLog(metrics: metrics, diagnostics: diagnostics, counters: counters, time: time)
+        engine = RefreshEngine(
+            store: store,
+            endpoint: google,
+            vault: vault,
+            configuration: EngineConfiguration(workerName: "worker"),
+            time: time,
+            random: random,
+            log: log
+        )
+        let services = RouteDependencies(
+            store: store,
+            engine: engine,
+            google: google,
+            vault: vault,
+            signer: signer,
+            clientIDs: { ["456-other-of-ours.apps.googleusercontent.com", FakeGoogle.clientID] },
+            budgets: RequestBudgets(
+                failedSignInsPerMinute: failuresPerMinute,
+                signInsPerMinute: signInsPerMinute,
+                writesPerMinute: writesPerMinute,
+                time: time
+            ),
+            emailLinking: emailLinking,
+            sessionRules: sessionRules,
+            time: time,
+            random: random,
+            log: log,
+            diagnostics: diagnostics,
+            googleDeadline: Self.googleDeadline
+        )
+        let securityEvents = SecurityEventReceiver(
+            read: { _ throws(SecurityEventRefusal) in throw .unavailable(retryAfter: .seconds(60)) },
+            store: store,
+            metrics: metrics,
+            counters: counters.running,
+            log: log,
+            time: time,
+            onChange: {}
+        )
+        probes = MonitoringHandler(
+            store: store,
+            database: DatabaseReadiness(store: store, time: time),
+            engine: engine,
+            counters: counters.running,
+            metrics: metrics,
+            phase: ServingPhase(),
+            time: time,
+            stalledLoops: { [] },
+            statusReport: { "{}" }
+        )
+        routes = PublicRoutes(services, securityEvents: securityEvents, probes: probes)
+        router = routes.router
+    }
+
+    static let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
+
+    // MARK: Asking
+
+    func ask(
+        _ method: String,
+        _ path: String,
+        token: String? = nil,
+        json: String? = nil,
+        form: String? = nil,
+        headers: [ServerRequest.Field] = [],
+        declaringLength: Bool = true,
+        from address: String = "192.0.2.1"
+    ) async throws -> Answer {
+        var headers = headers
+        let body = Array((json ?? form ?? "").utf8)
+        if declaringLength { headers.append(("Content-Length", "\(body.count)")) }
+        if let token { headers.append(("Authorization", "Bearer \(token)")) }
+        if json != nil { headers.append(("Content-Type", "application/json")) }
+        if form != nil { headers.append(("content-type", "Application/X-WWW-Form-Urlencoded; charset=utf-8")) }
+        let request = ServerRequest(
+            method: method,
+            path: path,
+            headers: headers,
+            body: body,
+            peerAddress: address
+        )
+        guard case .respond(let response) = await router.answer(request) else { throw NoAnswer() }
+        return Answer(response)
+    }
+
+    struct NoAnswer: Error {}
+
+    /// Posts tokens of Google's as the app does.
+    func connect(
+        _ accessToken: String,
+        refreshToken: String? = nil,
+        user: String = "42",
+        also fields: String = ""
+    ) async throws -> Answer {
+        let refreshToken = refreshToken.map { #","refresh_token":"\#($0)""# } ?? ""
+        return try await ask(
+            "POST",
+            "/v1/auth/gmail-tokens",
+            token: token(ofUser: user),
+            json: #"{"access_token":"\#(accessToken)"\#(refreshToken)\#(fields)}"#
+        )
+    }
+
+    // MARK: Tokens of the app's own
+
+    /// Returns a token of PayPulse's login.
+    func token(ofUser id: String, email: String? = "jane@example.com") -> String {
+        sign { claims in
+            claims.field("user_id", id)
+            if let email { claims.field("email", email) }
+        }
+    }
+
+    func sign(
+        lifetime: Duration = .seconds(86_400),
+        by signer: TokenSigner? = nil,
+        _ body: (inout JSONLine) -> Void
+    ) -> String {
+        var claims = JSONLine()
+        body(&claims)
+        claims.field("iat", time.now.milliseconds / 1000)
+        claims.field("exp", (time.now + lifetime).milliseconds / 1000)
+        return (signer ?? self.signer).sign(claims).reveal()
+    }
+
+    /// Signs in with Google and returns both tokens.
+    func signIn(_ googleToken: String = "ya29.jane") async throws -> (access: String, refresh: String) {
+        let answer = try await ask("POST", "/api/auth/mobile/google", json: #"{"access_token":"\#(googleToken)"}"#)
+        guard let access = answer["access_token"]?.string, let refresh = answer["refresh_token"]?.string else {
+            throw NoAnswer()
+        }
+        return (access, refresh)
+    }
+
+    func refresh(_ token: String) async throws -> Answer {
+        try await ask("POST", "/api/auth/refresh", json: #"{"refresh_token":"\#(token)"}"#)
+    }
+
+    // MARK: What is stored
+
+    func grant(ofUser user: String = "42") async throws -> Grant? { try await store.grant(ofUser: user) }
+
+    func refreshToken(ofUser user: String = "42") async throws -> String? {
+        try await grant(ofUser: user).flatMap { try vault.openRefreshToken(of: $0)?.reveal() }
+    }
+
+    func accessToken(ofUser user: String = "42") async throws -> String? {
+        try await grant(ofUser: user).flatMap { try vault.openAccessToken(of: $0)?.reveal() }
+    }
+
+    /// Stores a grant as an import does.
+    func importGrant(
+        ofUser user: String = "42",
+        owner: Grant.Owner = Grant.Owner(),
+        refreshToken: String? = "1//imported",
+        clientID: String = FakeGoogle.clientID
+    ) async throws {
+        let id = GrantID.random(from: random)
+        var handover = IncomingTokens(clientID: clientID, owner: owner, scope: "openid")
+        if let refreshToken {
+            handover.refreshToken = try vault.seal(refreshToken: Secret(refreshToken), for: id)
+        }
+        let (grant, _) = Grant.connected(id: id, userID: user, handover: handover, dueAt: time.now, at: time.now)
+        try await store.transact { try $0.insert(grant) }
+    }
+
+    func change(ofUser user: String = "42", _ body: @escaping @Sendable (inout Grant) -> Void) async throws {
+        try await store.transact { transaction in
+            guard var grant = try transaction.grant(ofUser: user) else { throw NoAnswer() }
+            body(&grant)
+            try transaction.update(grant)
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Clocks
+import Foundation
+import Observability
+import SQLiteStore
+import Secrets
+import Store
+
+@testable import WorkerConfiguration
+@testable import WorkerLifecycle
+
+/// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
+struct OperatorFixture: Sendable {
+    let root: String
+    let time = ManualTime(passing: .milliseconds(5))
+    let diagnostics: DiagnosticLog
+
+    static func with<Result>(_ body: (OperatorFixture) async throws -> Result) async throws -> Result {
+        let fixture = try OperatorFixture()
+        let result: Result
+        do {
+            result = try await body(fixture)
+        } catch {
+            try fixture.remove()
+            throw error
+        }
+        try fixture.remove()
+        return result
+    }
+
+    private init() throws {
+        root = FileManager.default.temporaryDirectory.appending(path: "operator-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: false)
+        diagnostics = DiagnosticLog(level: .error, time: time)
+    }
+
+    private func remove() throws { try FileManager.default.removeItem(atPath: root) }
+
+    func path(_ name: String) -> String { root + "/" + name }
+
+    var keyFile: String { path("keys") }
+    var database: String { path("grants.sqlite") }
+
+    func write(_ text: String, to name: String, mode: Int = 0o600) throws {
+        try Data(text.utf8).write(to: URL(filePath: path(name)))
+        try chmod(name, mode)
+    }
+
+    func chmod(_ name: String, _ mode: Int) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path(name))
+    }
+
+    func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path(name)) }
+
+    var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: root).sorted() }
+    }
+
+    /// Returns a context for this folder; endpoints lead to a port of this machine without a listener.
+    func context(
+        _ flags: [(Setting.Name, String)] = [],
+        environment: [String: String] = [:]
+    ) throws(ConfigurationError) -> CommandContext {
+        let endpoints: [Setting.Name] = [.tokenEndpoint, .userinfoEndpoint, .tokeninfoEndpoint, .revocationEndpoint]
+        let defaults: [(Setting.Name, String)] =
+            [(.keyFile, keyFile), (.database, database)] + endpoints.map { ($0, "http://127.0.0.1:9/") }
+        let inputs = ConfigurationInputs(
+            flags: (defaults + flags).map { ConfigurationInputs.Flag(name: $0.0, value: $0.1) },
+            environment: environment,
+            files: .system
+        )
+        return CommandContext(configuration: try Configuration(inputs), inputs: inputs)
+    }
+
+    func openStore(time: (any TimeSource)? = nil) throws(StoreError) -> SQLiteStore {
+        try SQLiteStore(path: database, timeSource: time ?? self.time)
+    }
+
+    func openVault() throws -> TokenVault {
+        let path = keyFile
+        return TokenVault(ring: try ReloadableKeyRing { try KeyRingFile.load(path: path) })
+    }
+
+    /// Returns a grant whose tokens are "refresh N" and "access N".
+    func grant(_ number: Int64, sealedBy vault: TokenVault) throws -> Grant {
+        let id = GrantID(rawValue: number)
+        let refresh = try vault.seal(refreshToken: Secret("refresh \(number)"), for: id)
+        let access = try vault.seal(accessToken: Secret("access \(number)"), for: id)
+        let expiry = time.now + .seconds(3600)
+        return Grant.connected(
+            id: id,
+            userID: "user \(number)",
+            handover: IncomingTokens(
+                clientID: "client",
+                owner: Grant.Owner(),
+                scope: "openid",
+                refreshToken: refresh,
+                accessToken: Grant.AccessToken(sealed: access, obtainedAt: time.now, expiresAt: expiry)
+            ),
+            dueAt: expiry,
+            at: time.now
+        ).grant
+    }
+
+    func insert(_ numbers: ClosedRange<Int64>, sealedBy vault: TokenVault, into store: any GrantStore) async throws {
+        let grants = try numbers.map { try grant($0, sealedBy: vault) }
+        try await store.transact { transaction in
+            for grant in grants { try transaction.insert(grant) }
+        }
+    }
+}
