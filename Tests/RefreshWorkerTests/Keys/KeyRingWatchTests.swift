@@ -182,7 +182,8 @@ struct KeyRingWatchTests {
             let new = try KeyRingFile.addPending(path: fixture.keyFile)
             try KeyRingFile.promote(new, path: fixture.keyFile)
             try await worker.report()
-            await worker.store.close()
+            // A worker that is still live, and reports the key, has it: then the key is not lost.
+            await worker.stop()
             try KeyRingFile.remove(old, path: fixture.keyFile)
             let context = try fixture.context()
             let before = await #expect(throws: CommandFailure.self) {
@@ -236,6 +237,11 @@ private struct Worker: Sendable {
     var alarms: [String] { lines.kinds }
 
     func report() async throws { try await heartbeat.report() }
+
+    func stop() async {
+        await heartbeat.leave()
+        await store.close()
+    }
 }
 
 /// A sink that keeps the kinds of the alarms among metrics lines.

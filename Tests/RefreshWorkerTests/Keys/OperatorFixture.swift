@@ -11,7 +11,8 @@ import Store
 /// A folder with a key ring and a database, as an operator finds them; it is removed after the test.
 struct OperatorFixture: Sendable {
     let root: String
-    let time = ManualTime(passing: .milliseconds(5))
+    /// Starts at the boot clock of the machine, which the commands use: a report of a worker is live for both, or for none.
+    let time = ManualTime(sinceBoot: SystemTime().sinceBoot, passing: .milliseconds(5))
     let diagnostics: DiagnosticLog
 
     static func with<Result>(_ body: (OperatorFixture) async throws -> Result) async throws -> Result {
