@@ -1,4 +1,5 @@
 private import Glibc
+import Secrets
 private import Synchronization
 
 /// A named system thread that runs one closure to its end.
@@ -6,8 +7,8 @@ final class DedicatedThread: Sendable {
     private let handle: pthread_t
     private let joined = Mutex(false)
 
-    /// Starts the thread; throws the `errno` value that `pthread_create` returned.
-    init(name: String, run: @escaping @Sendable () -> Void) throws(SystemFailure) {
+    /// Starts the thread; throws if memory or threads run out.
+    init(name: String, run: @escaping @Sendable () -> Void) throws(SystemCallError) {
         let start = unsafe Unmanaged.passRetained(Start(name: name, run: run))
         var handle = pthread_t()
         let result = unsafe pthread_create(
@@ -22,7 +23,7 @@ final class DedicatedThread: Sendable {
         )
         guard result == 0 else {
             unsafe start.release()
-            throw SystemFailure(number: result)
+            throw SystemCallError(call: "pthread_create", code: result)
         }
         self.handle = handle
     }
@@ -42,11 +43,6 @@ final class DedicatedThread: Sendable {
             precondition(result == 0, "pthread_join failed with errno \(result)")
             joined = true
         }
-    }
-
-    /// The error number of a system call.
-    struct SystemFailure: Error {
-        let number: Int32
     }
 
     private final class Start: Sendable {

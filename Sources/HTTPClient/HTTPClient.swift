@@ -1,4 +1,5 @@
 package import Clocks
+import Secrets
 private import Synchronization
 
 /// Sends many HTTP requests at once over few connections, with libcurl's multi interface.
@@ -28,14 +29,14 @@ package final class HTTPClient: Sendable {
         let multi = try MultiHandle(configuration)
         let inbox = TransferCommands(waking: multi)
         let published = PublishedCounters()
-        do throws(DedicatedThread.SystemFailure) {
+        do throws(SystemCallError) {
             thread = try DedicatedThread(name: "http-client") {
                 TransferLoop(inbox: inbox, multi: multi, configuration: configuration, time: time) { counters in
                     published.counters.withLock { $0 = counters }
                 }.run()
             }
         } catch {
-            throw HTTPFailure(kind: .other, message: "no thread for the HTTP client (errno \(error.number))")
+            throw HTTPFailure(kind: .other, message: "cannot start the thread of the HTTP client: \(error)")
         }
         self.inbox = inbox
         self.published = published

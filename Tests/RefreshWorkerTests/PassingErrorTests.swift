@@ -28,8 +28,8 @@ struct PassingErrorTests {
             flags: [ConfigurationInputs.Flag(name: .config, value: "/etc/worker.conf")],
             environment: [:],
             files: FileReader(
-                read: { _ throws(FileReader.Failure) in throw FileReader.Failure(errorNumber: code) },
-                readPrivate: { _ throws(FileReader.Failure) in throw FileReader.Failure(errorNumber: code) },
+                read: { _ throws(FileReader.Failure) in throw FileReader.Failure(code: code) },
+                readPrivate: { _ throws(FileReader.Failure) in throw FileReader.Failure(code: code) },
                 exists: { _ in true }
             )
         )

@@ -41,7 +41,7 @@ struct SystemdNotifierTests {
         let environment = ["NOTIFY_SOCKET": "/nonexistent/notify"]
         let notifier = SystemdNotifier(environment: environment, processID: 1)
         let failure = try #require(throws: SystemdNotifier.Failure.self) { try notifier.send(.ready) }
-        #expect(failure.description == "systemd was not told: sendto failed: No such file or directory")
+        #expect(failure.description == "systemd was not notified: sendto failed: No such file or directory")
     }
 
     @Test(

@@ -88,9 +88,9 @@ struct SecretReadingTests {
     func unreadable() throws {
         let folder = try TemporaryFolder()
         let missing = #expect(throws: SecretReadError.self) { try Secret.read(file: folder.file("none")) }
-        #expect("\(try #require(missing))" == "\(folder.file("none")) cannot be read: open: No such file or directory")
+        #expect("\(try #require(missing))" == "\(folder.file("none")) cannot be read: open failed: No such file or directory")
         let directory = #expect(throws: SecretReadError.self) { try Secret.read(file: folder.path) }
-        #expect("\(try #require(directory))" == "\(folder.path) cannot be read: read: Is a directory")
+        #expect("\(try #require(directory))" == "\(folder.path) cannot be read: read failed: Is a directory")
     }
 
     @Test("reads a pipe in pieces", .timeLimit(.minutes(10)))
@@ -108,6 +108,6 @@ struct SecretReadingTests {
     @Test("names the descriptor that is not open")
     func closedDescriptor() throws {
         let error = #expect(throws: SecretReadError.self) { try Secret.read(descriptor: -1) }
-        #expect("\(try #require(error))" == "descriptor -1 cannot be read: read: Bad file descriptor")
+        #expect("\(try #require(error))" == "descriptor -1 cannot be read: read failed: Bad file descriptor")
     }
 }

@@ -1,4 +1,5 @@
 import Clocks
+import Secrets
 import WorkerConfiguration
 import WorkerLifecycle
 
@@ -8,7 +9,7 @@ extension Doctor {
         let subject = "spill files"
         let place = context.spillPlace(of: context.configuration.database)
         let files: [SpilledFile]
-        do throws(SystemCallFailure) {
+        do throws(SystemCallError) {
             files = try SpilledFile.list(in: place)
         } catch {
             let advice = "let the worker's user read the folder, which may hold results that were not stored"

@@ -1,4 +1,5 @@
 private import Glibc
+import Secrets
 import WorkerConfiguration
 import WorkerLifecycle
 
@@ -19,7 +20,7 @@ final class InputFile: Sendable {
         isStandardInput = path == "-"
         name = isStandardInput ? "standard input" : "\(DisplayedText(path))"
         descriptor = isStandardInput ? STDIN_FILENO : unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Self.failure(name, call: "open", errorNumber: errno) }
+        guard descriptor >= 0 else { throw Self.failure(name, call: "open", code: errno) }
     }
 
     deinit {
@@ -33,19 +34,19 @@ final class InputFile: Sendable {
 
     private func read() throws(CommandFailure) -> [UInt8] {
         while true {
-            var errorNumber: Int32 = 0
+            var code: Int32 = 0
             let piece = unsafe [UInt8](unsafeUninitializedCapacity: Self.pieceSize) { buffer, filled in
                 let count = unsafe Glibc.read(descriptor, buffer.baseAddress, buffer.count)
-                errorNumber = count < 0 ? errno : 0
+                code = count < 0 ? errno : 0
                 filled = max(0, count)
             }
-            if errorNumber == 0 { return piece }
-            guard errorNumber == EINTR else { throw Self.failure(name, call: "read", errorNumber: errorNumber) }
+            if code == 0 { return piece }
+            guard code == EINTR else { throw Self.failure(name, call: "read", code: code) }
         }
     }
 
-    private static func failure(_ name: String, call: String, errorNumber: Int32) -> CommandFailure {
-        let reason = SystemCallFailure(call: call, errorNumber: errorNumber)
+    private static func failure(_ name: String, call: String, code: Int32) -> CommandFailure {
+        let reason = SystemCallError(call: call, code: code)
         return CommandFailure(.inputUnreadable, "\(name) cannot be read: \(reason)")
     }
 }

@@ -1,4 +1,5 @@
 import Clocks
+import Secrets
 import WorkerConfiguration
 import WorkerLifecycle
 
@@ -14,7 +15,7 @@ struct SpilledFile: Equatable, Sendable {
     /// Returns the spill files of a place and those that were set aside, in the order of their names.
     ///
     /// It locks none of them: a worker that is about to save results would take its own file for one in use.
-    static func list(in place: SpillLocation) throws(SystemCallFailure) -> [SpilledFile] {
+    static func list(in place: SpillLocation) throws(SystemCallError) -> [SpilledFile] {
         let names = try SpillFile.names(in: place.folder).filter { place.isSpill($0) || place.isSetAside($0) }
         return names.compactMap { name in
             let path = "\(place.folder)/\(name)"
@@ -38,7 +39,7 @@ struct SpilledFile: Equatable, Sendable {
     }
 
     private static func writeTime(of path: String) -> Timestamp? {
-        do throws(SystemCallFailure) {
+        do throws(SystemCallError) {
             return try FileStatus.of(path)?.modifiedAt
         } catch {
             return nil
@@ -46,7 +47,7 @@ struct SpilledFile: Equatable, Sendable {
     }
 
     private static func count(in path: String) -> Int? {
-        do throws(SystemCallFailure) {
+        do throws(SystemCallError) {
             let file = try SpillFile.openIfThere(path, forReading: true)
             guard let bytes = try file?.read(limit: SpillRecovery.sizeLimit) else { return nil }
             let content = SpillFormat.read(bytes)

@@ -30,7 +30,7 @@ extension FileReader {
     private static func readWhole(_ path: String, patience: Duration) throws(Failure) -> [UInt8] {
         // Opened without blocking, because a pipe without a writer would never open.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard descriptor >= 0 else { throw Failure(errorNumber: errno) }
+        guard descriptor >= 0 else { throw Failure(code: errno) }
         defer { close(descriptor) }
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 16_384)
@@ -38,7 +38,7 @@ extension FileReader {
             try waitForData(descriptor, patience)
             let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0 && (errno == EINTR || errno == EAGAIN) { continue }
-            guard count >= 0 else { throw Failure(errorNumber: errno) }
+            guard count >= 0 else { throw Failure(code: errno) }
             guard count > 0 else { return content }
             content += buffer.prefix(count)
             guard content.count <= sizeLimit else {
@@ -63,12 +63,12 @@ extension FileReader {
 }
 
 extension FileReader.Failure {
-    init(errorNumber: Int32) {
-        let failure = SystemCallFailure(call: "read", errorNumber: errorNumber)
+    init(code: Int32) {
+        let error = SystemCallError(call: "read", code: code)
         self.init(
-            reason: "cannot be read: \(failure.reason)",
-            isMissing: errorNumber == ENOENT,
-            mayPass: failure.mayPass
+            reason: "cannot be read: \(error.reason)",
+            isMissing: code == ENOENT,
+            mayPass: error.mayPass
         )
     }
 }

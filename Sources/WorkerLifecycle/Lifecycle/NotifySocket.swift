@@ -1,5 +1,5 @@
 private import Glibc
-import WorkerConfiguration
+import Secrets
 
 /// The address of systemd's notification socket: a path, or a name in Linux's abstract namespace written as `@name`
 /// (https://man7.org/linux/man-pages/man7/unix.7.html).
@@ -24,9 +24,9 @@ struct NotifySocket: Sendable {
     /// Sends one datagram from a new socket.
     ///
     /// Messages are rare, and a socket that stays open would survive a fork.
-    func send(_ message: [UInt8]) throws(SystemCallFailure) {
+    func send(_ message: [UInt8]) throws(SystemCallError) {
         let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw SystemCallFailure(call: "socket", errorNumber: errno) }
+        guard descriptor >= 0 else { throw SystemCallError(call: "socket", code: errno) }
         defer { close(descriptor) }
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -38,6 +38,6 @@ struct NotifySocket: Sendable {
                 unsafe sendto(descriptor, message, message.count, flags, generic, length)
             }
         }
-        guard sent == message.count else { throw SystemCallFailure(call: "sendto", errorNumber: errno) }
+        guard sent == message.count else { throw SystemCallError(call: "sendto", code: errno) }
     }
 }

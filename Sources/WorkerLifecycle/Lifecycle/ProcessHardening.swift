@@ -1,6 +1,6 @@
 private import CProcess
 private import Glibc
-package import WorkerConfiguration
+package import Secrets
 
 /// Protects the process's memory, which holds tokens and keys, from core dumps and from other processes.
 package enum ProcessHardening {
@@ -8,18 +8,18 @@ package enum ProcessHardening {
     ///
     /// Call it before the first secret is read. The limit alone is not enough: with a pipe in
     /// /proc/sys/kernel/core_pattern the kernel ignores it (https://man7.org/linux/man-pages/man5/core.5.html).
-    package static func apply() throws(SystemCallFailure) {
+    package static func apply() throws(SystemCallError) {
         var limit = rlimit()
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else {
-            throw SystemCallFailure(call: "getrlimit(RLIMIT_CORE)", errorNumber: errno)
+            throw SystemCallError(call: "getrlimit(RLIMIT_CORE)", code: errno)
         }
         // A unit's filter of system calls may forbid setting the limit that the unit has already set (LimitCORE=0).
         guard unsafe limit.rlim_max == 0 || setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) == 0 else {
-            throw SystemCallFailure(call: "setrlimit(RLIMIT_CORE)", errorNumber: errno)
+            throw SystemCallError(call: "setrlimit(RLIMIT_CORE)", code: errno)
         }
         guard refresh_worker_forbid_dumps() == 0 else {
-            throw SystemCallFailure(call: "prctl(PR_SET_DUMPABLE)", errorNumber: errno)
+            throw SystemCallError(call: "prctl(PR_SET_DUMPABLE)", code: errno)
         }
     }
 }

@@ -1,12 +1,12 @@
-import WorkerConfiguration
+import Secrets
 
 /// Notifies systemd about the worker's state, if systemd asked for it; otherwise it does nothing.
 struct SystemdNotifier: Sendable {
     /// A message that was not sent.
     struct Failure: Error, Equatable, Sendable, CustomStringConvertible {
-        let system: SystemCallFailure
+        let cause: SystemCallError
 
-        var description: String { "systemd was not told: \(system)" }
+        var description: String { "systemd was not notified: \(cause)" }
     }
 
     private let socket: NotifySocket?
@@ -45,10 +45,10 @@ struct SystemdNotifier: Sendable {
     func send(_ messages: NotifyMessage...) throws(Failure) {
         guard let socket else { return }
         let text = messages.map(\.assignments).joined(separator: "\n")
-        do throws(SystemCallFailure) {
+        do throws(SystemCallError) {
             try socket.send(Array(text.utf8))
         } catch {
-            throw Failure(system: error)
+            throw Failure(cause: error)
         }
     }
 

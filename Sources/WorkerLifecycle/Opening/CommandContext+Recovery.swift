@@ -1,5 +1,6 @@
 import Observability
 package import RefreshEngine
+import Secrets
 package import Store
 package import WorkerConfiguration
 
@@ -51,7 +52,7 @@ extension CommandContext {
     static func endsWork(_ error: any Error) -> Bool {
         switch error {
         case is StoreError, is CommandFailure: true
-        case let error as SystemCallFailure: error.mayPass
+        case let error as SystemCallError: error.mayPass
         default: false
         }
     }

@@ -19,7 +19,7 @@ extension CommandFailure {
         case let error as VendingFailure: self.init(error)
         // Only the start of the client throws this error here; the failure of a request is handled by its caller.
         case let failure as HTTPFailure: self.init(.inputOutput, failure.message)
-        case let error as SystemCallFailure: self.init(.internalFailure, "\(error)")
+        case let error as SystemCallError: self.init(.internalFailure, "\(error)")
         default: self.init(.internalFailure, "\(error)")
         }
     }

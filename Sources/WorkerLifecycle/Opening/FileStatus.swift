@@ -1,6 +1,6 @@
 package import Clocks
 private import Glibc
-package import WorkerConfiguration
+package import Secrets
 
 /// The metadata of a file, without opening it.
 ///
@@ -27,12 +27,12 @@ package struct FileStatus: Equatable, Sendable {
     }
 
     /// Returns the facts of the file that a path leads to, following symbolic links; `nil` if the file does not exist.
-    package static func of(_ path: String) throws(SystemCallFailure) -> FileStatus? {
+    package static func of(_ path: String) throws(SystemCallError) -> FileStatus? {
         var facts = stat()
         guard unsafe stat(path, &facts) == 0 else {
             let code = errno
             guard code == ENOENT || code == ENOTDIR else {
-                throw SystemCallFailure(call: "stat of \(path)", errorNumber: code)
+                throw SystemCallError(call: "stat of \(path)", code: code)
             }
             return nil
         }
@@ -71,10 +71,10 @@ package struct FileStatus: Equatable, Sendable {
     }
 
     /// Returns the number of bytes that this user may still write to the disk that holds the path.
-    package static func freeSpace(at path: String) throws(SystemCallFailure) -> Int64 {
+    package static func freeSpace(at path: String) throws(SystemCallError) -> Int64 {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else {
-            throw SystemCallFailure(call: "statvfs of \(path)", errorNumber: errno)
+            throw SystemCallError(call: "statvfs of \(path)", code: errno)
         }
         let (bytes, overflows) = Int64(clamping: facts.f_bavail).multipliedReportingOverflow(by: Int64(facts.f_frsize))
         return overflows ? .max : bytes

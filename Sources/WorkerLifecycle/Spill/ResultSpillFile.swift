@@ -1,5 +1,6 @@
 private import Clocks
 import RefreshEngine
+import Secrets
 import Store
 private import Synchronization
 import WorkerConfiguration
@@ -83,7 +84,7 @@ package final class ResultSpillFile: ResultSpill {
     /// A process that frees a part of it holds the lock for a moment. This waits for it, because a full disk may not
     /// have room for another file.
     private func reserveIfFree() -> SpillFile? {
-        do throws(SystemCallFailure) {
+        do throws(SystemCallError) {
             guard let file = try SpillFile.openIfThere(place.reserve) else { return nil }
             for _ in 0..<Self.triesToLock where file.isInPlace {
                 if try file.tryLock() { return file.isInPlace ? file : nil }

@@ -1,6 +1,6 @@
 private import Glibc
+package import Secrets
 private import Synchronization
-package import WorkerConfiguration
 
 /// An open spill file or reserve, locked by its descriptor for as long as it is open.
 package final class SpillFile: Sendable {
@@ -19,35 +19,35 @@ package final class SpillFile: Sendable {
     }
 
     /// Creates a file that only this user may read; fails if it exists.
-    static func create(_ path: String) throws(SystemCallFailure) -> SpillFile {
+    static func create(_ path: String) throws(SystemCallError) -> SpillFile {
         try open(path, O_RDWR | O_CREAT | O_EXCL)
     }
 
     /// Opens a file; returns `nil` if it does not exist.
-    package static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallFailure) -> SpillFile? {
-        do throws(SystemCallFailure) {
+    package static func openIfThere(_ path: String, forReading: Bool = false) throws(SystemCallError) -> SpillFile? {
+        do throws(SystemCallError) {
             return try open(path, forReading ? O_RDONLY : O_RDWR)
         } catch {
-            guard error.errorNumber == ENOENT else { throw error }
+            guard error.code == ENOENT else { throw error }
             return nil
         }
     }
 
-    private static func open(_ path: String, _ flags: Int32) throws(SystemCallFailure) -> SpillFile {
+    private static func open(_ path: String, _ flags: Int32) throws(SystemCallError) -> SpillFile {
         let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let descriptor = unsafe Glibc.open(path, flags, 0o600)
-        guard descriptor >= 0 else { throw SystemCallFailure(call: "open of \(path)", errorNumber: errno) }
+        guard descriptor >= 0 else { throw SystemCallError(call: "open of \(path)", code: errno) }
         let file = SpillFile(descriptor: descriptor, path: path)
         var facts = stat()
         guard unsafe fstat(descriptor, &facts) == 0 else { throw file.failure("fstat") }
         guard facts.st_mode & S_IFMT == S_IFREG else {
-            throw SystemCallFailure(call: "open of \(path), which is not a regular file,", errorNumber: EINVAL)
+            throw SystemCallError(call: "open of \(path), which is not a regular file,", code: EINVAL)
         }
         return file
     }
 
     /// Locks the file unless another open file has locked it.
-    func tryLock() throws(SystemCallFailure) -> Bool {
+    func tryLock() throws(SystemCallError) -> Bool {
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK else { throw failure("flock") }
         return false
@@ -62,7 +62,7 @@ package final class SpillFile: Sendable {
     }
 
     var size: Int {
-        get throws(SystemCallFailure) {
+        get throws(SystemCallError) {
             var facts = stat()
             guard unsafe fstat(descriptor, &facts) == 0 else { throw failure("fstat") }
             return Int(facts.st_size)
@@ -70,19 +70,19 @@ package final class SpillFile: Sendable {
     }
 
     /// Allocates disk space for the file up to a size and keeps its content.
-    func allocate(_ size: Int) throws(SystemCallFailure) {
+    func allocate(_ size: Int) throws(SystemCallError) {
         let code = posix_fallocate(descriptor, 0, off_t(size))
         guard code == 0 else {
-            throw SystemCallFailure(call: "posix_fallocate of \(path)", errorNumber: code)
+            throw SystemCallError(call: "posix_fallocate of \(path)", code: code)
         }
     }
 
-    func truncate(to size: Int) throws(SystemCallFailure) {
+    func truncate(to size: Int) throws(SystemCallError) {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw failure("ftruncate") }
     }
 
     /// Writes at an offset; returns once the bytes are on the disk.
-    func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallFailure) {
+    func write(_ bytes: [UInt8], at offset: Int) throws(SystemCallError) {
         var done = 0
         while done < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { room in
@@ -96,7 +96,7 @@ package final class SpillFile: Sendable {
     }
 
     /// Returns the whole content; `nil` if it is longer than the limit.
-    package func read(limit: Int) throws(SystemCallFailure) -> [UInt8]? {
+    package func read(limit: Int) throws(SystemCallError) -> [UInt8]? {
         let size = try size
         guard size <= limit else { return nil }
         var content = [UInt8](repeating: 0, count: size)
@@ -113,14 +113,14 @@ package final class SpillFile: Sendable {
         return Array(content.prefix(done))
     }
 
-    private func failure(_ call: String) -> SystemCallFailure {
-        SystemCallFailure(call: "\(call) of \(path)", errorNumber: errno)
+    private func failure(_ call: String) -> SystemCallError {
+        SystemCallError(call: "\(call) of \(path)", code: errno)
     }
 
     /// Renames the file within its folder, durably.
     ///
     /// It can be called again after a failure: a new name whose folder could not be synchronized is not durable yet.
-    func rename(to target: String) throws(SystemCallFailure) {
+    func rename(to target: String) throws(SystemCallError) {
         guard unsafe Glibc.rename(path, target) == 0 else { throw failure("rename") }
         name.withLock { $0 = target }
         try Self.synchronizeFolder(of: target)
@@ -129,10 +129,10 @@ package final class SpillFile: Sendable {
     // MARK: Names
 
     /// Renames a file within its folder, durably; returns `false` if the file does not exist.
-    static func rename(_ path: String, to target: String) throws(SystemCallFailure) -> Bool {
+    static func rename(_ path: String, to target: String) throws(SystemCallError) -> Bool {
         guard unsafe Glibc.rename(path, target) == 0 else {
             guard errno == ENOENT else {
-                throw SystemCallFailure(call: "rename of \(path)", errorNumber: errno)
+                throw SystemCallError(call: "rename of \(path)", code: errno)
             }
             return false
         }
@@ -140,18 +140,18 @@ package final class SpillFile: Sendable {
         return true
     }
 
-    package static func remove(_ path: String) throws(SystemCallFailure) {
+    package static func remove(_ path: String) throws(SystemCallError) {
         guard unsafe unlink(path) == 0 || errno == ENOENT else {
-            throw SystemCallFailure(call: "unlink of \(path)", errorNumber: errno)
+            throw SystemCallError(call: "unlink of \(path)", code: errno)
         }
         try synchronizeFolder(of: path)
     }
 
     /// Returns the names in a folder, sorted; empty if the folder does not exist.
-    package static func names(in folder: String) throws(SystemCallFailure) -> [String] {
+    package static func names(in folder: String) throws(SystemCallError) -> [String] {
         guard let stream = unsafe opendir(folder) else {
             guard errno == ENOENT else {
-                throw SystemCallFailure(call: "opendir of \(folder)", errorNumber: errno)
+                throw SystemCallError(call: "opendir of \(folder)", code: errno)
             }
             return []
         }
@@ -168,13 +168,13 @@ package final class SpillFile: Sendable {
 
     /// Synchronizes the folder, because a new name is durable only then
     /// (https://man7.org/linux/man-pages/man2/fsync.2.html).
-    private static func synchronizeFolder(of path: String) throws(SystemCallFailure) {
+    private static func synchronizeFolder(of path: String) throws(SystemCallError) {
         let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let descriptor = unsafe Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SystemCallFailure(call: "open of \(folder)", errorNumber: errno) }
+        guard descriptor >= 0 else { throw SystemCallError(call: "open of \(folder)", code: errno) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else {
-            throw SystemCallFailure(call: "fsync of \(folder)", errorNumber: errno)
+            throw SystemCallError(call: "fsync of \(folder)", code: errno)
         }
     }
 }

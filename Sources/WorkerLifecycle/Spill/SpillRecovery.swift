@@ -1,6 +1,7 @@
 import Clocks
 import Observability
 package import RefreshEngine
+import Secrets
 package import Store
 import WorkerConfiguration
 
@@ -33,7 +34,7 @@ package struct SpillRecovery: Sendable {
     }
 
     /// Returns the spill files of a place, complete or not.
-    static func files(of place: SpillLocation) throws(SystemCallFailure) -> [String] {
+    static func files(of place: SpillLocation) throws(SystemCallError) -> [String] {
         try SpillFile.names(in: place.folder).filter(place.isSpill).map { "\(place.folder)/\($0)" }
     }
 
@@ -81,7 +82,7 @@ package struct SpillRecovery: Sendable {
                 return .incomplete(ResultRecovery.Summary(), reason: "it is larger than any spill file")
             }
             content = SpillFormat.read(bytes)
-        } catch let error as SystemCallFailure {
+        } catch let error as SystemCallError {
             throw CommandFailure(
                 .inputOutput,
                 """

@@ -226,7 +226,7 @@ struct SpillFileTests {
             _ = try await context.run(.showStatus(isJSON: true))
         }
         // A folder that only lacks the permission to list it, such as that of the key ring, does not end the work.
-        let errors = [EMFILE, EIO, EACCES].map { SystemCallFailure(call: "opendir", errorNumber: $0) }
+        let errors = [EMFILE, EIO, EACCES].map { SystemCallError(call: "opendir", code: $0) }
         #expect(errors.map(CommandContext.endsWork) == [true, true, false])
     }
 
