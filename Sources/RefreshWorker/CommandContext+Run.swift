@@ -17,7 +17,7 @@ extension CommandContext {
 
     private func perform(_ command: Command) async throws -> ExitCode {
         switch command {
-        case .work where configuration.runsOnce: try await workOnce()
+        case .work where configuration.runsOnce: try await runPass()
         case .work: try await workAsDaemon()
         case .vendToken(let user, let minimumLifetime): try await vendToken(of: user, minimumLife: minimumLifetime)
         case .disconnectGrant(let user): try await disconnect(user)

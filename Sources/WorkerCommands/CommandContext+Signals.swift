@@ -25,7 +25,7 @@ extension CommandContext {
         let stop = Task { () -> SignalPolicy.Signal? in
             for await signal in signals.signals {
                 diagnostics.warning("stopping", ["reason": signal.name])
-                tell(await engine.stop(within: deadline), in: spill)
+                report(await engine.stop(within: deadline), in: spill)
                 work.cancel()
                 return signal
             }

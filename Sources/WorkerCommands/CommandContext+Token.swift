@@ -21,7 +21,7 @@ extension CommandContext {
         // The limit of the wait for a database that does not accept the answer.
         let limit = Task {
             try await time.sleep(for: Self.longestVend)
-            tell(await engine.stop(within: .zero), in: spill)
+            report(await engine.stop(within: .zero), in: spill)
         }
         defer { limit.cancel() }
         // An answer in flight may be the only copy of a rotated refresh token.

@@ -6,7 +6,7 @@ import WorkerConfiguration
 /// Compares this process's key ring with the keys that seal stored tokens, and with the rings of the other workers.
 ///
 /// A ring is adopted only if it opens the checks of every key that seals stored tokens (``KeyChecks``). Otherwise the
-/// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not refresh:
+/// ring in memory stays in use. If the ring in memory lacks a key of the other workers, the process must not recandidate:
 /// it would seal with a key that they no longer use, and could not open their tokens.
 final class KeyRingMonitor: Sendable {
     /// Counting the keys of all grants takes seconds in a large database.
@@ -14,7 +14,7 @@ final class KeyRingMonitor: Sendable {
 
     private struct State {
         /// The last ring that was found to fit.
-        var proven: KeyRing?
+        var fitting: KeyRing?
         var refused: KeyRing?
         var reportsUntilCount = 0
     }
@@ -22,89 +22,89 @@ final class KeyRingMonitor: Sendable {
     private let store: any GrantStore
     private let ring: ReloadableKeyRing
     private let worker: String
-    private let book: StoredKeyChecks
+    private let storedChecks: StoredKeyChecks
     private let state = Mutex(State())
 
     init(store: any GrantStore, ring: ReloadableKeyRing, worker: String) {
         self.store = store
         self.ring = ring
         self.worker = worker
-        book = StoredKeyChecks(store)
+        storedChecks = StoredKeyChecks(store)
     }
 
     /// Adopts the ring in the file, or sets the reason against it in ``ReloadableKeyRing/refusal``.
-    func followFile() async throws {
-        guard let fresh = try ring.reload() else {
+    func reloadFile() async throws {
+        guard let candidate = try ring.reload() else {
             ring.refusal = nil
             return
         }
-        guard state.withLock({ $0.proven != nil }) else { return ring.adopt(fresh) }
-        let isKnown = state.withLock { state in
-            defer { state.refused = fresh }
-            return state.refused?.isSame(as: fresh) ?? false
+        guard state.withLock({ $0.fitting != nil }) else { return ring.adopt(candidate) }
+        let wasRefused = state.withLock { state in
+            defer { state.refused = candidate }
+            return state.refused?.isSame(as: candidate) ?? false
         }
         // Secrets that this process has sealed may still wait to be stored.
-        let keepsSealingKey = fresh.keyIDs.contains(ring.current.sealingKeyID)
-        let fit = try await compareWithList(fresh, mayCount: keepsSealingKey && (!isKnown || isTimeToCount()))
+        let keepsSealingKey = candidate.keyIDs.contains(ring.current.sealingKeyID)
+        let fit = try await compareWithList(candidate, mayCount: keepsSealingKey && (!wasRefused || isTimeToCount()))
         guard case .fits = fit else {
             ring.refusal = "\(sentence(fit)). The worker goes on with the keys in memory: do not restart it before"
             return
         }
         ring.refusal = nil
-        ring.adopt(fresh)
+        ring.adopt(candidate)
     }
 
-    /// Returns the reason why this process must not refresh, if there is one.
+    /// Returns the reason why this process must not recandidate, if there is one.
     ///
     /// Throws at the start for a ring that is not this database's.
-    func prove() async throws -> String? {
+    func check() async throws -> String? {
         let current = ring.current
-        let (isFirst, isProven) = state.withLock { ($0.proven == nil, $0.proven?.isSame(as: current) ?? false) }
-        guard !isProven || ring.standsBy != nil else { return nil }
+        let (isFirst, hasFitted) = state.withLock { ($0.fitting == nil, $0.fitting?.isSame(as: current) ?? false) }
+        guard !hasFitted || ring.standsBy != nil else { return nil }
         var fit = try await compareWithList(current, mayCount: isFirst || isTimeToCount())
         if fit == .fits {
-            try await book.add(current.sealingKeyID, of: current)
-            fit = try await book.fit(of: current)
+            try await storedChecks.add(current.sealingKeyID, of: current)
+            fit = try await storedChecks.fit(of: current)
         }
         switch fit {
         case .fits:
-            state.withLock { $0.proven = current }
+            state.withLock { $0.fitting = current }
             return nil
         case .foreign where isFirst:
             throw CommandFailure(.configuration, sentence(fit))
         case .lacks, .foreign:
-            return "\(sentence(fit)). Until then this worker refreshes nothing"
+            return "\(sentence(fit)). Until then this worker recandidatees nothing"
         }
     }
 
-    /// Compares with the rings of the other workers; returns the reason why this process must not refresh, if there is
+    /// Compares with the rings of the other workers; returns the reason why this process must not recandidate, if there is
     /// one.
     func compare(with reports: [WorkerReport]) async throws -> String? {
-        let held = Set(ring.current.keyIDs)
+        let ownKeyIDs = Set(ring.current.keyIDs)
         let others = reports.filter { $0.id != worker }
-        let doubts = ring.doubts.subtracting(held)
-        let sealing = Set(others.map(\.sealingKeyID)).subtracting(held)
+        let doubts = ring.doubts.subtracting(ownKeyIDs)
+        let sealing = Set(others.map(\.sealingKeyID)).subtracting(ownKeyIDs)
         guard !doubts.isEmpty || !sealing.isEmpty else {
             ring.settleDoubts(lost: [])
             return nil
         }
-        // A key that is not in the list does not seal anything that counts, even if a worker reports it.
-        let known = try await book.keyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
-        let missing = doubts.union(sealing).intersection(known)
-        ring.settleDoubts(lost: doubts.subtracting(known))
+        // A key that is not in the list does not seal any stored token, even if a worker reports it.
+        let existing = try await storedChecks.keyIDs().union(others.flatMap(\.keyIDs).filter(doubts.contains))
+        let missing = doubts.union(sealing).intersection(existing)
+        ring.settleDoubts(lost: doubts.subtracting(existing))
         guard !missing.isEmpty else { return nil }
-        return "\(sentence(.lacks(missing.sorted()))). Until then this worker refreshes nothing"
+        return "\(sentence(.lacks(missing.sorted()))). Until then this worker recandidatees nothing"
     }
 
     /// Compares a ring with the list, ignoring keys that no longer seal any token.
     private func compareWithList(_ ring: KeyRing, mayCount: Bool) async throws -> KeyRingFit {
-        let fit = try await book.fit(of: ring)
+        let fit = try await storedChecks.fit(of: ring)
         guard fit != .fits, mayCount else { return fit }
         let inUse = try await store.keysInUse()
         let sealing = Set(try await store.liveWorkers().filter { $0.id != worker }.map(\.sealingKeyID))
         guard fit.keyIDs.allSatisfy({ (inUse[$0] ?? 0) == 0 && !sealing.contains($0) }) else { return fit }
-        try await book.remove(fit.keyIDs, with: ring)
-        return try await book.fit(of: ring)
+        try await storedChecks.remove(fit.keyIDs, with: ring)
+        return try await storedChecks.fit(of: ring)
     }
 
     private func isTimeToCount() -> Bool {
@@ -122,8 +122,8 @@ final class KeyRingMonitor: Sendable {
         case .fits: "\(ring.name) fits"
         case .lacks:
             """
-            \(ring.name) lacks \(ids), which other workers or stored tokens need: put a copy that holds every key in its \
-            place; if a key is lost for good, run: refresh-worker keys retire --lost ID
+            \(ring.name) lacks \(ids), which other workers or stored tokens need: replace it by \
+            a copy that holds every key; if a key is lost for good, run: recandidate-worker keys retire --lost ID
             """
         case .foreign:
             """

@@ -1,11 +1,11 @@
 import Clocks
 private import Synchronization
 
-/// The last turn of each of the worker's loops, so that the watchdog is fed only while all of them run.
+/// The time of the last iteration of each of the worker's loops, so that the watchdog is fed only while all of them run.
 final class LoopHeartbeats: Sendable {
     /// A loop that must keep running, even without work.
     enum Loop: String, CaseIterable, Hashable, Sendable {
-        /// Looks for grants that are due.
+        /// Reads the grants that are due.
         case scan
         /// Commits results.
         case store
@@ -14,29 +14,29 @@ final class LoopHeartbeats: Sendable {
     }
 
     private let time: any TimeSource
-    private let lastTurns: Mutex<[Loop: BootInstant]>
+    private let lastIterations: Mutex<[Loop: BootInstant]>
 
-    /// Starts as if every loop had just turned, which gives each one interval for its first turn.
+    /// Starts as if every loop had just completed an iteration, so each has one interval for its first.
     init(loops: Set<Loop> = Set(Loop.allCases), time: any TimeSource) {
         self.time = time
         let now = time.sinceBoot
-        lastTurns = Mutex(Dictionary(uniqueKeysWithValues: loops.map { ($0, now) }))
+        lastIterations = Mutex(Dictionary(uniqueKeysWithValues: loops.map { ($0, now) }))
     }
 
-    /// Records a turn of a loop; a loop that is not watched is ignored.
-    func beat(_ loop: Loop) {
+    /// Records an iteration of a loop; a loop that is not monitored is ignored.
+    func record(_ loop: Loop) {
         let now = time.sinceBoot
-        lastTurns.withLock { turns in
-            if turns[loop] != nil {
-                turns[loop] = now
+        lastIterations.withLock { iterations in
+            if iterations[loop] != nil {
+                iterations[loop] = now
             }
         }
     }
 
-    /// Returns the watched loops without a turn at or after an instant, sorted by name.
+    /// Returns the monitored loops without an iteration at or after an instant, sorted by name.
     func stalled(since instant: BootInstant) -> [Loop] {
-        lastTurns.withLock { turns in
-            turns.filter { $0.value < instant }.keys.sorted { $0.rawValue < $1.rawValue }
+        lastIterations.withLock { iterations in
+            iterations.filter { $0.value < instant }.keys.sorted { $0.rawValue < $1.rawValue }
         }
     }
 }

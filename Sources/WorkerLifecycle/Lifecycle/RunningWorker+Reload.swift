@@ -1,22 +1,48 @@
 import Observability
 import RefreshEngine
+import Secrets
 import WorkerConfiguration
 
+/// SIGHUP.
 extension RunningWorker {
+    /// Reopens the metrics log, then applies the configuration and its files as they are now.
+    ///
+    /// The log is reopened in every case, because a rotated file must be let go even if the configuration has an error.
+    func reload() async {
+        writer.reopen()
+        do {
+            let pending = try await reloadConfiguration()
+            if pending.isEmpty {
+                context.diagnostics.notice("reloaded")
+            } else {
+                let names = pending.joined(separator: ", ")
+                context.diagnostics.warning("reloaded; these settings need a restart", ["settings": names])
+            }
+        } catch {
+            context.diagnostics.error(
+                "not reloaded: the settings, services, client secrets and certificate stay as they were",
+                ["error": CommandFailure(error).message]
+            )
+        }
+    }
+
     /// Reads the configuration and its files again, and applies the settings that a reload can change.
     ///
     /// Returns the flags of the changed settings that need a restart.
     func reloadConfiguration() async throws -> [String] {
-        // Steps that can fail come first: a reload happens as a whole or not at all.
-        let fresh = try Configuration(context.inputs)
-        let next = context.configuration.reloaded(from: fresh)
+        // Steps that can fail come first, so that either all changes apply or none. The key ring is an exception: each
+        // heartbeat adopts it, whether there is a reload or not.
+        let latest = try Configuration(context.inputs)
+        let next = context.configuration.reloaded(from: latest)
         // The worker serves with the one now, and after its next start with the other.
-        for configuration in [next, fresh] {
+        for configuration in [next, latest] {
             try configuration.checkServing(environment: context.inputs.environment)
         }
         let clientSecrets = try CommandContext.clientSecrets(of: next)
-        try await presence.report()
-        try listeners.reload(context)
+        let listenerFiles = try listeners?.readFiles(context)
+        try await heartbeat.report()
+        // Nothing below can fail.
+        if let listenerFiles { listeners?.apply(listenerFiles) }
         context.current.replace(with: next)
         for group in Setting.ReloadGroup.allCases {
             switch group {
@@ -26,6 +52,6 @@ extension RunningWorker {
             case .rate: await engine.change(maxRate: next.maxRate)
             }
         }
-        return fresh.settingsThatNeedRestart(comparedWith: next)
+        return latest.settingsThatNeedRestart(comparedWith: next)
     }
 }

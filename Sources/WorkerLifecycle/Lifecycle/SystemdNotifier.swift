@@ -61,9 +61,9 @@ struct SystemdNotifier: Sendable {
         guard let microseconds = Int64(text), microseconds > 0 else {
             throw BadVariable(name: "WATCHDOG_USEC")
         }
-        if let watched = environment["WATCHDOG_PID"], !watched.isEmpty {
-            guard let watchedID = Int32(watched), watchedID > 0 else { throw BadVariable(name: "WATCHDOG_PID") }
-            // The variables were meant for the parent process.
+        if let text = environment["WATCHDOG_PID"], !text.isEmpty {
+            guard let watchedID = Int32(text), watchedID > 0 else { throw BadVariable(name: "WATCHDOG_PID") }
+            // The variables belong to the parent process.
             guard watchedID == processID else { return nil }
         }
         return .microseconds(microseconds)

@@ -20,7 +20,7 @@ extension WorkerDaemon {
             extending.withLock { extending in
                 guard extending == nil else { return }
                 extending = Task {
-                    await PeriodicTask.beat(every: Self.startExtension / 3, by: context.time, immediately: false) {
+                    await PeriodicTask.run(every: Self.startExtension / 3, by: context.time, immediately: false) {
                         extendStart(notifier, while: Self.upgrading)
                     }
                 }
@@ -37,7 +37,7 @@ extension WorkerDaemon {
         _ notifier: SystemdNotifier,
         _ body: () async throws -> Answer
     ) async throws -> Answer {
-        var standing = DatabaseAvailability()
+        var availability = DatabaseAvailability()
         var pause = Self.firstPause
         let began = context.time.sinceBoot
         while true {
@@ -46,7 +46,7 @@ extension WorkerDaemon {
             } catch let error as StoreError {
                 let error = await CommandContext.confirmed(error)
                 guard isWorthWaiting(error, since: began) else { throw error }
-                if standing.failed(with: error.code) {
+                if availability.failed(with: error.code) {
                     context.diagnostics.error("waiting for the database", ["error": error.message])
                 }
                 extendStart(notifier, while: "waiting: \(error.message)")

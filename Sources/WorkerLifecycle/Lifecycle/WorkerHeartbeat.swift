@@ -21,7 +21,7 @@ package struct WorkerHeartbeat: Sendable {
     let log: EngineLog?
     /// Receives its share of the grants; `nil` in processes that do not refresh due grants.
     let engine: RefreshEngine?
-    private let watch: KeyRingMonitor
+    private let keyRingMonitor: KeyRingMonitor
 
     package init(
         store: any GrantStore,
@@ -35,9 +35,9 @@ package struct WorkerHeartbeat: Sendable {
         self.ring = ring
         self.workerName = workerName
         self.diagnostics = diagnostics
-        self.engine = engine
         self.log = log
-        watch = KeyRingMonitor(store: store, ring: ring, worker: workerName)
+        self.engine = engine
+        keyRingMonitor = KeyRingMonitor(store: store, ring: ring, worker: workerName)
     }
 
     /// Reads the ring again, compares it with those of others, and reports.
@@ -46,16 +46,16 @@ package struct WorkerHeartbeat: Sendable {
     /// its keys.
     package func report() async throws {
         do {
-            try await watch.followFile()
+            try await keyRingMonitor.reloadFile()
         } catch let error as KeyRingFileError {
-            diagnostics.warning("the key ring cannot be read again; the keys in memory stay", ["error": "\(error)"])
+            diagnostics.warning("the key ring cannot be read again; the worker continues with the keys in memory", ["error": "\(error)"])
         }
         if let refusal = ring.refusal { raise(.keyRingRefused, refusal) }
-        var obstacle = try await watch.prove()
+        var obstacle = try await keyRingMonitor.check()
         try standBy(obstacle)
         var reports = try await report(isStandingBy: obstacle != nil)
         if obstacle == nil {
-            obstacle = try await watch.compare(with: reports)
+            obstacle = try await keyRingMonitor.compare(with: reports)
             // Reports again, so that the workers that share the grants know immediately.
             if obstacle != nil { reports = try await report(isStandingBy: true) }
         }
@@ -77,12 +77,12 @@ package struct WorkerHeartbeat: Sendable {
 
     /// Stops or resumes refreshing, according to the key ring.
     private func standBy(_ obstacle: String?) throws {
-        let was = ring.standsBy
+        let previous = ring.standsBy
         ring.standsBy = obstacle
         if let obstacle {
             guard log != nil else { throw CommandFailure(.configuration, obstacle) }
             raise(.keyRingLacksKeys, obstacle)
-        } else if was != nil {
+        } else if previous != nil {
             diagnostics.notice("the key ring holds every key again; this worker refreshes")
         }
     }
@@ -92,26 +92,26 @@ package struct WorkerHeartbeat: Sendable {
         log.keyRingTrouble(kind, text)
     }
 
-    /// Reports until cancelled, and calls `onTurn` after each try.
+    /// Reports until cancelled, and calls `onReport` after each attempt.
     ///
-    /// It is the most regular user of the database, so it reports its loss and its return.
-    package func run(by time: any TimeSource, onTurn: @Sendable () -> Void) async {
-        var standing = DatabaseAvailability()
-        await PeriodicTask.beat(every: Self.interval, by: time) {
+    /// It uses the database more regularly than any other part, so it logs its loss and its return.
+    package func run(by time: any TimeSource, onReport: @Sendable () -> Void) async {
+        var availability = DatabaseAvailability()
+        await PeriodicTask.run(every: Self.interval, by: time) {
             do {
                 try await report()
-                if standing.succeeded() { diagnostics.notice("the database can be used again") }
+                if availability.succeeded() { diagnostics.notice("the database can be used again") }
             } catch {
                 engine?.note(error, waiting: 0)
-                let isNews = standing.failed(with: (error as? StoreError)?.code)
-                if isNews {
+                let isNew = availability.failed(with: (error as? StoreError)?.code)
+                if isNew {
                     diagnostics.error("the database cannot be used", ["error": "\(error)"])
                 } else {
-                    diagnostics.debug("presence", ["error": "\(error)"])
+                    diagnostics.debug("heartbeat", ["error": "\(error)"])
                 }
             }
             raiseIncidents()
-            onTurn()
+            onReport()
         }
     }
 
@@ -125,27 +125,7 @@ package struct WorkerHeartbeat: Sendable {
         do {
             try await store.forgetWorker(workerName)
         } catch {
-            diagnostics.debug("presence", ["error": "\(error)"])
-        }
-    }
-}
-
-/// Repeats an action until its task is cancelled.
-enum PeriodicTask {
-    static func beat(
-        every interval: Duration,
-        by time: any TimeSource,
-        immediately: Bool = true,
-        _ action: () async -> Void
-    ) async {
-        if immediately { await action() }
-        while !Task.isCancelled {
-            do {
-                try await time.sleep(for: interval)
-            } catch {
-                return
-            }
-            await action()
+            diagnostics.debug("heartbeat", ["error": "\(error)"])
         }
     }
 }

@@ -7,7 +7,7 @@ package import WorkerConfiguration
 /// Stores and reports the results of spill files.
 extension CommandContext {
     /// Reports results that could not be stored.
-    package func tell(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
+    package func report(_ unstored: UnstoredResults, in spill: ResultSpillFile) {
         if unstored.spilled > 0, let path = spill.path {
             diagnostics.error(
                 "results could not be stored and were kept in a file: the next start stores them, or results recover FILE",

@@ -28,7 +28,7 @@ final class CertificateMonitor: Sendable {
 
     /// Checks once a day until the task is cancelled.
     func checkDaily() async {
-        await PeriodicTask.beat(every: .seconds(86_400), by: time) { check() }
+        await PeriodicTask.run(every: .seconds(86_400), by: time) { check() }
     }
 
     func check() {

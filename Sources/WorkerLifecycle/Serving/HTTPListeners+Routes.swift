@@ -6,27 +6,28 @@ import HTTPServer
 import Observability
 import RefreshEngine
 import SQLiteStore
+import Store
 import WorkerConfiguration
 
-/// The routes of each listener, made from the daemon's parts.
+/// The routes of each listener, made from the worker's worker.
 extension HTTPListeners {
     /// Returns the app's routes, Google's security events, and the two probes of a load balancer.
-    static func publicRouter(_ parts: Parts, phase: ServingPhase) throws -> Router {
-        let context = parts.context
-        // A client of its own, so that refreshes never wait behind the look-ups of tokens that public clients send.
+    static func publicRouter(_ worker: RunningWorker, probes: MonitoringHandler) throws -> Router {
+        let context = worker.context
+        // A client of its own, so that refreshes never wait behind the look-ups of the tokens that public clients send.
         let lookups = try context.openHTTP(maximumInFlight: mostLookups)
         let reader = securityEventReader(context, lookups)
         let events = SecurityEventReceiver(
             read: { body throws(SecurityEventRefusal) in try await reader.read(body) },
-            store: parts.store,
-            metrics: parts.metrics,
-            counters: parts.counters.running,
-            log: parts.log,
+            store: worker.store,
+            metrics: worker.metrics,
+            counters: worker.counters.running,
+            log: worker.log,
             time: context.time,
-            onChange: { await parts.engine.storeChanged() }
+            onChange: { [engine = worker.engine] in await engine.storeChanged() }
         )
-        let services = try accountServices(parts, lookups)
-        return PublicRoutes(services, securityEvents: events, probes: probes(parts, phase: phase)).router
+        let dependencies = try routeDependencies(worker, lookups)
+        return PublicRoutes(dependencies, securityEvents: events, probes: probes).router
     }
 
     static func securityEventReader(_ context: CommandContext, _ lookups: HTTPClient) -> SecurityEventReader {
@@ -41,14 +42,14 @@ extension HTTPListeners {
         )
     }
 
-    static func accountServices(_ parts: Parts, _ lookups: HTTPClient) throws -> RouteDependencies {
-        let context = parts.context
+    static func routeDependencies(_ worker: RunningWorker, _ lookups: HTTPClient) throws -> RouteDependencies {
+        let context = worker.context
         let configuration = context.configuration
         return RouteDependencies(
-            store: parts.store,
-            engine: parts.engine,
+            store: worker.store,
+            engine: worker.engine,
             google: GoogleOAuthAPI(http: lookups, endpoints: configuration.endpoints),
-            vault: parts.vault,
+            vault: worker.vault,
             signer: try context.openSigner(),
             clientIDs: { context.configuration.clientIDs },
             budgets: RequestBudgets(
@@ -62,35 +63,33 @@ extension HTTPListeners {
             ),
             time: context.time,
             random: context.random,
-            log: parts.log,
+            log: worker.log,
             diagnostics: context.diagnostics
         )
     }
 
     static func internalRouter(
-        _ parts: Parts,
+        _ worker: RunningWorker,
         services: ServiceDirectory,
         reader: SynchronousGrantReader?,
-        certificate: CertificateMonitor?,
-        phase: ServingPhase
+        probes: MonitoringHandler
     ) -> Router {
-        let context = parts.context
-        let desk = TokenVendingHandler(
+        let context = worker.context
+        let vending = TokenVendingHandler(
             provider: TokenProvider(
-                store: parts.store,
+                store: worker.store,
                 promptRead: { try reader?.grant(ofUser: $0) },
-                vault: parts.vault,
-                engine: parts.engine,
+                vault: worker.vault,
+                engine: worker.engine,
                 time: context.time
             ),
             services: services,
-            metrics: parts.metrics,
-            counters: parts.counters.running,
+            metrics: worker.metrics,
+            counters: worker.counters.running,
             diagnostics: context.diagnostics,
             time: context.time
         )
-        let probes = probes(parts, phase: phase, certificateExpiry: { certificate?.expiresAt })
-        return InternalRoutes(desk: desk, probes: probes, exposure: exposure(context.configuration)).router
+        return InternalRoutes(desk: vending, probes: probes, exposure: exposure(context.configuration)).router
     }
 
     /// Returns the machines that can reach the internal listener, which follows from its certificate.
@@ -100,25 +99,27 @@ extension HTTPListeners {
     }
 
     static func probes(
-        _ parts: Parts,
+        _ worker: RunningWorker,
         phase: ServingPhase,
-        certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil }
+        certificateExpiry: @escaping @Sendable () -> Timestamp? = { nil },
+        statusReport: @escaping @Sendable (any AccountStore) async throws -> String
     ) -> MonitoringHandler {
-        let context = parts.context
-        let pulse = parts.pulse
+        let context = worker.context
+        let loops = worker.loopHeartbeats
+        let store = worker.store
         return MonitoringHandler(
-            store: parts.store,
-            database: parts.database,
-            engine: parts.engine,
-            counters: parts.counters.running,
-            metrics: parts.metrics,
+            store: worker.store,
+            database: worker.database,
+            engine: worker.engine,
+            counters: worker.counters.running,
+            metrics: worker.metrics,
             phase: phase,
             time: context.time,
             stalledLoops: {
-                pulse.stalled(since: context.time.sinceBoot + (.zero - longestTurn)).map(\.rawValue)
+                loops.stalled(since: context.time.sinceBoot + (.zero - longestIteration)).map(\.rawValue)
             },
             certificateExpiry: certificateExpiry,
-            statusReport: { try await parts.statusReport(parts.store) }
+            statusReport: { try await statusReport(store) }
         )
     }
 
@@ -126,15 +127,15 @@ extension HTTPListeners {
         _ configuration: HTTPServer.Configuration,
         _ router: Router,
         answerToRefused: @escaping HTTPServer.RefusalHandler,
-        _ parts: Parts
+        _ worker: RunningWorker
     ) throws -> HTTPServer {
-        let diagnostics = parts.context.diagnostics
-        let counters = parts.counters.running
+        let diagnostics = worker.context.diagnostics
+        let counters = worker.counters.running
         do throws(HTTPServerError) {
             return try HTTPServer(
                 configuration: configuration,
-                time: parts.context.time,
-                random: parts.context.random,
+                time: worker.context.time,
+                random: worker.context.random,
                 log: { summary in
                     counters.recordRequest(route: summary.route, status: summary.status)
                     diagnostics.debug(

@@ -8,25 +8,17 @@ import WorkerConfiguration
 
 /// The daemon's listeners: the app's routes on one, tokens and probes on the other.
 struct HTTPListeners: Sendable {
-    /// The parts that the routes depend on.
-    struct Parts: Sendable {
-        let context: CommandContext
-        let store: any AccountStore
-        let database: DatabaseReadiness
-        let engine: RefreshEngine
-        let vault: TokenVault
-        let metrics: MetricsLog
-        let counters: IntervalCounters
-        let log: EngineLog
-        let pulse: LoopHeartbeats
-        let statusReport: @Sendable (any AccountStore) async throws -> String
+    /// The files that a reload reads again.
+    struct Files: Sendable {
+        let services: ServiceList
+        let certificate: ServerCertificate?
     }
 
     private static let mostConnectionsOfAddress = 256
     /// The limit of concurrent requests to Google for callers of the public listener.
     static let mostLookups = 128
-    /// The time without a turn of a loop after which the process counts as unhealthy.
-    static let longestTurn: Duration = .seconds(60)
+    /// The time since the last iteration of a loop after which the process counts as unhealthy.
+    static let longestIteration: Duration = .seconds(60)
 
     let phase: ServingPhase
     private let services: ServiceDirectory?
@@ -37,8 +29,11 @@ struct HTTPListeners: Sendable {
 
     /// Reads the dependencies and starts listening; `/readyz` answers that it is not ready until ``ServingPhase``
     /// changes.
-    init(_ parts: Parts) throws {
-        let context = parts.context
+    init(
+        _ worker: RunningWorker,
+        statusReport: @escaping @Sendable (any AccountStore) async throws -> String
+    ) throws {
+        let context = worker.context
         let configuration = context.configuration
         let inherited = try SocketActivation.descriptors(
             environment: context.inputs.environment,
@@ -47,7 +42,10 @@ struct HTTPListeners: Sendable {
         let phase = ServingPhase()
         self.phase = phase
         // Everything that may be refused comes before the first listener opens, because that would answer for a moment.
-        let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(parts, phase: phase) }
+        let publicRouter = try configuration.publicListener.map { _ in try Self.publicRouter(
+                worker,
+                probes: Self.probes(worker, phase: phase, statusReport: statusReport)
+            ) }
         if let place = configuration.internalListener {
             let directory = ServiceDirectory(try context.readServices())
             let address = try context.listenAddress(place, inherited: inherited)
@@ -71,17 +69,21 @@ struct HTTPListeners: Sendable {
             }
             certificate = server.certificate.flatMap { certificate in
                 configuration.internalCertificateFile.map { path in
-                    CertificateMonitor(certificate, path: path, log: parts.log, time: context.time)
+                    CertificateMonitor(certificate, path: path, log: worker.log, time: context.time)
                 }
             }
             let router = Self.internalRouter(
-                parts,
+                worker,
                 services: directory,
                 reader: reader,
-                certificate: certificate,
-                phase: phase
+                probes: Self.probes(
+                    worker,
+                    phase: phase,
+                    certificateExpiry: { [certificate] in certificate?.expiresAt },
+                    statusReport: statusReport
+                )
             )
-            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, parts)
+            internalServer = try Self.open(server, router, answerToRefused: InternalRoutes.answer, worker)
             services = directory
             self.reader = reader
         } else {
@@ -98,25 +100,32 @@ struct HTTPListeners: Sendable {
             // longest.
             server.limits.headBytes = 16_384
             server.trustedProxies = try TrustedProxies(configuration.trustedProxies)
-            publicServer = try Self.open(server, publicRouter, answerToRefused: PublicRoutes.answer, parts)
+            publicServer = try Self.open(server, publicRouter, answerToRefused: PublicRoutes.answer, worker)
         } else {
             publicServer = nil
         }
     }
 
-    /// Reads the services and the certificate again; replaces both, or neither.
-    func reload(_ context: CommandContext) throws {
-        guard let services else { return }
-        let roster = try context.readServices()
-        if let certificate, let fresh = try context.readInternalCertificate() {
-            internalServer?.present(fresh)
-            certificate.replace(with: fresh)
+    /// Reads the services and the certificate again, and applies neither; `nil` without an internal listener.
+    func readFiles(_ context: CommandContext) throws -> Files? {
+        guard services != nil else { return nil }
+        return Files(
+            services: try context.readServices(),
+            certificate: certificate == nil ? nil : try context.readInternalCertificate()
+        )
+    }
+
+    /// Continues with files that were read again.
+    func apply(_ files: Files) {
+        services?.replace(files.services)
+        if let latest = files.certificate {
+            internalServer?.present(latest)
+            certificate?.replace(with: latest)
         }
-        services.replace(roster)
     }
 
     /// Raises an alarm every day while the internal listener's certificate needs to be renewed.
-    func watchCertificate() async {
+    func checkCertificateDaily() async {
         await certificate?.checkDaily()
     }
 

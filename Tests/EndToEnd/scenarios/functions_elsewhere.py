@@ -180,7 +180,7 @@ def reload(place, accounts, authority, port):
     services.write_text(known.replace('"users": ["*"]', '"users": ["nobody"]'))
     worker.signal(signal.SIGHUP)
     wait_for(lambda: "does not belong" in worker.errors.read_text(), 20, "the broken pair is reported")
-    assert "not reloaded, everything stays as it was" in worker.errors.read_text(), (
+    assert "not reloaded: the settings, services" in worker.errors.read_text(), (
         "the worker says that nothing was reloaded"
     )
     assert internal.certificate_name() == "fourth", "the last good certificate is shown"

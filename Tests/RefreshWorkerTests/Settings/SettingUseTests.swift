@@ -15,13 +15,13 @@ struct SettingUseTests {
     @Test("reaches each part that uses it", arguments: Setting.Name.allCases)
     func isUsed(name: Setting.Name) async throws {
         let sample = SettingSample.of(name)
-        try await Self.withBench { fixture in
+        try await Self.withFixture { fixture in
             let seen = sample.seen.replacing("ROOT", with: fixture.root)
             for text in try await Self.uses(name, with: sample.others, in: fixture) {
                 #expect(!text.contains(seen), "without the setting")
             }
         }
-        try await Self.withBench { fixture in
+        try await Self.withFixture { fixture in
             let seen = sample.seen.replacing("ROOT", with: fixture.root)
             let settings = sample.others.merging([name: sample.given]) { $1 }
             for text in try await Self.uses(name, with: settings, in: fixture) {
@@ -33,7 +33,7 @@ struct SettingUseTests {
     @Test("reaches each part of a running worker if a reload applies it", arguments: reloadable)
     func isReloaded(name: Setting.Name) async throws {
         let sample = SettingSample.of(name)
-        try await Self.withBench { fixture in
+        try await Self.withFixture { fixture in
             try await StartedWorker.with(sample.others, in: fixture) { started in
                 try StartedWorker.write(sample.others.merging([name: sample.given]) { $1 }, in: fixture)
                 #expect(try await started.worker.reloadConfiguration() == [])
@@ -46,7 +46,7 @@ struct SettingUseTests {
 
     @Test("is named by each reload until a restart, if a reload does not apply it")
     func needsRestart() async throws {
-        try await Self.withBench { fixture in
+        try await Self.withFixture { fixture in
             try await StartedWorker.with([:], in: fixture) { started in
                 try StartedWorker.write([.summaryInterval: "7", .maxRate: "7"], in: fixture)
                 for _ in 1...2 {
@@ -65,7 +65,7 @@ struct SettingUseTests {
         ] as [[Setting.Name: String]]
     )
     func refused(bad: [Setting.Name: String]) async throws {
-        try await Self.withBench { fixture in
+        try await Self.withFixture { fixture in
             try await StartedWorker.with([:], in: fixture) { started in
                 let settings: [Setting.Name: String] = [.maxRate: "7", .logLevel: "warning"]
                 try StartedWorker.write(settings.merging(bad) { $1 }, in: fixture)
@@ -78,11 +78,11 @@ struct SettingUseTests {
 
     @Test("of the clients cannot be emptied while the routes are served, although the file serves them no more")
     func clientsStay() async throws {
-        try await Self.withBench { fixture in
+        try await Self.withFixture { fixture in
             try await StartedWorker.with([.listen: "127.0.0.1:0"], in: fixture) { started in
                 try StartedWorker.write([.clientID: ""], in: fixture)
                 await #expect(throws: ConfigurationError.self) { try await started.worker.reloadConfiguration() }
-                #expect(started.services.clientIDs == ["1234-first.apps.googleusercontent.com"])
+                #expect(started.dependencies.clientIDs == ["1234-first.apps.googleusercontent.com"])
             }
         }
     }
@@ -90,7 +90,7 @@ struct SettingUseTests {
     /// The daemon checks the settings of the listeners first, and one pass does not need them.
     @Test("chooses between the daemon and one pass")
     func runsOnce() async throws {
-        try await Self.withBench { fixture in
+        try await Self.withFixture { fixture in
             let flags: [(Setting.Name, String)] = [
                 (.keyFile, fixture.path("missing")), (.noticeURL, "https://notices.example/"),
             ]
@@ -127,7 +127,7 @@ struct SettingUseTests {
     }
 
     /// Runs the body with a key ring and the files that samples name.
-    private static func withBench(_ body: (OperatorFixture) async throws -> Void) async throws {
+    private static func withFixture(_ body: (OperatorFixture) async throws -> Void) async throws {
         try await OperatorFixture.with { fixture in
             _ = try KeyRingFile.generate(path: fixture.keyFile)
             try fixture.write("the-secret-of-the-client\n", to: "client-secret")

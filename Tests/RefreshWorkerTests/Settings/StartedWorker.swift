@@ -18,7 +18,7 @@ import Store
 struct StartedWorker {
     private let root: String
     let worker: RunningWorker
-    let services: RouteDependencies
+    let dependencies: RouteDependencies
     let reader: SecurityEventReader
 
     /// Starts a worker with the settings of a file in the fixture's folder, and stops it after `body`.
@@ -40,8 +40,8 @@ struct StartedWorker {
         } catch {
             result = .failure(error)
         }
-        await worker.listeners.drain(within: .zero)
-        await worker.listeners.stop(within: .zero)
+        await worker.listeners?.drain(within: .zero)
+        await worker.listeners?.stop(within: .zero)
         worker.http.shutDown()
         await worker.store.close()
         return try result.get()
@@ -53,43 +53,24 @@ struct StartedWorker {
         to file: String = "worker.conf",
         in fixture: OperatorFixture
     ) throws {
-        let usual: [Setting.Name: String] = [
+        let defaults: [Setting.Name: String] = [
             .keyFile: "ROOT/keys", .database: "ROOT/grants.sqlite", .metricsLog: "ROOT/metrics.jsonl",
             .clientID: "1234-first.apps.googleusercontent.com", .jwtSecretFile: "ROOT/secret", .logLevel: "error",
         ]
-        let lines = usual.merging(settings) { $1 }.map { "\($0.environmentName)=\($1)\n" }
+        let lines = defaults.merging(settings) { $1 }.map { "\($0.environmentName)=\($1)\n" }
         try fixture.write(lines.joined().replacing("ROOT", with: fixture.root), to: file)
     }
 
     private init(_ worker: RunningWorker, root: String) throws {
         self.root = root
         self.worker = worker
-        let context = worker.context
-        let log = EngineLog(
-            metrics: worker.metrics,
-            diagnostics: context.diagnostics,
-            counters: worker.counters,
-            time: context.time
-        )
-        let parts = HTTPListeners.Parts(
-            context: context,
-            store: worker.store,
-            database: worker.database,
-            engine: worker.engine,
-            vault: worker.vault,
-            metrics: worker.metrics,
-            counters: worker.counters,
-            log: log,
-            pulse: worker.pulse,
-            statusReport: { _ in "{}" }
-        )
-        services = try HTTPListeners.accountServices(parts, worker.http)
-        reader = HTTPListeners.securityEventReader(context, worker.http)
+        dependencies = try HTTPListeners.routeDependencies(worker, worker.http)
+        reader = HTTPListeners.securityEventReader(worker.context, worker.http)
     }
 
     /// Returns the value of a setting in each part that uses it; a new setting does not compile without its parts.
     ///
-    /// The story `lifecycle` shows that the loops use the interval of summaries and the deadline of a stop.
+    /// The scenario `lifecycle` shows that the loops use the interval of summaries and the deadline of a stop.
     func uses(_ name: Setting.Name) async throws -> [String] {
         let configuration = worker.context.configuration
         switch name {
@@ -98,7 +79,7 @@ struct StartedWorker {
         case .keyFile: return ["\(worker.vault.ring.current.sealingKeyID)"]
         case .clientID:
             let status = try await worker.context.statusReport(from: worker.store)
-            return [services.clientIDs, reader.clientIDs(), status.clients.map(\.id)].map { $0.joined(separator: " ") }
+            return [dependencies.clientIDs, reader.clientIDs(), status.clients.map(\.id)].map { $0.joined(separator: " ") }
         case .clientSecretFile:
             let secret = await worker.engine.dispatcher.clientSecrets[configuration.clientIDs[0]]
             return [secret?.reveal() ?? "none"]
@@ -115,7 +96,7 @@ struct StartedWorker {
             return ["\(await worker.engine.configuration.maxRate)", "\(configuration.maxRate)"]
         case .stopDeadline: return ["\(configuration.stopDeadline)"]
         case .runOnce: return ["\(configuration.runsOnce)"]
-        case .listen: return [worker.listeners.publicServer == nil ? "closed" : "listens"]
+        case .listen: return [worker.listeners?.publicServer == nil ? "closed" : "listens"]
         case .listenInternal: return [try names(ending: ".sock")]
         case .internalCertificate, .internalKey, .jwtSecretFile, .servicesFile, .noticeSecretFile: return ["readable"]
         case .internalMetrics: return ["\(HTTPListeners.exposure(configuration))"]
@@ -123,17 +104,17 @@ struct StartedWorker {
             let attributes = try FileManager.default.attributesOfItem(atPath: root + "/internal.sock")
             return [String((attributes[.posixPermissions] as? Int ?? 0) & 0o777, radix: 8)]
         case .trustedProxy:
-            let proxies = worker.listeners.publicServer?.trustedProxies ?? .none
+            let proxies = worker.listeners?.publicServer?.trustedProxies ?? .none
             let blocks = Mirror(reflecting: proxies).descendant("blocks").map { Mirror(reflecting: $0).children.count }
             return ["\(blocks ?? 0) proxy"]
         case .googleCallsPerMinute:
-            let budget = stored("failedSignIns", in: services.budgets, as: AddressBudget.self)
+            let budget = stored("failedSignIns", in: dependencies.budgets, as: AddressBudget.self)
             let microseconds = budget.flatMap { stored("interval", in: $0, as: Int64.self) } ?? 0
             return ["one every \(microseconds / 1_000_000) s"]
-        case .linkByEmail: return [services.emailLinking.rawValue]
-        case .sessionGrace: return ["\(services.sessionRules.grace)"]
+        case .linkByEmail: return [dependencies.emailLinking.rawValue]
+        case .sessionGrace: return ["\(dependencies.sessionRules.grace)"]
         case .acceptFormerRefreshTokensUntil:
-            return [services.sessionRules.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
+            return [dependencies.sessionRules.acceptFormerTokensUntil.map { "\($0)" } ?? "never"]
         case .securityEventsEndpoint:
             return [stored("configurationEndpoint", in: reader.keys, as: Endpoint.self)?.url ?? "none"]
         case .noticeURL:
@@ -145,7 +126,7 @@ struct StartedWorker {
     /// Returns an endpoint as the engine and the routes have it.
     private func endpoints(_ label: String) async -> [String] {
         let google = await worker.engine.dispatcher.endpoint
-        return [google as Any, services.google as Any].map { google in
+        return [google as Any, dependencies.google as Any].map { google in
             let pattern = stored(label, in: google, as: RequestPattern.self)?.endpoint
             return (pattern ?? stored(label, in: google, as: Endpoint.self))?.url ?? "none"
         }

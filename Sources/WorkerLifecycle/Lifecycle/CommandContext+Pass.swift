@@ -10,43 +10,31 @@ package import WorkerConfiguration
 /// `--run-once`: tries each due grant once, for cron.
 extension CommandContext {
     /// The limit of a pass in every case, because cron starts the next one.
-    private static let longestRun: Duration = .seconds(300)
+    private static let longestPass: Duration = .seconds(300)
     /// The limit of the time to store results at the end, even if a longer stop is configured.
     package static let longestStop: Duration = .seconds(20)
     private static let timeToClose: Duration = .seconds(5)
     private static let longestDelivery: Duration = .seconds(60)
 
-    package func workOnce() async throws -> ExitCode {
+    package func runPass() async throws -> ExitCode {
         let started = time.sinceBoot
         let stopDeadline = min(configuration.stopDeadline, Self.longestStop)
-        let closing = started + (Self.longestRun - Self.timeToClose - .seconds(1))
+        let closing = started + (Self.longestPass - Self.timeToClose - .seconds(1))
         let stopping = closing + (.zero - stopDeadline - RefreshEngine.longestOverrun)
         let vault = try openVault()
         let store = try await openStore()
-        let http = try openHTTP()
-        let metrics = try openMetrics()
-        let log = EngineLog(metrics: metrics.log, diagnostics: diagnostics, counters: metrics.counters, time: time)
-        let spill = openSpill(vault: vault)
-        let engine = try openEngine(store: store, vault: vault, http: http, log: log, spill: spill)
-        let presence = WorkerHeartbeat(
-            store: store,
-            ring: vault.ring,
-            workerName: workerName,
-            diagnostics: diagnostics,
-            log: log,
-            engine: engine
-        )
-        let notices = try openNotices(store: store, http: http, metrics: metrics.log, counters: metrics.counters)
+        let worker = try RunningWorker(self, store: store, vault: vault)
+        let (engine, heartbeat, metrics) = (worker.engine, worker.heartbeat, worker.metrics)
         let signals = await SignalStream.start()
-        metrics.log.record(StartedEvent(version: Version.current, mode: "run_once"))
-        try await presence.report()
-        await keepReserve(of: spill)
+        metrics.record(StartedEvent(version: Version.current, mode: "run_once"))
+        try await heartbeat.report()
+        await keepReserve(of: worker.spill)
 
-        let companions = Task {
+        let loops = Task {
             await withDiscardingTaskGroup { group in
-                group.addTask { await presence.run(by: time) {} }
+                group.addTask { await heartbeat.run(by: time) {} }
                 group.addTask {
-                    await PeriodicTask.beat(every: await engine.leaseRenewalInterval, by: time) {
+                    await PeriodicTask.run(every: await engine.leaseRenewalInterval, by: time) {
                         await engine.renewLeases()
                     }
                 }
@@ -80,21 +68,21 @@ extension CommandContext {
             outcome = .failure(error)
         }
         let unstored = await engine.stop(within: min(stopDeadline, max(.zero, closing - time.sinceBoot)))
-        if let notices { await deliver(notices, within: closing - time.sinceBoot) }
-        companions.cancel()
+        if let notices = worker.notices { await deliver(notices, within: closing - time.sinceBoot) }
+        loops.cancel()
         signals.stop()
         await TimeLimit.wait(atMost: Self.timeToClose, by: time) {
-            if await !engine.isStoreFailing { await presence.leave() }
+            if await !engine.isStoreFailing { await heartbeat.leave() }
             await store.close()
         }
-        http.shutDown()
+        worker.http.shutDown()
         moved.cancel()
-        tell(unstored, in: spill)
+        report(unstored, in: worker.spill)
         if let error = await moved.value { throw error }
         let summary = try outcome.get()
         let event = RunOnceEvent(summary, unstored, took: time.sinceBoot - started)
-        if case .file = configuration.metricsLog { metrics.log.record(event) }
-        _ = await metrics.writer.flush()
+        if case .file = configuration.metricsLog { metrics.record(event) }
+        _ = await worker.writer.flush()
         // The last line of standard output, even if the metrics log is elsewhere.
         Output.standard.line(event.line(at: time.now, worker: workerName).bytes)
         guard unstored == UnstoredResults() else { return .inputOutput }
@@ -120,12 +108,12 @@ extension CommandContext {
                 _ = try await delivery.value
                 try await notices.stop()
             } catch {
-                diagnostics.warning("notices wait for the next run", ["error": "\(error)"])
+                diagnostics.warning("notices wait for the next pass", ["error": "\(error)"])
             }
         }
         guard !hasEnded else { return }
         delivery.cancel()
-        diagnostics.warning("notices wait for the next run", ["error": "the run took too long"])
+        diagnostics.warning("notices wait for the next pass", ["error": "the pass took too long"])
     }
 }
 

@@ -1,0 +1,158 @@
+import AccountAPI
+import Clocks
+import HTTPClient
+import Notices
+import Observability
+import PostgresStore
+import RefreshEngine
+import Store
+import WorkerConfiguration
+
+/// The loops of a daemon.
+extension RunningWorker {
+    /// The interval at which the HTTP client's thread is checked for the watchdog.
+    private static let httpCheckInterval: Duration = .seconds(2)
+    private static let reserveInterval: Duration = .seconds(30)
+    /// Successors of sessions are kept for seconds, so the clean-up must not be much slower.
+    private static let cleanUpInterval: Duration = .seconds(5)
+
+    func runLoops() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await engine.run { loopHeartbeats.record(.scan) } }
+            group.addTask {
+                await PeriodicTask.run(every: await engine.leaseRenewalInterval, by: context.time) {
+                    await engine.renewLeases()
+                }
+            }
+            group.addTask { await heartbeat.run(by: context.time) { loopHeartbeats.record(.store) } }
+            group.addTask {
+                await PeriodicTask.run(every: WorkerHeartbeat.interval, by: context.time) {
+                    await engine.recordClock()
+                }
+            }
+            group.addTask { await monitorHTTP() }
+            group.addTask { await database.run() }
+            group.addTask { await keepReserve() }
+            group.addTask { await cleanUp() }
+            group.addTask { await listeners?.checkCertificateDaily() }
+            if let server = store as? PostgresStore {
+                // Changes by other workers' apps. The scan would find them too, but later.
+                group.addTask { for await _ in server.changes() { await engine.storeChanged() } }
+            }
+            if let notices {
+                group.addTask { await deliver(notices) }
+            }
+            group.addTask { await summarise() }
+            if let interval = notifier.watchdogInterval {
+                group.addTask { await feedWatchdog(interval) }
+            }
+        }
+    }
+
+    /// Keeps disk space reserved for results that the database does not accept.
+    private func keepReserve() async {
+        await PeriodicTask.run(every: Self.reserveInterval, by: context.time) {
+            guard await !engine.isStoreFailing else { return }
+            await context.keepReserve(of: spill)
+        }
+    }
+
+    /// Reports that the HTTP client's thread is alive when its count of rounds has increased.
+    private func monitorHTTP() async {
+        var rounds = -1
+        await PeriodicTask.run(every: Self.httpCheckInterval, by: context.time) {
+            let current = http.counters.rounds
+            if current != rounds { loopHeartbeats.record(.http) }
+            rounds = current
+        }
+    }
+
+    private func feedWatchdog(_ interval: Duration) async {
+        let watchdog = Watchdog(interval: interval, heartbeats: loopHeartbeats, time: context.time)
+        var previous = Watchdog.Decision.feed
+        await PeriodicTask.run(every: watchdog.feedingPeriod, by: context.time) {
+            let decision = watchdog.decide()
+            switch decision {
+            case .feed: notify(.watchdog)
+            case .doNotFeed(let stalled) where decision != previous:
+                let names = stalled.map(\.rawValue).joined(separator: ", ")
+                context.diagnostics.error("the watchdog is not fed: a loop is stalled", ["loops": names])
+            case .doNotFeed: break
+            }
+            previous = decision
+        }
+    }
+
+    /// Marks tokens of an older version's database, then removes expired records, periodically.
+    private func cleanUp() async {
+        await PeriodicTask.run(every: Self.cleanUpInterval, by: context.time) {
+            // One unreadable row must not stop the removal of expired records.
+            do {
+                _ = try await TokenMarking.markTokens(store: store, vault: vault)
+            } catch {
+                context.diagnostics.debug("marking", ["error": "\(error)"])
+            }
+            do {
+                while try await store.sweep(at: context.time.now).mayHaveMore {}
+            } catch {
+                context.diagnostics.debug("clean-up", ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func deliver(_ notices: NoticeDispatcher) async {
+        await PeriodicTask.run(every: .seconds(1), by: context.time) {
+            do {
+                try await notices.deliverDue()
+            } catch {
+                context.diagnostics.debug("notices", ["error": "\(error)"])
+            }
+        }
+        do {
+            try await notices.stop()
+        } catch {
+            context.diagnostics.debug("notices", ["error": "\(error)"])
+        }
+    }
+
+    private func summarise() async {
+        var previous = http.counters
+        await PeriodicTask.run(every: context.configuration.summaryInterval, by: context.time, immediately: false) {
+            let current = http.counters
+            let now = context.time.now
+            do {
+                let counts = try await store.census(at: now)
+                metrics.record(
+                    SummaryEvent(
+                        counts: counters.drain(),
+                        inFlight: await engine.inFlight,
+                        due: await engine.waiting + counts.due,
+                        overdue: counts.due,
+                        oldestOverdue: counts.oldestDueAt.map { now - $0 } ?? .zero,
+                        expiring: counts.refreshTokensEnding + counts.idle,
+                        droppedLines: metrics.droppedLines,
+                        newConnections: current.newConnections - previous.newConnections,
+                        reusedConnections: current.reusedConnections - previous.reusedConnections,
+                        grants: SummaryEvent.GrantCounts(counts)
+                    )
+                )
+                notify(.status(counts.sentence(at: now)))
+            } catch {
+                context.diagnostics.debug("summary", ["error": "\(error)"])
+            }
+            previous = current
+        }
+    }
+}
+
+extension SummaryEvent.GrantCounts {
+    init(_ counts: Census) {
+        self.init(
+            active: counts.byState[.active] ?? 0,
+            retrying: counts.byState[.retrying] ?? 0,
+            suspended: counts.byState[.suspended] ?? 0,
+            reauthRequired: counts.byState[.reauthRequired] ?? 0,
+            disconnected: counts.byState[.disconnected] ?? 0
+        )
+    }
+}
